@@ -1,0 +1,93 @@
+"""What went wrong, why, and how to fix it? One error root for everything the system refuses.
+
+A failed audit or a closed gate is a result, not an exception: those are returned, never raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class BackfillError(Exception):
+    """A refusal in three parts. `str()` gives the lines that a person reads.
+
+    >>> print(BackfillError("cannot read x.sql", why="no such file", fix="create it"))
+    cannot read x.sql
+    why: no such file
+    fix: create it
+    """
+
+    retryable = False
+
+    def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
+        self.what, self.why, self.fix = what, why, fix
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.why:
+            lines.append(f"why: {self.why}")
+        if self.fix:
+            lines.append(f"fix: {self.fix}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing wrong with a project's files, with the place to look at (`line` counts from 1, 0 = unknown)."""
+
+    file: Path
+    line: int = 0
+    what: str
+    why: str = ""
+    fix: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else str(self.file)
+        return "\n".join([f"{place}: {self.what}", *(f"  {k}: {v}" for k, v in (("why", self.why), ("fix", self.fix)) if v)])
+
+
+class ProjectError(BackfillError):
+    """The project's files have problems; all of them are listed at once, in `problems`."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(problems, key=lambda p: (str(p.file), p.line, p.what)))
+        count = len(self.problems)
+        super().__init__(f"{count} problem{'s' if count != 1 else ''} in the project")
+
+    def __str__(self) -> str:
+        return "\n".join([self.what, *map(str, self.problems)])
+
+
+class SettingsError(BackfillError):
+    """A setting, an argument or the machine itself does not allow what was asked."""
+
+
+class PlanError(BackfillError):
+    """The request cannot be planned (a reversed range, an unknown model, nothing that could be built)."""
+
+
+class BuildError(BackfillError):
+    """An interval could not be computed or written. Running it again will not help."""
+
+
+class TransientBuildError(BuildError):
+    """An interval could not be computed or written, for a reason that may pass: worth another attempt."""
+
+    retryable = True
+
+
+class PromotionError(BackfillError):
+    """The environment cannot be moved, or another promotion is in its way."""
+
+
+class StateError(BackfillError):
+    """The control tables or a version table are not as the system left them."""
+
+
+class ConflictError(StateError):
+    """Somebody else committed first. Nothing was written; look again and retry."""
+
+    retryable = True

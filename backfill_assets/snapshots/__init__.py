@@ -1,0 +1,1 @@
+"""What do the project's files say? Models, sources and consumers, read without Spark or Dagster."""

@@ -1,0 +1,143 @@
+"""What is a model, a source, a consumer, a project? The frozen values that everything else reasons about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from backfill_assets.intervals import Cadence, Interval, Ranges, closed
+from backfill_assets.settings import Settings
+
+Language = Literal["sql", "python"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column as declared or resolved. `type` is a Spark SQL type (`decimal(18,4)`), None when nobody knows it yet."""
+
+    name: str
+    type: str | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """One check of a model's rows. `name` is unique in its model; `arguments` depend on the kind (`docs/audits.md`)."""
+
+    name: str
+    kind: str
+    arguments: Mapping[str, object] = field(default_factory=dict[str, object])
+    blocking: bool = True
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upstream:
+    """A table that a model reads: `name` of the model or source, and what its code calls it (`parameter`, Python only)."""
+
+    name: str
+    parameter: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnRef:
+    """A column of a model or source."""
+
+    table: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One table's definition, as its file says it. `code` is the SQL text below the header, or the Python source."""
+
+    name: str
+    path: Path
+    language: Language
+    code: str
+    code_line: int = 1
+    description: str = ""
+    owner: str = ""
+    cadence: Cadence = Cadence.DAILY
+    start: datetime
+    end: datetime | None = None
+    time_column: str = "ds"
+    grain: tuple[str, ...]
+    lookback: int = 0
+    batch_size: int = 0
+    batch_concurrency: int = 1
+    retries: int = 2
+    timeout: int | None = None
+    pool: str | None = None
+    spark: Mapping[str, str] = field(default_factory=dict[str, str])
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    columns: tuple[Column, ...] = ()
+    audits: tuple[Audit, ...] = ()
+    upstreams: tuple[Upstream, ...] = ()
+
+    def expected(self, now: datetime) -> Ranges:
+        """The intervals that this model should have at `now`."""
+        return closed(self.cadence, start=self.start, now=now, end=self.end)
+
+    def window(self, interval: Interval) -> Interval:
+        """What this model reads of its upstreams to compute the interval: the interval and `lookback` ones before it."""
+        start = self.cadence.shift(self.cadence.floor(interval.start), -self.lookback)
+        return Interval(start, self.cadence.ceil(interval.end))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A table that others write. Exactly one of `path` (absolute, or a URI) and `table` (a catalog name) is set."""
+
+    name: str
+    format: str = "delta"
+    path: str | None = None
+    table: str | None = None
+    time_column: str | None = None
+    columns: tuple[Column, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    owner: str = ""
+    freshness_hours: float | None = None
+    description: str = ""
+    file: Path
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consumer:
+    """Somebody who reads prod views: a dashboard, an export, a notebook, an agent."""
+
+    name: str
+    kind: str = "dashboard"
+    owner: str = ""
+    reads: tuple[str, ...] = ()
+    description: str = ""
+    url: str = ""
+    file: Path
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """Everything that a project's folder says, checked. `models` is in dependency order.
+
+    `columns` and `lineage` are keyed by model name; a model whose columns cannot be resolved without running it (some
+    Python) has its declared columns there, and no lineage. `fingerprints` maps each model to its version's name: 16 hex
+    digits that change exactly when its rows may.
+    """
+
+    root: Path
+    settings: Settings
+    models: Mapping[str, Model]
+    sources: Mapping[str, Source]
+    consumers: Mapping[str, Consumer]
+    columns: Mapping[str, tuple[Column, ...]]
+    lineage: Mapping[str, Mapping[str, tuple[ColumnRef, ...]]]
+    fingerprints: Mapping[str, str]
+
+    def downstream(self, name: str) -> tuple[str, ...]:
+        """The models that read this model or source directly, in dependency order."""
+        return tuple(m.name for m in self.models.values() if any(u.name == name for u in m.upstreams))
