@@ -1,0 +1,163 @@
+"""Where do records live in production? Control tables as small Delta tables, through delta-rs: no JVM, milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import ConflictError, StateError
+from backfill_assets.state.store import ColumnType, ControlTable, Filter, Row, TableSpec
+
+if TYPE_CHECKING:
+    from arro3.core import DataType, Table
+    from deltalake import DeltaTable
+
+KEEP_FOR_EVER = {
+    "delta.logRetentionDuration": "interval 3650 days",
+    "delta.deletedFileRetentionDuration": "interval 3650 days",
+}
+
+
+class DeltaControlTable:
+    """A ControlTable in Delta. Created by its first write; `location` is a folder or a URI."""
+
+    def __init__(self, location: str, spec: TableSpec) -> None:
+        self._location, self._spec = location, spec
+
+    def read(self, where: Filter | None = None) -> list[Row]:
+        return self.read_at(where)[0]
+
+    def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
+        table = self._open()
+        if table is None:
+            return [], -1
+        from deltalake import QueryBuilder
+
+        condition = f" WHERE {_predicate(where)}" if where else ""
+        names = list(self._spec.columns)
+        columns = ", ".join(f'"{name}"' for name in names)
+        found = QueryBuilder().register("t", table).execute(f"SELECT {columns} FROM t{condition}").read_all()
+        values = [found.column(name).to_pylist() for name in names]
+        return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)], table.version()
+
+    def revision(self) -> int:
+        table = self._open()
+        return table.version() if table else -1
+
+    def append(self, rows: Sequence[Row]) -> None:
+        from deltalake import write_deltalake
+
+        write_deltalake(self._open() or self._create(), self._arrow(rows), mode="append")
+
+    def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: dict[str, str]) -> int:
+        from deltalake import CommitProperties, DeltaTable, write_deltalake
+        from deltalake.exceptions import CommitFailedError
+
+        table = self._open() or self._create()
+        if table.version() != max(revision, 0):
+            raise ConflictError(f"{self._spec.name}: expected revision {revision}, found {table.version()}")
+        try:
+            write_deltalake(
+                table,
+                self._arrow(rows),
+                mode="overwrite",
+                predicate=_predicate(where),
+                commit_properties=CommitProperties(custom_metadata=dict(note), max_commit_retries=0),
+            )
+        except CommitFailedError as error:
+            raise ConflictError(f"{self._spec.name}: somebody else committed first", why=str(error)) from None
+        return DeltaTable(self._location).version()
+
+    def compact(self, most_files: int = 64) -> None:
+        from deltalake.exceptions import CommitFailedError
+
+        table = self._open()
+        if table and len(table.file_uris()) > most_files:
+            try:
+                table.optimize.compact()
+            except CommitFailedError:  # somebody else compacts right now
+                return
+
+    def _open(self) -> DeltaTable | None:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        try:
+            return DeltaTable(self._location)
+        except TableNotFoundError:
+            return None
+        except DeltaError as error:
+            raise StateError(
+                f"cannot read the control table {self._location}",
+                why=str(error),
+                fix="check that the warehouse is reachable and that nobody edited the files there",
+            ) from None
+
+    def _create(self) -> DeltaTable:
+        from arro3.core import Field
+        from arro3.core import Schema as ArrowSchema
+        from deltalake import DeltaTable, Schema
+
+        fields = [Field(name, _arrow_type(kind), nullable=False) for name, kind in self._spec.columns.items()]
+        return DeltaTable.create(
+            self._location,
+            schema=Schema.from_arrow(ArrowSchema(fields)),
+            mode="ignore",
+            configuration=KEEP_FOR_EVER,
+        )
+
+    def _arrow(self, rows: Sequence[Row]) -> Table:
+        from arro3.core import Array, DataType, Field, Schema, Table
+
+        arrays, fields = [], []
+        for name, kind in self._spec.columns.items():
+            values = [row[name] for row in rows]
+            if kind == "time":
+                micros = [_micros(value) for value in values]
+                array = Array(micros, DataType.int64()).cast(_arrow_type("time"))
+            else:
+                array = Array(values, _arrow_type(kind))
+            arrays.append(array)
+            fields.append(Field(name, _arrow_type(kind), nullable=False))
+        return Table.from_arrays(arrays, schema=Schema(fields))
+
+
+class DeltaStore:
+    """A Store whose tables live under `<warehouse>/_control/`."""
+
+    def __init__(self, warehouse: str) -> None:
+        self._root = f"{warehouse}/_control"
+
+    def table(self, spec: TableSpec) -> ControlTable:
+        return DeltaControlTable(f"{self._root}/{spec.name}", spec)
+
+
+def _arrow_type(kind: ColumnType) -> DataType:
+    from arro3.core import DataType
+
+    match kind:
+        case "text":
+            return DataType.utf8()
+        case "time":
+            return DataType.timestamp("us", tz="UTC")
+        case "int":
+            return DataType.int64()
+        case "float":
+            return DataType.float64()
+        case "bool":
+            return DataType.bool()
+
+
+def _micros(value: object) -> int:
+    assert isinstance(value, datetime)
+    whole = int(value.replace(microsecond=0).timestamp())
+    return whole * 1_000_000 + value.microsecond
+
+
+def _predicate(where: Filter) -> str:
+    parts = []
+    for column, values in where.items():
+        texts = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+        parts.append(f'"{column}" IN ({texts})' if texts else "1 = 0")
+    return " AND ".join(parts)

@@ -1,0 +1,129 @@
+"""What has to be done so that the environment shows the code's models, complete? The plan, from frozen facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from backfill_assets.errors import PlanError
+from backfill_assets.intervals import Ranges
+from backfill_assets.plan.missing import ready, wanted
+from backfill_assets.plan.select import select_models
+from backfill_assets.plan.stages import Audit, Blocked, Build, Plan, Promote, Request, Stage
+from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.ledger import Coverage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a plan is made from, besides the project: all read at one moment, before the plan is made."""
+
+    now: datetime
+    environment: Environment
+    coverage: Mapping[str, Coverage]
+    """Of the version that the code says, for every model."""
+    sources: Mapping[str, Mapping[str, object]]
+
+
+def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
+    """The stages that lead from the facts to what the request asks for.
+
+    Raises PlanError for a reversed range, a range outside every model, or an unknown model.
+    """
+    _check_range(request)
+    selected = select_models(project, request.select)
+    stages: list[Stage] = []
+    blocked: list[Blocked] = []
+    kept: dict[str, str] = {}
+    complete = {name: facts.coverage[name].complete for name in project.models}
+    asked = Ranges()
+    for name in selected:
+        model, version, have = project.models[name], project.fingerprints[name], facts.coverage[name]
+        want = wanted(model, now=facts.now, start=request.start, end=request.end)
+        asked = asked | want
+        recheck = want & have.unaudited
+        if recheck:
+            count = recheck.count(model.cadence)
+            stages.append(Audit(model=name, version=version, intervals=recheck, count=count))
+        missing = want - have.complete - have.unaudited
+        upstreams = upstream_models(project, model)
+        buildable, waiting = ready(model, missing, upstreams, complete)
+        blocked.extend(
+            Blocked(model=name, intervals=stuck, count=stuck.count(model.cadence), upstream=up, needs=needs)
+            for up, (stuck, needs) in waiting.items()
+        )
+        if buildable:
+            stages.append(
+                Build(
+                    model=name,
+                    version=version,
+                    intervals=buildable,
+                    count=buildable.count(model.cadence),
+                    batches=tuple(buildable.batches(model.cadence, model.batch_size)),
+                    concurrency=model.batch_concurrency,
+                    reason=_reason(facts, name, version, have),
+                )
+            )
+        if not recheck and not missing:
+            kept[name] = "complete and audited" if want else "no interval of it is over yet"
+        complete[name] = complete[name] | buildable | recheck
+    if (request.start or request.end) and not asked:
+        raise PlanError(
+            "the range holds no interval of any selected model",
+            why="; ".join(f"{n}: {_extent(project.models[n], facts.now)}" for n in selected),
+            fix="choose --start and --end within a model's range",
+        )
+    moves = tuple(
+        (name, project.fingerprints[name])
+        for name in selected
+        if _moves(facts.environment, project, name, complete[name])
+    )
+    if moves:
+        stages.append(Promote(environment=facts.environment.name, models=moves))
+    return Plan(
+        environment=facts.environment.name,
+        now=facts.now,
+        request=request,
+        models=selected,
+        stages=tuple(stages),
+        blocked=tuple(blocked),
+        kept=kept,
+        sources=facts.sources,
+    )
+
+
+def upstream_models(project: Project, model: Model) -> dict[str, Model]:
+    """The models (not sources) that a model reads."""
+    return {u.name: project.models[u.name] for u in model.upstreams if u.name in project.models}
+
+
+def _check_range(request: Request) -> None:
+    if request.start and request.end and request.start >= request.end:
+        raise PlanError(
+            f"the range {request.start:%Y-%m-%d} .. {request.end:%Y-%m-%d} is empty or reversed",
+            why="--start must come before --end",
+            fix="swap them; --start and --end both name days that are included",
+        )
+
+
+def _reason(facts: Facts, name: str, version: str, have: Coverage) -> str:
+    pointer = facts.environment.pointers.get(name)
+    if have.built or have.empty:
+        return "intervals are missing"
+    if pointer is None:
+        return f"new in {facts.environment.name}"
+    return f"changed: {facts.environment.name} shows {pointer.version}" if pointer.version != version else "table is gone"
+
+
+def _extent(model: Model, now: datetime) -> str:
+    expected = model.expected(now).span
+    return f"{expected}" if expected else f"starts {model.start:%Y-%m-%d}, nothing over yet"
+
+
+def _moves(environment: Environment, project: Project, name: str, complete: Ranges) -> bool:
+    pointer = environment.pointers.get(name)
+    if pointer is None:
+        return bool(complete)
+    return pointer.version != project.fingerprints[name] or bool(complete - pointer.covers)

@@ -1,0 +1,47 @@
+"""Which models did somebody mean? Names, `+name` (with everything upstream), `name+` (with everything downstream), `*`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+
+from backfill_assets.errors import PlanError
+from backfill_assets.snapshots.model import Project
+
+
+def select_models(project: Project, patterns: Sequence[str]) -> tuple[str, ...]:
+    """The models that the patterns name, in dependency order; no pattern means all.
+
+    Raises PlanError for a name that is no model.
+    """
+    if not patterns:
+        return tuple(project.models)
+    chosen: set[str] = set()
+    for pattern in (part for p in patterns for part in p.replace(",", " ").split()):
+        name = pattern.strip("+")
+        if name == "*":
+            return tuple(project.models)
+        if name not in project.models:
+            close = difflib.get_close_matches(name, project.models, n=1)
+            raise PlanError(
+                f"no model named {name}",
+                why=f"the project has: {', '.join(project.models) or 'no models'}",
+                fix=f"did you mean {close[0]}?" if close else "name one of these, or use +name, name+ or *",
+            )
+        chosen.add(name)
+        if pattern.startswith("+"):
+            chosen |= _reach(name, lambda n: [u.name for u in project.models[n].upstreams if u.name in project.models])
+        if pattern.endswith("+"):
+            chosen |= _reach(name, project.downstream)
+    return tuple(name for name in project.models if name in chosen)
+
+
+def _reach(name: str, step: Callable[[str], Iterable[str]]) -> set[str]:
+    found: set[str] = set()
+    todo = [name]
+    while todo:
+        for following in step(todo.pop()):
+            if following not in found:
+                found.add(following)
+                todo.append(following)
+    return found

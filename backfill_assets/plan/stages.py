@@ -1,0 +1,155 @@
+"""What does a plan consist of? A frozen list of stages that explaining, applying and promoting all read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from backfill_assets.intervals import Interval, Ranges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """Compute and audit what is missing of one version."""
+
+    model: str
+    version: str
+    intervals: Ranges
+    count: int
+    batches: tuple[Interval, ...]
+    concurrency: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """Audit what is built already: its audits are newer than their results, or a run died before them."""
+
+    model: str
+    version: str
+    intervals: Ranges
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promote:
+    """Point the environment at these versions, all in one commit."""
+
+    environment: str
+    models: tuple[tuple[str, str], ...]
+    """Model and version."""
+
+
+Stage = Build | Audit | Promote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What somebody asked for: a range (None: everything) and models (empty: all)."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+    select: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """Intervals that cannot be built, and what they wait for."""
+
+    model: str
+    intervals: Ranges
+    count: int
+    upstream: str
+    needs: Ranges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be done, and what is not. `models` are the selected ones, `kept` need nothing, with the reason.
+
+    `sources` are the snapshots that the plan froze: source name → what identifies it.
+    """
+
+    environment: str
+    now: datetime
+    request: Request
+    models: tuple[str, ...]
+    stages: tuple[Stage, ...]
+    blocked: tuple[Blocked, ...]
+    kept: Mapping[str, str]
+    sources: Mapping[str, Mapping[str, object]]
+
+    @property
+    def id(self) -> str:
+        """A hash of what is to be done: the same situation gives the same id, whatever the clock says."""
+        text = json.dumps(
+            [[self.environment, list(self.models)], [stage_json(s) for s in self.stages], dict(self.sources)],
+            sort_keys=True,
+            default=str,
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+    @property
+    def work(self) -> tuple[Build | Audit, ...]:
+        """The stages that make data, in dependency order."""
+        return tuple(s for s in self.stages if not isinstance(s, Promote))
+
+    def to_json(self) -> dict[str, object]:
+        """The plan as plain values; times are ISO 8601 UTC, intervals `[start, end)` pairs."""
+        return {
+            "id": self.id,
+            "environment": self.environment,
+            "now": self.now.isoformat(),
+            "models": list(self.models),
+            "stages": [stage_json(s) for s in self.stages],
+            "blocked": [
+                {
+                    "model": b.model,
+                    "intervals": ranges_json(b.intervals),
+                    "count": b.count,
+                    "upstream": b.upstream,
+                    "needs": ranges_json(b.needs),
+                }
+                for b in self.blocked
+            ],
+            "kept": dict(self.kept),
+            "sources": {name: dict(pin) for name, pin in self.sources.items()},
+        }
+
+
+def ranges_json(ranges: Ranges) -> list[list[str]]:
+    """Half-open pairs of ISO instants."""
+    return [[i.start.isoformat(), i.end.isoformat()] for i in ranges]
+
+
+def stage_json(stage: Stage) -> dict[str, object]:
+    """A stage as plain values."""
+    match stage:
+        case Build():
+            return {
+                "stage": "build",
+                "model": stage.model,
+                "version": stage.version,
+                "intervals": ranges_json(stage.intervals),
+                "count": stage.count,
+                "batches": ranges_json(Ranges(stage.batches)),
+                "concurrency": stage.concurrency,
+                "reason": stage.reason,
+            }
+        case Audit():
+            return {
+                "stage": "audit",
+                "model": stage.model,
+                "version": stage.version,
+                "intervals": ranges_json(stage.intervals),
+                "count": stage.count,
+            }
+        case Promote():
+            return {
+                "stage": "promote",
+                "environment": stage.environment,
+                "models": [{"model": m, "version": v} for m, v in stage.models],
+            }

@@ -1,0 +1,35 @@
+"""All the records of one warehouse, in one hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from backfill_assets.state.environment import Environments
+from backfill_assets.state.journal import Journal
+from backfill_assets.state.ledger import Ledger
+from backfill_assets.state.results import AuditResults
+from backfill_assets.state.store import Store
+from backfill_assets.state.versions import Versions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """The control tables of one warehouse."""
+
+    ledger: Ledger
+    results: AuditResults
+    versions: Versions
+    environments: Environments
+    journal: Journal
+
+    @classmethod
+    def over(cls, store: Store) -> Self:
+        """Open every table of the store; nothing is read or created yet."""
+        return cls(
+            ledger=Ledger(store),
+            results=AuditResults(store),
+            versions=Versions(store),
+            environments=Environments(store),
+            journal=Journal(store),
+        )

@@ -1,0 +1,194 @@
+"""What does an environment show of each model? Pointers made of segments, moved for many models in one commit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from backfill_assets.errors import ConflictError
+from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.state.store import Row, Store, TableSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """The rows of `interval` in the table of one version (and revision), as they were at `commit`."""
+
+    version: str
+    revision: str = ""
+    commit: int
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pointer:
+    """What an environment shows of a model: segments that follow each other in time, and the columns, in order."""
+
+    model: str
+    time_column: str
+    timestamps: bool
+    """Whether the time column holds instants (hourly models) rather than dates."""
+    columns: tuple[tuple[str, str], ...]
+    """Name and Spark SQL type of every column, in the view's order."""
+    segments: tuple[Segment, ...]
+
+    @property
+    def id(self) -> str:
+        """A hash of all that the pointer says: equal ids show equal rows."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+
+    @property
+    def covers(self) -> Ranges:
+        """The time that the pointer has rows for."""
+        return Ranges.of(s.interval for s in self.segments)
+
+    @property
+    def version(self) -> str:
+        """The version of the newest segment: what a routine run extends."""
+        return self.segments[-1].version
+
+    def to_json(self) -> str:
+        """As it is stored; `pointer_from_json` reads it back."""
+        return json.dumps(
+            {
+                "model": self.model,
+                "time_column": self.time_column,
+                "timestamps": self.timestamps,
+                "columns": self.columns,
+                "segments": [
+                    {
+                        "version": s.version,
+                        "revision": s.revision,
+                        "commit": s.commit,
+                        "start": s.interval.start.isoformat(),
+                        "end": s.interval.end.isoformat(),
+                    }
+                    for s in self.segments
+                ],
+            },
+            sort_keys=True,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """One consistent look at an environment: every pointer in it is of the same revision."""
+
+    name: str
+    revision: int
+    pointers: Mapping[str, Pointer]
+    releases: Mapping[str, str]
+    """Model → the release (promotion) that moved its pointer last."""
+
+
+ENVIRONMENTS = TableSpec(
+    name="environments",
+    columns={
+        "environment": "text",
+        "model": "text",
+        "pointer_id": "text",
+        "pointer": "text",
+        "release": "text",
+        "at": "time",
+    },
+)
+
+
+class Environments:
+    """The table of pointers: a row per environment and model."""
+
+    def __init__(self, store: Store) -> None:
+        self._table = store.table(ENVIRONMENTS)
+
+    def read(self, name: str) -> Environment:
+        """The environment as it is now; an unknown one is empty."""
+        rows, revision = self._table.read_at({"environment": [name]})
+        pointers = {cast(str, r["model"]): pointer_from_json(cast(str, r["pointer"])) for r in rows}
+        releases = {cast(str, r["model"]): cast(str, r["release"]) for r in rows}
+        return Environment(name=name, revision=revision, pointers=pointers, releases=releases)
+
+    def names(self) -> list[str]:
+        """Every environment that shows something."""
+        return sorted({cast(str, row["environment"]) for row in self._table.read()})
+
+    def revision(self) -> int:
+        """Moves with every flip of any environment."""
+        return self._table.revision()
+
+    def flip(
+        self,
+        seen: Environment,
+        pointers: Sequence[Pointer],
+        *,
+        remove: Collection[str] = (),
+        release: str,
+        at: datetime,
+    ) -> Environment:
+        """Move the given pointers (and drop the models in `remove`) in one commit, all or nothing.
+
+        A lost race is retried when the models it is about are as `seen` had them; otherwise ConflictError.
+        """
+        models = {p.model for p in pointers} | set(remove)
+        current = seen
+        for _ in range(_ATTEMPTS):
+            try:
+                self._table.replace(
+                    [_to_row(seen.name, pointer, release, at) for pointer in pointers],
+                    where={"environment": [seen.name], "model": sorted(models)},
+                    revision=current.revision,
+                    note={"release": release, "environment": seen.name},
+                )
+                return self.read(seen.name)
+            except ConflictError:
+                current = self.read(seen.name)
+                moved = sorted(m for m in models if _id(current, m) != _id(seen, m))
+                if moved:
+                    raise ConflictError(
+                        f"{seen.name} moved while this promotion was under way",
+                        why=f"{', '.join(moved)} already point elsewhere than when it began",
+                        fix="run `backfill plan` to see what is left to do, then promote again",
+                    ) from None
+        raise ConflictError(f"{seen.name} is too busy", why="every attempt lost its race", fix="try again in a minute")
+
+
+def pointer_from_json(text: str) -> Pointer:
+    """The pointer that `Pointer`'s JSON says."""
+    raw = json.loads(text)
+    return Pointer(
+        model=raw["model"],
+        time_column=raw["time_column"],
+        timestamps=raw["timestamps"],
+        columns=tuple((name, kind) for name, kind in raw["columns"]),
+        segments=tuple(
+            Segment(
+                version=s["version"],
+                revision=s["revision"],
+                commit=s["commit"],
+                interval=Interval(utc(s["start"]), utc(s["end"])),
+            )
+            for s in raw["segments"]
+        ),
+    )
+
+
+_ATTEMPTS = 20
+
+
+def _to_row(environment: str, pointer: Pointer, release: str, at: datetime) -> Row:
+    return {
+        "environment": environment,
+        "model": pointer.model,
+        "pointer_id": pointer.id,
+        "pointer": pointer.to_json(),
+        "release": release,
+        "at": at,
+    }
+
+
+def _id(environment: Environment, model: str) -> str:
+    pointer = environment.pointers.get(model)
+    return pointer.id if pointer else ""

@@ -1,0 +1,252 @@
+"""What happened to which interval? An append-only record, and what it adds up to: which intervals are good."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import cast
+
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.state.store import Row, Store, TableSpec
+
+
+class Kind(StrEnum):
+    """What an entry says of its interval. Only STARTED and FAILED change nothing: they are there for people."""
+
+    STARTED = "started"
+    """A batch began."""
+    BUILT = "built"
+    """Rows were committed, in `table_commit`; no audit has looked at them yet."""
+    AUDITED = "audited"
+    """Every blocking audit of the digest in `audits` passed on what `batch` built."""
+    FAILED = "failed"
+    """A batch gave up; `reason` says why. What was there before still is."""
+    INVALIDATED = "invalidated"
+    """What was built does not count (an audit failed, it was restated, an input changed)."""
+    EMPTY = "empty"
+    """Recorded as complete without computing it, because somebody asked for that."""
+    WITHDRAWN = "withdrawn"
+    """An EMPTY that no longer counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing that happened to one range of one version. `inputs` maps each upstream to what was read of it."""
+
+    kind: Kind
+    model: str
+    version: str
+    interval: Interval
+    revision: str = ""
+    table_commit: int = -1
+    batch: str = ""
+    attempt: int = 1
+    run: str = ""
+    audits: str = ""
+    inputs: Mapping[str, object] | None = None
+    rows: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+    at: datetime
+    id: str = ""
+
+
+LEDGER = TableSpec(
+    name="ledger",
+    columns={
+        "id": "text",
+        "at": "time",
+        "kind": "text",
+        "model": "text",
+        "version": "text",
+        "revision": "text",
+        "start": "time",
+        "end": "time",
+        "table_commit": "int",
+        "batch": "text",
+        "attempt": "int",
+        "run": "text",
+        "audits": "text",
+        "inputs": "text",
+        "rows": "int",
+        "bytes": "int",
+        "seconds": "float",
+        "reason": "text",
+    },
+)
+
+
+class Ledger:
+    """The append-only table of entries."""
+
+    def __init__(self, store: Store) -> None:
+        self._table = store.table(LEDGER)
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Record what happened, all in one commit."""
+        if entries:
+            self._table.append([_to_row(entry) for entry in entries])
+
+    def entries(self, models: Collection[str] | None = None) -> list[Entry]:
+        """Everything recorded for these models (None: for all), oldest first."""
+        rows = self._table.read({"model": list(models)} if models is not None else None)
+        return sorted(map(_from_row, rows), key=lambda e: (e.at, e.id))
+
+    def revision(self) -> int:
+        """Moves with every append: whoever polls can tell that nothing is new."""
+        return self._table.revision()
+
+    def compact(self) -> None:
+        """Join the small files that many appends left."""
+        self._table.compact()
+
+
+def by_version(entries: Iterable[Entry]) -> Mapping[tuple[str, str], list[Entry]]:
+    """Entries by (model, version), in the order given."""
+    groups: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for entry in entries:
+        groups[entry.model, entry.version].append(entry)
+    return groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dirt:
+    """A data commit that no BUILT entry speaks for: whoever made it died, or is not this system. None = everywhere."""
+
+    table_commit: int
+    interval: Interval | None
+    batch: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """What one version's table amounts to. The three sets are disjoint; what is in none of them is missing.
+
+    `green` is built and audited, `unaudited` is built and waits for (newer) audits, `empty` is declared complete.
+    `sources` says which BUILT entry computed each part of `green` and `unaudited`.
+    """
+
+    green: Ranges = Ranges()
+    unaudited: Ranges = Ranges()
+    empty: Ranges = Ranges()
+    sources: tuple[tuple[Interval, Entry], ...] = ()
+
+    @property
+    def built(self) -> Ranges:
+        return self.green | self.unaudited
+
+    @property
+    def complete(self) -> Ranges:
+        """What may be built upon."""
+        return self.green | self.empty
+
+    def batches(self, ranges: Ranges) -> list[tuple[Interval, Entry]]:
+        """Which BUILT entries computed these ranges, cut to them."""
+        found: list[tuple[Interval, Entry]] = []
+        for interval, entry in self.sources:
+            found.extend((common, entry) for common in ranges & Ranges((interval,)))
+        return found
+
+
+def coverage(entries: Sequence[Entry], *, audits: str, dirt: Iterable[Dirt] = (), commit: int | None = None) -> Coverage:
+    """What the entries of one version (revision "") add up to, looking at its table at `commit` (None: now).
+
+    The newest entry of an interval decides, newest by table commit first: two writers may record in another order
+    than they committed. `audits` is the digest of the model's audits; results for other digests do not count.
+    """
+    painted: list[tuple[tuple[int, datetime, str], Interval | None, Entry | None]] = []
+    newest = max((e.at for e in entries), default=_EPOCH)
+    audited: dict[str, list[Interval]] = defaultdict(list)
+    for entry in entries:
+        if entry.revision or (commit is not None and entry.table_commit > commit):
+            continue
+        if entry.kind is Kind.AUDITED:
+            if entry.audits == audits:
+                audited[entry.batch].append(entry.interval)
+        elif entry.kind not in (Kind.STARTED, Kind.FAILED):
+            painted.append(((entry.table_commit, entry.at, entry.id), entry.interval, entry))
+    for spot in dirt:
+        if commit is None or spot.table_commit <= commit:
+            painted.append(((spot.table_commit, newest, ""), spot.interval, None))
+    painted.sort(key=lambda p: p[0], reverse=True)
+
+    seen = Ranges()
+    built: list[tuple[Interval, Entry]] = []
+    empty: list[Interval] = []
+    for _, interval, entry in painted:
+        if interval is None:  # foreign data anywhere: nothing older than it counts
+            break
+        fresh = Ranges((interval,)) - seen
+        seen = seen | fresh
+        if entry is None:
+            continue
+        if entry.kind is Kind.BUILT:
+            built.extend((part, entry) for part in fresh)
+        elif entry.kind is Kind.EMPTY:
+            empty.extend(fresh)
+    green: list[Interval] = []
+    unaudited: list[Interval] = []
+    for part, entry in built:
+        passed = Ranges((part,)) & Ranges.of(audited.get(entry.batch, ()))
+        green.extend(passed)
+        unaudited.extend(Ranges((part,)) - passed)
+    return Coverage(
+        green=Ranges.of(green),
+        unaudited=Ranges.of(unaudited),
+        empty=Ranges.of(empty),
+        sources=tuple(sorted(built, key=lambda b: b[0])),
+    )
+
+
+def new_id() -> str:
+    """A random name for a batch, a run or an entry."""
+    return uuid.uuid4().hex[:16]
+
+
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+def _to_row(entry: Entry) -> Row:
+    return {
+        "id": entry.id or new_id(),
+        "at": entry.at,
+        "kind": entry.kind.value,
+        "model": entry.model,
+        "version": entry.version,
+        "revision": entry.revision,
+        "start": entry.interval.start,
+        "end": entry.interval.end,
+        "table_commit": entry.table_commit,
+        "batch": entry.batch,
+        "attempt": entry.attempt,
+        "run": entry.run,
+        "audits": entry.audits,
+        "inputs": json.dumps(entry.inputs or {}, sort_keys=True),
+        "rows": entry.rows,
+        "bytes": entry.bytes,
+        "seconds": entry.seconds,
+        "reason": entry.reason,
+    }
+
+
+def _from_row(row: Row) -> Entry:
+    values = dict(row)
+    interval = Interval(cast(datetime, values.pop("start")), cast(datetime, values.pop("end")))
+    values["kind"] = Kind(cast(str, values["kind"]))
+    values["inputs"] = json.loads(cast(str, values["inputs"]))
+    return replace(_BLANK, interval=interval, **values)  # pyright: ignore[reportArgumentType]
+
+
+_BLANK = Entry(
+    kind=Kind.STARTED,
+    model="",
+    version="",
+    interval=Interval(_EPOCH, datetime.fromisoformat("1970-01-02T00:00:00+00:00")),
+    at=_EPOCH,
+)

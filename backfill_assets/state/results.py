@@ -1,0 +1,115 @@
+"""What did the audits find? One result per check and interval, kept with the batch that it looked at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from backfill_assets.intervals import Interval
+from backfill_assets.state.store import Filter, Store, TableSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditResult:
+    """One check's verdict on one interval. `observed` and `expected` are for people; `sample` holds failing keys."""
+
+    model: str
+    version: str
+    batch: str
+    interval: Interval
+    check: str
+    blocking: bool
+    passed: bool
+    failures: int
+    observed: str
+    expected: str
+    sample: tuple[str, ...] = ()
+    at: datetime
+
+
+RESULTS = TableSpec(
+    name="audits",
+    columns={
+        "model": "text",
+        "version": "text",
+        "batch": "text",
+        "start": "time",
+        "end": "time",
+        "name": "text",
+        "blocking": "bool",
+        "passed": "bool",
+        "failures": "int",
+        "observed": "text",
+        "expected": "text",
+        "sample": "text",
+        "at": "time",
+    },
+)
+
+
+class AuditResults:
+    """The append-only table of results."""
+
+    def __init__(self, store: Store) -> None:
+        self._table = store.table(RESULTS)
+
+    def append(self, results: Sequence[AuditResult]) -> None:
+        """Record results, all in one commit."""
+        if results:
+            self._table.append(
+                [
+                    {
+                        "model": r.model,
+                        "version": r.version,
+                        "batch": r.batch,
+                        "start": r.interval.start,
+                        "end": r.interval.end,
+                        "name": r.check,
+                        "blocking": r.blocking,
+                        "passed": r.passed,
+                        "failures": r.failures,
+                        "observed": r.observed,
+                        "expected": r.expected,
+                        "sample": json.dumps(r.sample),
+                        "at": r.at,
+                    }
+                    for r in results
+                ]
+            )
+
+    def read(
+        self, *, model: str | None = None, version: str | None = None, batches: Collection[str] | None = None
+    ) -> list[AuditResult]:
+        """The results of these batches (None: all), oldest first."""
+        where: dict[str, Collection[str]] = {}
+        if model is not None:
+            where["model"] = [model]
+        if version is not None:
+            where["version"] = [version]
+        if batches is not None:
+            where["batch"] = list(batches)
+        found = [
+            AuditResult(
+                model=cast(str, row["model"]),
+                version=cast(str, row["version"]),
+                batch=cast(str, row["batch"]),
+                interval=Interval(cast(datetime, row["start"]), cast(datetime, row["end"])),
+                check=cast(str, row["name"]),
+                blocking=cast(bool, row["blocking"]),
+                passed=cast(bool, row["passed"]),
+                failures=cast(int, row["failures"]),
+                observed=cast(str, row["observed"]),
+                expected=cast(str, row["expected"]),
+                sample=tuple(json.loads(cast(str, row["sample"]))),
+                at=cast(datetime, row["at"]),
+            )
+            for row in self._table.read(cast(Filter, where))
+        ]
+        return sorted(found, key=lambda r: (r.at, r.interval, r.check))
+
+    def compact(self) -> None:
+        """Join the small files that many appends left."""
+        self._table.compact()

@@ -1,0 +1,110 @@
+"""Where do records live? The few operations that every control table offers, and an in-memory one for tests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from backfill_assets.errors import ConflictError
+
+ColumnType = Literal["text", "time", "int", "float", "bool"]
+Row = Mapping[str, object]
+Filter = Mapping[str, Collection[str]]
+"""Text column → the values that are wanted; an empty filter wants every row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSpec:
+    """A control table's name and its columns, in order."""
+
+    name: str
+    columns: Mapping[str, ColumnType]
+
+
+class ControlTable(Protocol):
+    """A small table with optimistic concurrency. Appends never conflict; replacements name the revision they saw."""
+
+    def read(self, where: Filter | None = None) -> list[Row]:
+        """The rows that match, in no order. A table that nobody wrote to yet has none."""
+        ...
+
+    def revision(self) -> int:
+        """The number of the newest commit; -1 before the first."""
+        ...
+
+    def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
+        """Rows and the revision that they are of."""
+        ...
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add the rows in one commit."""
+        ...
+
+    def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
+        """In one commit: rows that match go, the given ones come. Returns the new revision.
+
+        Raises ConflictError, having written nothing, when the table is no longer at `revision`.
+        """
+        ...
+
+    def compact(self, most_files: int = 64) -> None:
+        """Join small files when there are more than `most_files`; readers and writers notice nothing."""
+        ...
+
+
+class Store(Protocol):
+    """Hands out control tables by their spec."""
+
+    def table(self, spec: TableSpec) -> ControlTable: ...
+
+
+@dataclass(slots=True)
+class MemoryTable:
+    """A ControlTable in a list: the fake that tests of decisions use."""
+
+    rows: list[Row] = field(default_factory=list[Row])
+    commits: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def read(self, where: Filter | None = None) -> list[Row]:
+        return [row for row in list(self.rows) if matches(row, where)]
+
+    def revision(self) -> int:
+        return self.commits - 1
+
+    def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
+        with self.lock:
+            return self.read(where), self.revision()
+
+    def append(self, rows: Sequence[Row]) -> None:
+        with self.lock:
+            self.rows.extend(dict(row) for row in rows)
+            self.commits += 1
+
+    def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
+        with self.lock:
+            if revision != self.revision():
+                raise ConflictError(f"expected revision {revision}, found {self.revision()}")
+            self.rows = [row for row in self.rows if not matches(row, where)] + [dict(row) for row in rows]
+            self.commits += 1
+            return self.revision()
+
+    def compact(self, most_files: int = 64) -> None:
+        pass
+
+
+@dataclass(slots=True)
+class MemoryStore:
+    """A Store whose tables live in this process."""
+
+    tables: dict[str, MemoryTable] = field(default_factory=dict[str, MemoryTable])
+
+    def table(self, spec: TableSpec) -> MemoryTable:
+        return self.tables.setdefault(spec.name, MemoryTable())
+
+
+def matches(row: Row, where: Filter | None) -> bool:
+    """Whether the row has one of the wanted values in every filtered column."""
+    return all(row[column] in values for column, values in (where or {}).items())

@@ -1,0 +1,64 @@
+"""What is in a version's table, as its own log says? And which of its commits does the ledger not know?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from backfill_assets.intervals import Interval
+from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind, coverage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataCommit:
+    """A commit that changed rows. `batch` and `interval` come from its metadata; both are empty in a foreign one."""
+
+    table_commit: int
+    batch: str
+    interval: Interval | None
+    rows: int
+    bytes: int
+
+
+class TableLog(Protocol):
+    """Reads the logs of version tables, without a JVM."""
+
+    def head(self, model: str, version: str) -> int:
+        """The number of the newest commit; -1 when there is no table."""
+        ...
+
+    def commits(self, model: str, version: str) -> list[DataCommit]:
+        """Every commit that changed rows, oldest first."""
+        ...
+
+    def rows(self, model: str, version: str, commit: int) -> Mapping[datetime, int]:
+        """Rows per value of the interval column (UTC instants) at a commit, from file statistics."""
+        ...
+
+
+def dirt(entries: Sequence[Entry], log: TableLog, model: str, version: str) -> list[Dirt]:
+    """The data commits of the version's table that no BUILT entry speaks for."""
+    recorded = {e.batch for e in entries if e.kind is Kind.BUILT and not e.revision}
+    if log.head(model, version) == len(recorded):  # commit 0 creates the table; each later one is a batch
+        return []
+    return [
+        Dirt(table_commit=c.table_commit, interval=c.interval if c.batch else None, batch=c.batch)
+        for c in log.commits(model, version)
+        if c.batch not in recorded
+    ]
+
+
+def version_coverage(
+    entries: Sequence[Entry], log: TableLog, *, model: str, version: str, audits: str
+) -> tuple[Coverage, int]:
+    """What a version amounts to now, and the table commit that this was seen at (-1: there is no table).
+
+    `entries` are the version's own. A table that vanished covers nothing, whatever the ledger says.
+    """
+    head = log.head(model, version)
+    if head < 0:
+        empties = [e for e in entries if e.kind in (Kind.EMPTY, Kind.WITHDRAWN)]
+        return coverage(empties, audits=audits), head
+    return coverage(entries, audits=audits, dirt=dirt(entries, log, model, version), commit=head), head

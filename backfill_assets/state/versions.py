@@ -1,0 +1,86 @@
+"""Which versions exist, what do they execute, and where is their data? A row per model and fingerprint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from backfill_assets.state.store import Store, TableSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One version of a model: its definition and the versions of the models that it reads, as when it was created."""
+
+    model: str
+    version: str
+    upstream: Mapping[str, str]
+    """Model name → version, for the upstreams that are models."""
+    columns: tuple[tuple[str, str], ...]
+    """Name and Spark SQL type of every column of its table, in order."""
+    definition: Mapping[str, object]
+    """Language, code and the header's settings that decide rows."""
+    created: datetime
+
+
+VERSIONS = TableSpec(
+    name="versions",
+    columns={
+        "model": "text",
+        "version": "text",
+        "upstream": "text",
+        "columns": "text",
+        "definition": "text",
+        "created": "time",
+    },
+)
+
+
+class Versions:
+    """The append-only table of versions. The first record of a version counts; writing it again is harmless."""
+
+    def __init__(self, store: Store) -> None:
+        self._table = store.table(VERSIONS)
+
+    def get(self, model: str, version: str) -> Version | None:
+        """The version's record, None when it was never built."""
+        return self.all().get((model, version))
+
+    def all(self) -> dict[tuple[str, str], Version]:
+        """Every version, by (model, version)."""
+        found: dict[tuple[str, str], Version] = {}
+        for row in sorted(self._table.read(), key=lambda r: cast(datetime, r["created"])):
+            record = Version(
+                model=cast(str, row["model"]),
+                version=cast(str, row["version"]),
+                upstream=json.loads(cast(str, row["upstream"])),
+                columns=tuple((n, t) for n, t in json.loads(cast(str, row["columns"]))),
+                definition=json.loads(cast(str, row["definition"])),
+                created=cast(datetime, row["created"]),
+            )
+            found.setdefault((record.model, record.version), record)
+        return found
+
+    def put(self, version: Version) -> None:
+        """Record the version unless it is known."""
+        if self.get(version.model, version.version) is None:
+            self._table.append(
+                [
+                    {
+                        "model": version.model,
+                        "version": version.version,
+                        "upstream": json.dumps(dict(version.upstream), sort_keys=True),
+                        "columns": json.dumps(version.columns),
+                        "definition": json.dumps(dict(version.definition), sort_keys=True),
+                        "created": version.created,
+                    }
+                ]
+            )
+
+
+def table_path(warehouse: str, model: str, version: str, revision: str = "") -> str:
+    """Where the Delta table of a version (or of one of its revisions) lives."""
+    return f"{warehouse}/{model}/{version}-{revision}" if revision else f"{warehouse}/{model}/{version}"
