@@ -1,0 +1,219 @@
+"""How does Spark compute a batch? Frozen inputs in, one `replaceWhere` commit out, audits at exactly that commit."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.adapters.inputs import check_pin, input_frame
+from backfill_assets.adapters.spark_errors import as_build_error
+from backfill_assets.adapters.table_log import batch_metadata, data_commit, open_table
+from backfill_assets.adapters.version_table import create_version_table, in_interval
+from backfill_assets.audit.compile import INTERVAL, ROWS, compile_audits
+from backfill_assets.audit.judge import Counts
+from backfill_assets.build.engine import Job, ModelInput, SourceInput
+from backfill_assets.errors import BuildError, TransientBuildError
+from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.snapshots.sql import splice
+from backfill_assets.state.tables import DataCommit
+from backfill_assets.state.versions import table_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class SparkEngine:
+    """An Engine over one Spark session. Each model gets a session of its own for its settings and temporary views."""
+
+    def __init__(self, spark: SparkSession, *, warehouse: str, root: Path) -> None:
+        self._spark, self._warehouse, self._root = spark, warehouse, root
+        self._sessions: dict[str, SparkSession] = {}
+        self._modules: dict[str, Callable[..., Any]] = {}
+        self._lock = threading.Lock()
+
+    def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
+        with self._errors(f"prepare {job.model.name}"):
+            frame = self._frame(job, sample)
+            return create_version_table(job, frame.schema, self._path(job))
+
+    def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
+        model = job.model
+        with self._errors(f"build {model.name} {interval}"), self._limited(job, batch, interval):
+            for read in job.inputs.values():
+                check_pin(read)
+            condition = in_interval(model, interval)
+            frame = self._frame(job, interval)
+            # A task per day or a few: else each task leaves a file in each day. Rebalance splits a day that is too big.
+            (
+                frame.hint("rebalance", model.time_column)
+                .write.format("delta")
+                .mode("overwrite")
+                .option("replaceWhere", condition)
+                .option("userMetadata", batch_metadata(batch, interval))
+                .save(self._path(job))
+            )
+            for read in job.inputs.values():
+                check_pin(read)
+        return self._commit_of(job, batch)
+
+    def scan(self, job: Job, commit: int, intervals: Ranges) -> Mapping[datetime, Counts]:
+        plan = compile_audits(job.model)
+        span = intervals.span
+        assert span is not None
+        with self._errors(f"audit {job.model.name} {span}"), self._view(job, commit, span) as (spark, view):
+            rows = [row.asDict() for row in spark.sql(plan.aggregate.replace("{relation}", view)).collect()]
+            extra: dict[str, dict[str, int]] = {}
+            for name, text in plan.distinct.items():
+                found = spark.sql(text.replace("{relation}", view)).collect()
+                extra[name] = {row[INTERVAL]: row[plan.counted[name]] for row in found}
+        return {
+            utc(row[INTERVAL].replace(" ", "T")): Counts(
+                rows=row[ROWS],
+                failures={
+                    name: extra[name].get(row[INTERVAL], 0) if name in extra else row[column]
+                    for name, column in plan.counted.items()
+                },
+            )
+            for row in rows
+            if row[INTERVAL] is not None
+        }
+
+    def sample(self, job: Job, commit: int, interval: Interval, audit: str) -> Sequence[str]:
+        text = compile_audits(job.model).samples.get(audit)
+        if text is None:
+            return ()
+        with self._errors(f"sample {job.model.name} {interval}"), self._view(job, commit, interval) as (spark, view):
+            rows = spark.sql(text.replace("{relation}", view).replace("{where}", "true")).collect()
+        return [row["sample"] for row in rows]
+
+    def cancel(self) -> None:
+        for spark in (self._spark, *self._sessions.values()):
+            spark.interruptAll()
+
+    def _frame(self, job: Job, interval: Interval) -> DataFrame:
+        """The rows of the interval, not computed yet."""
+        spark, model = self._session(job), job.model
+        if model.language == "sql":
+            views = {name.lower(): self._input_view(spark, name, read) for name, read in job.inputs.items()}
+            start, end = interval.start, interval.end
+            arguments: dict[str, Any] = {"start": start, "end": end}
+            if model.cadence is not Cadence.HOURLY:
+                arguments = {"start": start.date(), "end": end.date()}
+            return spark.sql(splice(model.code, views), args=arguments)
+        arguments = {"interval": interval}
+        for upstream in model.upstreams:
+            read = job.inputs[upstream.name]
+            frame = input_frame(spark, self._warehouse, read)
+            if isinstance(read, ModelInput):
+                frame = frame.where(in_interval(read.model, read.model.cadence.cover(model.window(interval))))
+            arguments[upstream.parameter or upstream.name] = frame
+        return self._function(job)(**arguments)
+
+    def _input_view(self, spark: SparkSession, name: str, read: ModelInput | SourceInput) -> str:
+        at = read.commit if isinstance(read, ModelInput) else read.pin.get("commit", read.pin.get("files", "now"))
+        view = f"{name.replace('.', '_')}__at_{at}"
+        with self._lock:
+            if not spark.catalog.tableExists(view):
+                input_frame(spark, self._warehouse, read).createOrReplaceTempView(view)
+        return view
+
+    def _function(self, job: Job) -> Callable[..., Any]:
+        """The model's function, from its file as the project was loaded."""
+        model = job.model
+        with self._lock:
+            if model.name not in self._modules:
+                if str(model.path.parent) not in sys.path:
+                    sys.path.insert(0, str(model.path.parent))
+                spec = importlib.util.spec_from_file_location(f"backfill_model_{model.name}", model.path)
+                assert spec and spec.loader
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                self._modules[model.name] = getattr(module, model.name)
+            return self._modules[model.name]
+
+    def _session(self, job: Job) -> SparkSession:
+        with self._lock:
+            if job.model.name not in self._sessions:
+                session = self._spark.newSession()
+                for key, value in job.model.spark.items():
+                    session.conf.set(key, value)
+                self._sessions[job.model.name] = session
+            return self._sessions[job.model.name]
+
+    @contextmanager
+    def _view(self, job: Job, commit: int, interval: Interval) -> Iterator[tuple[SparkSession, str]]:
+        """The table's rows of an interval at a commit, as a temporary view."""
+        spark = self._session(job)
+        view = f"candidate_{threading.get_ident()}"
+        frame = spark.read.format("delta").option("versionAsOf", commit).load(self._path(job))
+        frame.where(in_interval(job.model, interval)).createOrReplaceTempView(view)
+        try:
+            yield spark, view
+        finally:
+            spark.catalog.dropTempView(view)
+
+    def _commit_of(self, job: Job, batch: str) -> DataCommit:
+        """The commit that the batch made. Spark does not return it; the table's log knows."""
+        for limit in (20, None):
+            table = open_table(self._path(job))
+            for info in table.history(limit) if table else ():
+                commit = data_commit(info)
+                if commit.batch == batch:
+                    return commit
+        raise TransientBuildError(
+            f"cannot find the commit of {job.model.name}, batch {batch}", why="the table's log does not hold it"
+        )
+
+    @contextmanager
+    def _limited(self, job: Job, batch: str, interval: Interval) -> Iterator[None]:
+        """Tag what this thread starts, and interrupt it when the model's timeout is over."""
+        if job.model.timeout is None:
+            yield
+            return
+        spark, late = self._session(job), threading.Event()
+
+        def interrupt() -> None:
+            late.set()
+            spark.interruptTag(batch)
+
+        timer = threading.Timer(job.model.timeout, interrupt)
+        spark.addTag(batch)
+        timer.start()
+        try:
+            yield
+        except Exception:
+            if late.is_set():
+                raise BuildError(
+                    f"cannot build {job.model.name} {interval}",
+                    why=f"it took longer than the model's timeout of {timedelta(seconds=job.model.timeout)}",
+                    fix="raise `timeout:` in the model's header, or lower `batch_size:`",
+                ) from None
+            raise
+        finally:
+            timer.cancel()
+            spark.removeTag(batch)
+
+    @contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        try:
+            yield
+        except (PySparkException, Py4JError) as error:
+            raise as_build_error(error, doing) from error
+        except BuildError:
+            raise
+        except Exception as error:  # a Python model's own code
+            raise BuildError(
+                f"cannot {doing}", why=f"{type(error).__name__}: {error}", fix="correct the model's function"
+            ) from error
+
+    def _path(self, job: Job) -> str:
+        return table_path(self._warehouse, job.model.name, job.version)

@@ -1,0 +1,55 @@
+"""How does a build read its upstreams? As they were when the plan froze them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.adapters.source_pins import FilePins, data_files
+from backfill_assets.build.engine import Input, ModelInput, SourceInput
+from backfill_assets.errors import BuildError
+from backfill_assets.snapshots.model import Source
+from backfill_assets.state.versions import table_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SCHEMALESS = frozenset({"csv", "json"})
+
+
+def input_frame(spark: SparkSession, warehouse: str, read: Input) -> DataFrame:
+    """The upstream's rows, lazily."""
+    match read:
+        case ModelInput():
+            location = table_path(warehouse, read.model.name, read.version)
+            return spark.read.format("delta").option("versionAsOf", read.commit).load(location)
+        case SourceInput():
+            return _source_frame(spark, read.source, read.pin)
+
+
+def check_pin(read: Input) -> None:
+    """Raise BuildError when the source's files are not those of the plan. Delta needs no check: its commits stay."""
+    if isinstance(read, SourceInput) and "files" in read.pin:
+        found = FilePins().pin(read.source)
+        if found != dict(read.pin):
+            raise BuildError(
+                f"source {read.source.name} changed while the plan was carried out",
+                why=f"its files are {found.get('files')}, the plan froze {read.pin['files']}",
+                fix="run `backfill plan` and apply again; the plan will freeze the new files",
+            )
+
+
+def _source_frame(spark: SparkSession, source: Source, pin: Mapping[str, object]) -> DataFrame:
+    if source.table is not None:
+        return spark.table(source.table)
+    assert source.path is not None
+    reader: Any = spark.read.format(source.format).options(**dict(source.options))
+    if source.format == "delta":
+        return reader.option("versionAsOf", pin["commit"]).load(source.path)
+    if source.format in SCHEMALESS and source.columns:
+        reader = reader.schema(", ".join(f"`{c.name}` {c.type or 'string'}" for c in source.columns))
+    if "files" in pin and Path(source.path).is_dir():
+        files = [str(f) for f in data_files(Path(source.path))]
+        return reader.option("basePath", source.path).load(files)
+    return reader.load(source.path)

@@ -1,0 +1,140 @@
+"""Can this machine run Spark with Delta? Java, disk room, the configuration folder and the jars, each with its remedy."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from backfill_assets.errors import SettingsError
+
+OLDEST_JAVA = 17
+LEAST_FREE_BYTES = 500 * 1024 * 1024
+DEFAULTS_FILE = "spark-defaults.conf"
+
+
+def conf_dir(root: Path) -> Path:
+    """The Spark configuration folder: SPARK_CONF_DIR, else the project's `spark-conf/`, else the one that ships."""
+    if chosen := os.environ.get("SPARK_CONF_DIR"):
+        return Path(chosen)
+    package = Path(__file__).resolve().parent.parent
+    for folder in (root / "spark-conf", package.parent / "spark-conf", package / "_spark_conf"):
+        if (folder / DEFAULTS_FILE).is_file():
+            return folder
+    raise SettingsError(
+        "no spark-conf/ folder",
+        why=f"none in {root}, and none came with the package",
+        fix="copy spark-conf/ from the project's repository, or set SPARK_CONF_DIR",
+    )
+
+
+def read_conf(folder: Path) -> dict[str, str]:
+    """The settings of `spark-defaults.conf`: a key and a value a line, `#` starts a comment line."""
+    file = folder / DEFAULTS_FILE
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    pairs = (re.split(r"[\s=]+", line.strip(), maxsplit=1) for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    return {pair[0]: pair[1].strip() if len(pair) > 1 else "" for pair in pairs}
+
+
+def check_java() -> int:
+    """Java's major version. Raises SettingsError when there is none, or one older than OLDEST_JAVA."""
+    home = os.environ.get("JAVA_HOME")
+    command = str(Path(home) / "bin" / "java") if home else "java"
+    fix = f"install a JDK or JRE of version {OLDEST_JAVA} or newer (Debian: apt-get install openjdk-17-jre-headless) " + (
+        "and correct JAVA_HOME" if home else "and put it on the PATH or in JAVA_HOME"
+    )
+    try:
+        said = subprocess.run([command, "-version"], capture_output=True, text=True, check=True).stderr
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SettingsError("Java was not found", why=f"{command} -version: {error}", fix=fix) from None
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', said)
+    major = int(found[1]) if found else 0
+    if found and major == 1:
+        major = int(found[2])
+    if major < OLDEST_JAVA:
+        first = said.splitlines()[0] if said else "no version"
+        raise SettingsError(f"Java is too old: Spark needs {OLDEST_JAVA} or newer", why=f"{command} is {first}", fix=fix)
+    return major
+
+
+def check_room(location: str) -> int:
+    """Free bytes where the warehouse is (0 for a URI). Raises SettingsError when there is hardly any room."""
+    if "://" in location:
+        return 0
+    folder = Path(location)
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if free < LEAST_FREE_BYTES:
+        raise SettingsError(
+            f"no room on disk for the warehouse {location}",
+            why=f"{free // 2**20} MiB are free, {LEAST_FREE_BYTES // 2**20} are the least to start with",
+            fix="free some room, or set `warehouse:` in backfill.yml (or BACKFILL_WAREHOUSE) to another disk",
+        )
+    if not os.access(folder, os.W_OK):
+        raise SettingsError(
+            f"the warehouse {location} cannot be written", why=f"no permission on {folder}", fix="change its owner or move it"
+        )
+    return free
+
+
+def delta_jars(folder: Path) -> list[Path]:
+    """The jars that `spark.jars.packages` names, fetched once into Ivy's cache (then this only looks there).
+
+    Resolving them at every start would cost seconds. Raises SettingsError when they cannot be fetched.
+    """
+    conf = read_conf(folder)
+    packages = conf.get("spark.jars.packages", "")
+    if not packages:
+        return []
+    cache_folder = Path(conf.get("spark.jars.ivy") or Path.home() / ".ivy2.5.2") / "jars"
+    found = _cached(packages, cache_folder)
+    if found:
+        return found
+    print("backfill: fetching Delta's jars (only this once) …", file=sys.stderr, flush=True)
+    said = _resolve(folder)
+    found = _cached(packages, cache_folder)
+    if not found:
+        lines = [line.strip() for line in said.splitlines() if "not found" in line or "unresolved" in line.lower()]
+        raise SettingsError(
+            f"Delta's jars could not be fetched: {packages}",
+            why="; ".join(lines[:3]) or said.strip()[-400:] or "Spark gave no reason",
+            fix="check that Maven Central (or the mirror in spark.jars.ivySettings) is reachable, "
+            f"or put the jars in {cache_folder} by hand",
+        )
+    return found
+
+
+def _cached(packages: str, folder: Path) -> list[Path]:
+    jars = {p.name: p for p in folder.glob("*.jar")} if folder.is_dir() else {}
+    names = [f"{group}_{artifact}-{version}.jar" for group, artifact, version in (p.split(":")[:3] for p in packages.split(","))]
+    if not all(name in jars for name in names):
+        return []
+    prefixes = {name.split("_")[0] for name in names} | {"io.unitycatalog"}
+    versions = {p.split(":")[2] for p in packages.split(",")}
+    return [
+        path
+        for name, path in sorted(jars.items())
+        if name in names
+        or (name.split("_")[0] in prefixes and (any(v in name for v in versions) or name.startswith("io.unitycatalog")))
+    ]
+
+
+def _resolve(folder: Path) -> str:
+    """Let Spark's own resolver fetch the packages; what it said."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    nothing = Path(__file__).with_name("_nothing.py")
+    done = subprocess.run(
+        [str(home / "bin" / "spark-submit"), "--master", "local[1]", str(nothing)],
+        env={**os.environ, "SPARK_CONF_DIR": str(folder), "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+

@@ -1,0 +1,64 @@
+"""Where does the one Spark session of a process come from? Opened on first use, with `spark-conf/` and the project's settings."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars, read_conf
+from backfill_assets.errors import SettingsError
+from backfill_assets.settings import Settings, state_root
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOCK = threading.Lock()
+
+
+def spark_session(root: Path, settings: Settings) -> SparkSession:
+    """The process's session; later calls give the same one.
+
+    Raises SettingsError when Java, the jars or disk room are missing, before any JVM is started.
+    """
+    with _LOCK:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+
+        active = SparkSession.getActiveSession()
+        if active is not None:
+            return active
+        folder = conf_dir(root)
+        conf = read_conf(folder) | settings.spark
+        remote = os.environ.get("SPARK_REMOTE") or conf.get("spark.remote")
+        builder = SparkSession.builder.appName(f"backfill {settings.name}")
+        if remote:
+            builder = builder.remote(remote)
+        else:
+            check_java()
+            check_room(settings.warehouse)
+            os.environ["SPARK_CONF_DIR"] = str(folder)
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            if conf.get("spark.master", "local[*]").startswith("local"):
+                # Known jars on the class path start seconds faster than packages to resolve and copy.
+                jars = os.pathsep.join(str(jar) for jar in delta_jars(folder))
+                given = conf.get("spark.driver.extraClassPath")
+                builder = builder.config("spark.jars.packages", "").config(
+                    "spark.driver.extraClassPath", os.pathsep.join(p for p in (given, jars) if p)
+                )
+            if "spark.sql.warehouse.dir" not in conf:
+                builder = builder.config("spark.sql.warehouse.dir", str(state_root(root) / ".backfill" / "spark-warehouse"))
+            if conf.get("spark.sql.catalogImplementation") == "hive":
+                builder = builder.enableHiveSupport()
+        for key, value in settings.spark.items():
+            builder = builder.config(key, value)
+        try:
+            return builder.getOrCreate()
+        except PySparkException as error:
+            raise SettingsError(
+                "Spark did not start",
+                why=str(error).strip().splitlines()[0],
+                fix="run `backfill doctor`; Spark's own words are above",
+            ) from None

@@ -1,0 +1,55 @@
+"""What is a source at this moment? Its Delta commit, or a digest of its files: what a plan freezes. No JVM."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from backfill_assets.adapters.table_log import open_table
+from backfill_assets.errors import PlanError
+from backfill_assets.snapshots.model import Source
+
+
+class FilePins:
+    """SourcePins that looks at the tables and files themselves."""
+
+    def pin(self, source: Source) -> Mapping[str, object]:
+        """Raises PlanError when the source's path holds nothing."""
+        if source.path is None:
+            return {"unpinned": f"catalog table {source.table}: read as it is when the build runs"}
+        if source.format == "delta":
+            table = open_table(source.path)
+            if table is None:
+                raise _absent(source, "there is no Delta table")
+            return {"commit": table.version()}
+        if "://" in source.path:
+            return {"unpinned": f"{source.format} files in an object store: read as they are when the build runs"}
+        files = data_files(Path(source.path))
+        if not files:
+            raise _absent(source, "there are no files")
+        digest = hashlib.sha256()
+        for file in files:
+            stat = file.stat()
+            digest.update(f"{file}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+        return {"files": digest.hexdigest()[:16], "count": len(files)}
+
+
+def data_files(path: Path) -> list[Path]:
+    """The data files at a path (a file, or a folder of any depth), sorted; names that start with `_` or `.` are not data."""
+    if path.is_file():
+        return [path]
+    hidden = ("_", ".")
+    return sorted(
+        f
+        for f in path.rglob("*")
+        if f.is_file() and not any(part.startswith(hidden) for part in f.relative_to(path).parts)
+    )
+
+
+def _absent(source: Source, why: str) -> PlanError:
+    return PlanError(
+        f"source {source.name} has no data",
+        why=f"{why} at {source.path}",
+        fix=f"load the source, or correct its path in {source.file}:{source.line}",
+    )

@@ -1,0 +1,139 @@
+"""What does a version's table look like? Its full schema before the first row, partitioned by the interval column."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
+from backfill_assets.adapters.table_log import open_table
+from backfill_assets.audit.compile import quoted
+from backfill_assets.build.engine import Job
+from backfill_assets.errors import BuildError
+from backfill_assets.intervals import Cadence, Interval
+from backfill_assets.snapshots.model import Model
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+PROPERTIES = {
+    **KEEP_FOR_EVER,  # a pinned commit must stay readable for as long as anything points at it
+    "delta.enableDeletionVectors": "false",  # every reader can read it
+    "delta.checkpointInterval": "50",
+}
+
+
+def create_version_table(job: Job, schema: StructType, location: str) -> tuple[tuple[str, str], ...]:
+    """Create the table unless it exists; returns its columns as (name, Spark type).
+
+    Raises BuildError when the schema lacks the time column or the grain, when a type cannot be stored, or when the
+    table exists with another schema (an input's types changed since).
+    """
+    _check(job.model, schema)
+    columns = tuple((f.name, f.dataType.simpleString()) for f in schema.fields)
+    table = open_table(location)
+    if table is None:
+        from deltalake import DeltaTable, Schema
+
+        DeltaTable.create(
+            location,
+            schema=Schema.from_json(json.dumps(_as_delta(job.model, schema))),
+            mode="ignore",
+            partition_by=[_spelled(schema, job.model.time_column)],
+            configuration=PROPERTIES,
+            description=job.model.description or None,
+            name=job.model.name,
+        )
+        table = open_table(location)
+    assert table is not None
+    there = {f["name"].lower(): f["type"] for f in json.loads(table.schema().to_json())["fields"]}
+    mine = {f["name"].lower(): f["type"] for f in _as_delta(job.model, schema)["fields"]}
+    if there != mine:
+        differ = sorted(set(there) ^ set(mine)) or sorted(c for c in mine if mine[c] != there[c])
+        raise BuildError(
+            f"{job.model.name} computes other columns than its version {job.version} has: {', '.join(differ)}",
+            why="the schema of something that it reads changed without the model or the declared source changing",
+            fix="declare the source's columns in sources.yml as they are now; that makes a new version",
+        )
+    return columns
+
+
+def in_interval(model: Model, interval: Interval) -> str:
+    """The SQL condition for the model's rows of an interval, with literals.
+
+    Spark 4.2 cannot use BETWEEN in `replaceWhere`.
+    """
+    column = quoted(model.time_column)
+    if model.cadence is Cadence.HOURLY:
+        start, end = (f"TIMESTAMP '{t:%Y-%m-%d %H:%M:%S}'" for t in (interval.start, interval.end))
+    else:
+        start, end = (f"DATE '{t:%Y-%m-%d}'" for t in (interval.start, interval.end))
+    return f"{column} >= {start} AND {column} < {end}"
+
+
+def _check(model: Model, schema: StructType) -> None:
+    fields = {f.name.lower(): f for f in schema.fields}
+    if len(fields) < len(schema.fields):
+        names = [f.name.lower() for f in schema.fields]
+        raise BuildError(
+            f"{model.name} has two columns named {next(n for n in names if names.count(n) > 1)}",
+            fix="give each output column a name of its own",
+        )
+    wanted = {model.time_column: "time_column", **{c: "grain" for c in model.grain}, **{c.name: "columns" for c in model.columns}}
+    for name, said in wanted.items():
+        if name.lower() not in fields:
+            raise BuildError(
+                f"{model.name} has no column {name}",
+                why=f"`{said}` names it, the output has: {', '.join(f.name for f in schema.fields)}",
+                fix=f"correct `{said}` in {model.path}, or select the column",
+            )
+    for field in schema.fields:
+        if field.dataType.typeName() == "void":
+            raise BuildError(
+                f"column {field.name} of {model.name} has no type",
+                why="it is always NULL",
+                fix="cast it: CAST(NULL AS STRING)",
+            )
+    want = "timestamp" if model.cadence is Cadence.HOURLY else "date"
+    have = fields[model.time_column.lower()].dataType.simpleString()
+    if have != want:
+        raise BuildError(
+            f"time column {model.time_column} of {model.name} is {have}, not {want}",
+            why=f"a {model.cadence.value} model's table is partitioned by it, one partition an interval",
+            fix=f"cast it: CAST({model.time_column} AS {want.upper()}) AS {model.time_column}, cut to the interval's start",
+        )
+
+
+def _as_delta(model: Model, schema: StructType) -> dict[str, Any]:
+    """Spark's JSON of a schema is Delta's; every column is nullable (audits say what may not be), with its comment."""
+    comments = {c.name.lower(): c.description for c in model.columns if c.description}
+    described = json.loads(schema.json())
+    for field in described["fields"]:
+        comment = comments.get(field["name"].lower())
+        field["metadata"] = {"comment": comment} if comment else {}
+        field["nullable"] = True
+        field["type"] = _nullable(field["type"])
+    return described
+
+
+def _nullable(kind: Any) -> Any:
+    """A type whose nested fields are nullable too."""
+    if not isinstance(kind, dict):
+        return kind
+    loose = dict(kind)
+    match kind["type"]:
+        case "array":
+            loose |= {"containsNull": True, "elementType": _nullable(kind["elementType"])}
+        case "map":
+            loose |= {"valueContainsNull": True, "valueType": _nullable(kind["valueType"])}
+        case "struct":
+            loose["fields"] = [
+                {**f, "nullable": True, "metadata": {}, "type": _nullable(f["type"])} for f in kind["fields"]
+            ]
+        case _:
+            pass
+    return loose
+
+
+def _spelled(schema: StructType, name: str) -> str:
+    return next(f.name for f in schema.fields if f.name.lower() == name.lower())

@@ -1,0 +1,1 @@
+"""How does a version get its rows? Batches beside prod, each committed, recorded, audited."""

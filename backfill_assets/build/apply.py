@@ -1,0 +1,46 @@
+"""How is a plan carried out? Its models in dependency order, independent ones side by side, in one session."""
+
+from __future__ import annotations
+
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from graphlib import TopologicalSorter
+
+from backfill_assets.build.build import Workbench, build
+from backfill_assets.build.outcome import Outcome
+from backfill_assets.intervals import Ranges
+from backfill_assets.plan.stages import Plan
+
+MODELS_AT_ONCE = 2
+
+
+def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
+    """Build and audit what the plan says; returns what came of each model, in dependency order.
+
+    A model whose upstreams failed in part is built where it can be. Nothing is promoted.
+    """
+    work: dict[str, Ranges] = {}
+    for stage in plan.work:
+        work[stage.model] = work.get(stage.model, Ranges()) | stage.intervals
+    graph = TopologicalSorter(
+        {name: [u.name for u in bench.project.models[name].upstreams if u.name in work] for name in work}
+    )
+    graph.prepare()
+    outcomes: dict[str, Outcome] = {}
+    with ThreadPoolExecutor(max_workers=MODELS_AT_ONCE, thread_name_prefix="model") as pool:
+        running: dict[Future[Outcome], str] = {}
+        try:
+            while graph.is_active():
+                for name in graph.get_ready():
+                    running[pool.submit(build, bench, name, work[name])] = name
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    name = running.pop(future)
+                    outcomes[name] = future.result()
+                    graph.done(name)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            bench.engine().cancel()
+            raise
+    bench.control.ledger.compact()
+    bench.control.results.compact()
+    return {name: outcomes[name] for name in bench.project.models if name in outcomes}

@@ -1,0 +1,370 @@
+"""How is one model built over a range? Ask the ledger what is missing, then batch, write, record, audit, record."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+
+from backfill_assets.audit.digest import audits_digest
+from backfill_assets.audit.judge import judge, red
+from backfill_assets.build.engine import Engine, Input, Job, ModelInput, SourceInput
+from backfill_assets.build.events import BatchDone, BatchFailed, BatchStarted, Listener, ModelDone, ModelStarted, silence
+from backfill_assets.build.outcome import Failure, Outcome, Wait
+from backfill_assets.errors import BackfillError
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.missing import ready
+from backfill_assets.plan.plan import upstream_models
+from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.state.control import Control
+from backfill_assets.state.ledger import Coverage, Entry, Kind, by_version, new_id
+from backfill_assets.state.results import AuditResult
+from backfill_assets.state.tables import TableLog, version_coverage
+from backfill_assets.state.versions import Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workbench:
+    """Everything that builds of one run share. `engine` opens the Spark session when it is first called, and only then.
+
+    `pins` are the frozen source snapshots. `sleep` takes seconds; tests give one that does not wait.
+    """
+
+    project: Project
+    control: Control
+    log: TableLog
+    engine: Callable[[], Engine]
+    pins: Mapping[str, Mapping[str, object]]
+    run: str
+    environment: str
+    listen: Listener = silence
+    sleep: Callable[[float], None] = time.sleep
+
+
+def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
+    """Bring these intervals of a model's current version to built and audited; what already is stays untouched.
+
+    One failed batch does not stop the others. Nothing missing means that no engine is opened.
+    """
+    began = time.monotonic()
+    model, version = bench.project.models[name], bench.project.fingerprints[name]
+    have, upstream = _look(bench, name)
+    todo = intervals - have[name].complete - have[name].unaudited
+    good, waiting = ready(
+        model, todo, upstream_models(bench.project, model), {n: have[n].complete for n in have if n != name}
+    )
+    recheck = intervals & have[name].unaudited
+    waits = tuple(Wait(intervals=stuck, upstream=up, needs=lack) for up, (stuck, lack) in waiting.items())
+    nothing = Outcome(
+        model=name, version=version, requested=intervals, green=intervals & have[name].complete, waits=waits
+    )
+    if not good and not recheck:
+        return nothing
+
+    job = Job(model=model, version=version, inputs=_inputs(bench, model, upstream))
+    worker = _Worker(bench=bench, job=job, digest=audits_digest(model))
+    batches = list(good.batches(model.cadence, model.batch_size))
+    bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(batches)))
+    try:
+        worker.engine = bench.engine()
+        if batches:
+            _create(bench, job, worker.engine, batches[0])
+    except BackfillError as error:
+        bench.listen(ModelDone(model=name))
+        return replace(nothing, failures=(Failure(interval=good.span or next(iter(intervals)), error=str(error)),))
+    _run_all(worker, batches)
+    leftover, _ = _look(bench, name)
+    if again := intervals & leftover[name].unaudited:
+        worker.recheck(leftover[name], again)
+        leftover, _ = _look(bench, name)
+    bench.listen(ModelDone(model=name))
+    return Outcome(
+        model=name,
+        version=version,
+        requested=intervals,
+        green=intervals & leftover[name].complete,
+        built=Ranges.of(worker.built),
+        red=red(worker.results),
+        failures=tuple(sorted(worker.failures, key=lambda f: f.interval)),
+        waits=waits,
+        results=tuple(worker.results),
+        rows=worker.rows,
+        bytes=worker.bytes,
+        wall=time.monotonic() - began,
+        seconds=dict(worker.seconds),
+    )
+
+
+def _look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[str, int]]:
+    """What the model and its upstream models have now, and the table commit at which each was seen."""
+    model = bench.project.models[name]
+    names = [name, *upstream_models(bench.project, model)]
+    groups = by_version(bench.control.ledger.entries(names))
+    have: dict[str, Coverage] = {}
+    heads: dict[str, int] = {}
+    for each in names:
+        version = bench.project.fingerprints[each]
+        have[each], heads[each] = version_coverage(
+            groups.get((each, version), []),
+            bench.log,
+            model=each,
+            version=version,
+            audits=audits_digest(bench.project.models[each]),
+        )
+    return have, heads
+
+
+def _inputs(bench: Workbench, model: Model, heads: Mapping[str, int]) -> dict[str, Input]:
+    inputs: dict[str, Input] = {}
+    for upstream in model.upstreams:
+        if upstream.name in bench.project.models:
+            inputs[upstream.name] = ModelInput(
+                model=bench.project.models[upstream.name],
+                version=bench.project.fingerprints[upstream.name],
+                commit=heads[upstream.name],
+            )
+        else:
+            source = bench.project.sources[upstream.name]
+            inputs[upstream.name] = SourceInput(source=source, pin=bench.pins[source.name])
+    return inputs
+
+
+def _create(bench: Workbench, job: Job, engine: Engine, sample: Interval) -> None:
+    columns = engine.prepare(job, sample)
+    bench.control.versions.put(
+        Version(
+            model=job.model.name,
+            version=job.version,
+            upstream={n: i.version for n, i in job.inputs.items() if isinstance(i, ModelInput)},
+            columns=columns,
+            definition={
+                "language": job.model.language,
+                "code": job.model.code,
+                "cadence": job.model.cadence.value,
+                "time_column": job.model.time_column,
+                "grain": list(job.model.grain),
+                "lookback": job.model.lookback,
+                "spark": dict(job.model.spark),
+            },
+            created=datetime.now(UTC),
+        )
+    )
+
+
+def _run_all(worker: _Worker, batches: list[Interval]) -> None:
+    """Run the batches, `batch_concurrency` at a time. An interrupt cancels what runs and keeps what is done."""
+    with ThreadPoolExecutor(max_workers=worker.job.model.batch_concurrency, thread_name_prefix="batch") as pool:
+        running: set[Future[None]] = {pool.submit(worker.batch, interval) for interval in batches}
+        try:
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            worker.engine.cancel()
+            raise
+
+
+@dataclass(slots=True, kw_only=True)
+class _Worker:
+    """Does the batches of one job, from several threads, and gathers what came of them."""
+
+    bench: Workbench
+    job: Job
+    digest: str
+    engine: Engine = field(init=False)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    built: list[Interval] = field(default_factory=list[Interval])
+    failures: list[Failure] = field(default_factory=list[Failure])
+    results: list[AuditResult] = field(default_factory=list[AuditResult])
+    rows: int = 0
+    bytes: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
+
+    def batch(self, interval: Interval) -> None:
+        """Build one batch, with another attempt after an error that may pass."""
+        try:
+            for attempt in Retrying(
+                retry=retry_if_exception(lambda e: isinstance(e, BackfillError) and e.retryable),
+                stop=stop_after_attempt(1 + self.job.model.retries),
+                wait=wait_exponential_jitter(initial=1, max=60),
+                sleep=self.bench.sleep,
+                before_sleep=lambda state: self._tell_failed(interval, _error(state), again=True),
+                reraise=True,
+            ):
+                with attempt:
+                    self._attempt(interval, attempt.retry_state.attempt_number)
+        except BackfillError as error:
+            self._tell_failed(interval, str(error), again=False)
+            self._record(self._entry(Kind.FAILED, interval, reason=str(error)))
+            with self.lock:
+                self.failures.append(Failure(interval=interval, error=str(error)))
+
+    def recheck(self, have: Coverage, ranges: Ranges) -> None:
+        """Audit what is built already."""
+        head = self.bench.log.head(self.job.model.name, self.job.version)
+        by_entry: dict[str, list[Interval]] = defaultdict(list)
+        for part, entry in have.batches(ranges):
+            by_entry[entry.batch].append(part)
+        for batch, parts in by_entry.items():
+            self._audit(batch, head, Ranges.of(parts))
+
+    def _attempt(self, interval: Interval, attempt: int) -> None:
+        have = _look(self.bench, self.job.model.name)[0][self.job.model.name]
+        for piece in Ranges((interval,)) - have.built - have.empty:
+            self.bench.listen(BatchStarted(model=self.job.model.name, interval=piece, attempt=attempt))
+            began = time.monotonic()
+            batch = new_id()
+            self._record(self._entry(Kind.STARTED, piece, batch=batch, attempt=attempt))
+            with self._timed("write"):
+                commit = self.engine.write(self.job, batch, piece)
+            self._record(
+                self._entry(
+                    Kind.BUILT,
+                    piece,
+                    batch=batch,
+                    attempt=attempt,
+                    table_commit=commit.table_commit,
+                    rows=commit.rows,
+                    bytes=commit.bytes,
+                    seconds=time.monotonic() - began,
+                    inputs={name: _input_json(i) for name, i in self.job.inputs.items()},
+                )
+            )
+            failed = self._audit(batch, commit.table_commit, Ranges((piece,)))
+            with self.lock:
+                self.built.append(piece)
+                self.rows += commit.rows
+                self.bytes += commit.bytes
+            self.bench.listen(
+                BatchDone(
+                    model=self.job.model.name,
+                    interval=piece,
+                    intervals=self.job.model.cadence.count(piece),
+                    rows=commit.rows,
+                    seconds=time.monotonic() - began,
+                    red=failed,
+                )
+            )
+
+    def _audit(self, batch: str, commit: int, ranges: Ranges) -> Ranges:
+        """Audit a batch's intervals at a commit and record the verdicts. Returns the red intervals."""
+        model = self.job.model
+        with self._timed("audit"):
+            counts = self.engine.scan(self.job, commit, ranges)
+            results = judge(
+                model,
+                self.job.version,
+                batch,
+                ranges.split(model.cadence),
+                counts,
+                prod_rows=self._prod_rows(),
+                at=datetime.now(UTC),
+            )
+            results = [self._with_sample(r, commit) for r in results]
+        failed = red(results)
+        entries = [
+            self._entry(Kind.AUDITED, part, batch=batch, table_commit=commit, audits=self.digest)
+            for part in ranges - failed
+        ] + [
+            self._entry(
+                Kind.INVALIDATED,
+                part,
+                batch=batch,
+                table_commit=commit,
+                audits=self.digest,
+                reason=", ".join(sorted({r.check for r in results if r.blocking and not r.passed})) + " failed",
+            )
+            for part in failed
+        ]
+        with self._timed("record"):
+            self.bench.control.results.append(results)
+            self.bench.control.ledger.append(entries)
+        with self.lock:
+            self.results.extend(results)
+        return failed
+
+    def _with_sample(self, result: AuditResult, commit: int) -> AuditResult:
+        if result.passed or self.engine is None:
+            return result
+        keys = self.engine.sample(self.job, commit, result.interval, result.check)
+        return replace(result, sample=tuple(keys))
+
+    def _prod_rows(self) -> dict[datetime, int]:
+        """Rows per interval start in the environment; empty when no audit asks for them."""
+        model = self.job.model
+        if not any(a.kind == "row_count" for a in model.audits):
+            return {}
+        pointer = self.bench.control.environments.read(self.bench.environment).pointers.get(model.name)
+        counts: dict[datetime, int] = defaultdict(int)
+        for segment in pointer.segments if pointer else ():
+            if segment.version == self.job.version:
+                continue  # the environment shows this very version: nothing to compare
+            for instant, rows in self.bench.log.rows(model.name, segment.version, segment.commit).items():
+                if segment.interval.start <= instant < segment.interval.end:
+                    counts[model.cadence.floor(instant)] += rows
+        return counts
+
+    def _entry(self, kind: Kind, interval: Interval, **more: object) -> Entry:
+        blank = Entry(
+            kind=kind,
+            model=self.job.model.name,
+            version=self.job.version,
+            interval=interval,
+            run=self.bench.run,
+            at=datetime.now(UTC),
+        )
+        return replace(blank, **more)  # pyright: ignore[reportArgumentType]
+
+    def _record(self, entry: Entry) -> None:
+        with self._timed("record"):
+            self.bench.control.ledger.append([entry])
+
+    def _tell_failed(self, interval: Interval, error: str, *, again: bool) -> None:
+        self.bench.listen(
+            BatchFailed(
+                model=self.job.model.name,
+                interval=interval,
+                intervals=self.job.model.cadence.count(interval),
+                error=error,
+                again=again,
+            )
+        )
+
+    def _timed(self, phase: str) -> _Phase:
+        return _Phase(self, phase)
+
+
+@dataclass(slots=True)
+class _Phase:
+    """Adds the time spent inside to one of the worker's phases."""
+
+    worker: _Worker
+    name: str
+    began: float = 0.0
+
+    def __enter__(self) -> None:
+        self.began = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        with self.worker.lock:
+            self.worker.seconds[self.name] += time.monotonic() - self.began
+
+
+def _error(state: RetryCallState) -> str:
+    return str(state.outcome.exception()) if state.outcome else ""
+
+
+def _input_json(read: Input) -> dict[str, object]:
+    match read:
+        case ModelInput():
+            return {"version": read.version, "commit": read.commit}
+        case SourceInput():
+            return dict(read.pin)

@@ -1,0 +1,69 @@
+"""What does a build ask of the thing that computes? The port that Spark implements, and that tests fake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from backfill_assets.audit.judge import Counts
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.snapshots.model import Model, Source
+from backfill_assets.state.tables import DataCommit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInput:
+    """An upstream model as a job reads it: one version at one commit."""
+
+    model: Model
+    version: str
+    commit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceInput:
+    """A source as a job reads it: `pin` is what the plan froze."""
+
+    source: Source
+    pin: Mapping[str, object]
+
+
+Input = ModelInput | SourceInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One version to build, with everything it reads. `inputs` is keyed by upstream name."""
+
+    model: Model
+    version: str
+    inputs: Mapping[str, Input]
+
+
+class Engine(Protocol):
+    """Computes and audits. All methods may be called from several threads."""
+
+    def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
+        """Make sure that the version's table exists, with its full schema; returns its columns (name, type).
+
+        `sample` is any interval of the job. Raises BuildError when the output cannot be such a table.
+        """
+        ...
+
+    def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
+        """Compute the interval and commit exactly its rows. Raises BuildError, TransientBuildError when it may pass."""
+        ...
+
+    def scan(self, job: Job, commit: int, intervals: Ranges) -> Mapping[datetime, Counts]:
+        """Run every audit of the model over these intervals at this commit, in one pass where possible."""
+        ...
+
+    def sample(self, job: Job, commit: int, interval: Interval, audit: str) -> Sequence[str]:
+        """A few keys of rows that fail the audit."""
+        ...
+
+    def cancel(self) -> None:
+        """Stop everything that is running."""
+        ...

@@ -1,0 +1,60 @@
+"""What can a build tell while it runs? Events for progress bars and logs; nothing depends on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from backfill_assets.intervals import Interval, Ranges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStarted:
+    """A model's work begins: `intervals` single ones in `batches`."""
+
+    model: str
+    intervals: int
+    batches: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchStarted:
+    model: str
+    interval: Interval
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchDone:
+    """A batch is committed and audited. `red` are the intervals in which a blocking audit failed."""
+
+    model: str
+    interval: Interval
+    intervals: int
+    rows: int
+    seconds: float
+    red: Ranges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchFailed:
+    """An attempt failed; `again` says whether another follows."""
+
+    model: str
+    interval: Interval
+    intervals: int
+    error: str
+    again: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDone:
+    model: str
+
+
+Event = ModelStarted | BatchStarted | BatchDone | BatchFailed | ModelDone
+Listener = Callable[[Event], None]
+
+
+def silence(event: Event) -> None:
+    """A listener that does nothing."""

@@ -1,0 +1,53 @@
+"""What came of a build? Its result, for exit codes, reports and Dagster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.state.results import AuditResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A batch that gave up, with its last error's text."""
+
+    interval: Interval
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Intervals that were not tried, because an upstream lacks what they need."""
+
+    intervals: Ranges
+    upstream: str
+    needs: Ranges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a build did for one model. `green` is what of the requested intervals is complete now, whoever built it.
+
+    `seconds` are summed over batches by phase (`write`, `audit`, `record`); batches overlap, so they may exceed `wall`.
+    """
+
+    model: str
+    version: str
+    requested: Ranges
+    green: Ranges
+    built: Ranges = Ranges()
+    red: Ranges = Ranges()
+    failures: tuple[Failure, ...] = ()
+    waits: tuple[Wait, ...] = ()
+    results: tuple[AuditResult, ...] = ()
+    rows: int = 0
+    bytes: int = 0
+    wall: float = 0.0
+    seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything that was asked for is complete and audited green."""
+        return not (self.requested - self.green)

@@ -1,0 +1,53 @@
+"""What is the situation right now? Everything that a plan is made from, read in one go and without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Protocol
+
+from backfill_assets.audit.digest import audits_digest
+from backfill_assets.plan.plan import Facts
+from backfill_assets.snapshots.model import Project, Source
+from backfill_assets.state.control import Control
+from backfill_assets.state.ledger import Coverage, by_version
+from backfill_assets.state.tables import TableLog, version_coverage
+
+
+class SourcePins(Protocol):
+    """Says what a source is at this moment."""
+
+    def pin(self, source: Source) -> Mapping[str, object]:
+        """What identifies its content: `{"commit": 7}`, `{"files": digest, …}`, or `{"unpinned": why}`."""
+        ...
+
+
+def read_facts(
+    project: Project,
+    control: Control,
+    log: TableLog,
+    pins: SourcePins,
+    *,
+    now: datetime,
+    environment: str,
+    models: Collection[str] | None = None,
+) -> Facts:
+    """The facts for the project's versions (of these models; None: of all)."""
+    names = [name for name in project.models if models is None or name in models]
+    groups = by_version(control.ledger.entries())
+
+    def one(name: str) -> Coverage:
+        version = project.fingerprints[name]
+        entries = groups.get((name, version), [])
+        if not entries:
+            return Coverage()
+        digest = audits_digest(project.models[name])
+        return version_coverage(entries, log, model=name, version=version, audits=digest)[0]
+
+    read = {u.name for name in names for u in project.models[name].upstreams}
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        covered = dict(zip(names, pool.map(one, names), strict=True))
+        wanted = [source for name, source in project.sources.items() if name in read]
+        pinned = dict(zip((s.name for s in wanted), pool.map(pins.pin, wanted), strict=True))
+    return Facts(now=now, environment=control.environments.read(environment), coverage=covered, sources=pinned)
