@@ -36,7 +36,7 @@ class Audit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upstream:
-    """A table that a model reads: `name` of the model or source, and what its code calls it (`parameter`, Python only)."""
+    """A table that a model reads: `name` of the model or source, and what its code calls it (`parameter`: Python)."""
 
     name: str
     parameter: str = ""
@@ -83,7 +83,7 @@ class Model:
         return closed(self.cadence, start=self.start, now=now, end=self.end)
 
     def window(self, interval: Interval) -> Interval:
-        """What this model reads of its upstreams to compute the interval: the interval and `lookback` ones before it."""
+        """What this model reads of its upstreams to compute the interval: it and the `lookback` ones before it."""
         start = self.cadence.shift(self.cadence.floor(interval.start), -self.lookback)
         return Interval(start, self.cadence.ceil(interval.end))
 

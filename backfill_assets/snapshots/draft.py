@@ -1,0 +1,43 @@
+"""What is known of a model when only its own file has been read? Its header, its code, and the names it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from backfill_assets.errors import Problem
+from backfill_assets.snapshots.documents import Document
+from backfill_assets.snapshots.header import Header
+from backfill_assets.snapshots.sql import Sql
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A name that a model reads, as written, and where; `parameter` is what a Python function calls it."""
+
+    name: str
+    line: int
+    parameter: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """One model's file. `header` and `sql` are None when they have problems; those are reported already."""
+
+    name: str
+    path: Path
+    line: int = 1
+    language: Literal["sql", "python"]
+    code: str
+    code_line: int = 1
+    document: Document
+    header: Header | None
+    reads: tuple[Read, ...] = ()
+    sql: Sql | None = None
+    logic: str = ""
+    description: str = ""
+
+    def problem(self, line: int, *, what: str, why: str = "", fix: str = "") -> Problem:
+        """A problem at a line of the file."""
+        return Problem(file=self.path, line=line, what=what, why=why, fix=fix)

@@ -1,0 +1,59 @@
+"""Which columns does a model have? What its query gives, with what its header promises; checked against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from backfill_assets.errors import Problem
+from backfill_assets.snapshots.columns import resolve
+from backfill_assets.snapshots.documents import did_you_mean
+from backfill_assets.snapshots.draft import Draft
+from backfill_assets.snapshots.model import Column, ColumnRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outputs:
+    """`complete`: `columns` are all that there are, so that a name which is not among them is wrong."""
+
+    columns: tuple[Column, ...]
+    complete: bool
+    lineage: Mapping[str, tuple[ColumnRef, ...]] = field(default_factory=dict[str, tuple[ColumnRef, ...]])
+
+
+def model_columns(
+    draft: Draft, upstreams: Mapping[str, tuple[Column, ...]], spelling: Mapping[str, str], problems: list[Problem]
+) -> Outputs:
+    """A model's columns, given those of what it reads (none: unknown); `spelling` maps lower-cased names to names."""
+    header = draft.header.columns if draft.header else {}
+    declared = tuple(Column(name=n, type=c.type, description=c.description) for n, c in header.items())
+    if draft.language == "python":
+        return Outputs(columns=declared, complete=bool(declared))
+    if draft.sql is None:
+        return Outputs(columns=declared, complete=False)
+    known: dict[str, tuple[str, tuple[Column, ...]]] = {}
+    for reference in draft.sql.references:
+        name = spelling.get(reference.key, reference.name)
+        known[reference.key] = (name, upstreams.get(name, ()))
+    resolved = resolve(draft.sql, known)
+    for finding in resolved.findings:
+        line = draft.code_line + finding.line - 1
+        problems.append(draft.problem(line, what=finding.what, why=finding.why, fix=finding.fix))
+    if resolved.columns is None:
+        return Outputs(columns=declared, complete=False)
+    by_name = {c.name.lower(): c for c in declared}
+    produced = {c.name.lower() for c in resolved.columns}
+    for column in declared:
+        if column.name.lower() not in produced:
+            names = [c.name for c in resolved.columns]
+            what = f"the query gives no column `{column.name}`"
+            fix = did_you_mean(column.name, names, f"remove it, or name one of: {', '.join(names)}")
+            problems.append(draft.document.problem("columns", column.name, what=what, fix=fix))
+    columns = tuple(_promised(c, by_name.get(c.name.lower())) for c in resolved.columns)
+    return Outputs(columns=columns, complete=True, lineage=resolved.lineage)
+
+
+def _promised(column: Column, declared: Column | None) -> Column:
+    if declared is None:
+        return column
+    return Column(name=column.name, type=declared.type or column.type, description=declared.description)

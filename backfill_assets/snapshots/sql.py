@@ -1,0 +1,216 @@
+"""Which tables does this SQL text name, and where? Parsing, references with positions, replacing names in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects import Dialect
+from sqlglot.errors import ErrorLevel, ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+SPARK = Dialect.get_or_raise("spark")
+
+
+class SqlError(Exception):
+    """The text is not SQL; `line` counts from 1 within the text."""
+
+    def __init__(self, why: str, line: int) -> None:
+        super().__init__(why)
+        self.why, self.line = why, line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A table named in a FROM or JOIN: text[start:end] is its name, `alias_at` where an alias would have to be put."""
+
+    name: str
+    line: int
+    start: int
+    end: int
+    aliased: bool
+    alias_at: int
+    time_travel: bool
+    node: exp.Table
+
+    @property
+    def key(self) -> str:
+        """The name in the form in which names are compared."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Qualifier:
+    """A column reference that starts with a table's dotted name: text[start:end] is what comes before its last part."""
+
+    key: str
+    start: int
+    end: int
+    node: exp.Column
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sql:
+    """A parsed text. `statements` are its trees, `parameters` the named parameters with their lines."""
+
+    code: str
+    tokens: tuple[Token, ...]
+    statements: tuple[exp.Expr, ...]
+    references: tuple[Reference, ...]
+    qualifiers: tuple[Qualifier, ...]
+    parameters: Mapping[str, int]
+
+
+def parse(code: str) -> Sql:
+    """Parse SQL of the Spark dialect. Raises SqlError with the line."""
+    try:
+        tokens = SPARK.tokenize(code)
+    except TokenError as error:
+        line = code.count("\n", 0, error.end or 0) + 1
+        raise SqlError("a string, a quoted name or a comment is not closed", line) from None
+    try:
+        trees = SPARK.parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, code)
+    except ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        near = first.get("highlight")
+        why = str(first.get("description") or error).rstrip(".")
+        raise SqlError(f"{why} near `{near}`" if near else why, int(first.get("line") or 1)) from None
+    statements = tuple(t for t in trees if t is not None and not isinstance(t, exp.Semicolon))
+    tables: list[exp.Table] = []
+    columns: list[exp.Column] = []
+    named: set[str] = set()
+    for statement in statements:
+        # sqlglot parses a hint as a text of its own: positions within it mean nothing here.
+        for node in statement.walk(prune=lambda n: isinstance(n, exp.Hint)):
+            if isinstance(node, exp.Table):
+                tables.append(node)
+            elif isinstance(node, exp.Column):
+                if node.args.get("db"):
+                    columns.append(node)
+            elif isinstance(node, exp.Placeholder):
+                named.add(node.name or "?")
+    references = tuple(r for t in tables if (r := _reference(code, tokens, t)) is not None)
+    dotted = {r.key for r in references if "." in r.name}
+    return Sql(
+        code=code,
+        tokens=tuple(tokens),
+        statements=statements,
+        references=references,
+        qualifiers=tuple(q for c in columns if (q := _qualifier(c, dotted)) is not None) if dotted else (),
+        parameters=_parameters(tokens, named),
+    )
+
+
+def splice(code: str, replacements: Mapping[str, str]) -> str:
+    """The same text with other tables: `replacements` maps lower-cased dotted names to relation names.
+
+    A reference without an alias gets its own last part as one, so that columns qualified with it still resolve.
+
+    >>> splice("SELECT raw.events.id FROM raw.events -- all", {"raw.events": "v1"})
+    'SELECT events.id FROM v1 AS events -- all'
+    """
+    sql = parse(code)
+    edits: list[tuple[int, int, str]] = []
+    for reference in sql.references:
+        if (replacement := replacements.get(reference.key)) is None:
+            continue
+        alias = "" if reference.aliased else f" AS {_last_part(code, reference)}"
+        if reference.alias_at == reference.end:
+            edits.append((reference.start, reference.end, replacement + alias))
+        else:
+            edits.append((reference.start, reference.end, replacement))
+            if alias:
+                edits.append((reference.alias_at, reference.alias_at, alias))
+    edits += [(q.start, q.end, "") for q in sql.qualifiers if q.key in replacements]
+    for start, end, text in sorted(edits, reverse=True):
+        code = code[:start] + text + code[end:]
+    return code
+
+
+def _reference(code: str, tokens: list[Token], table: exp.Table) -> Reference | None:
+    parts = table.parts
+    if not all(isinstance(p, exp.Identifier) and p.meta_get("start") is not None for p in parts):
+        return None  # a table-valued function, VALUES, …
+    if len(parts) == 1 and _is_cte(table):
+        return None
+    first, last = parts[0], parts[-1]
+    end = last.meta_get("end") + 1
+    alias = table.args.get("alias")
+    aliased = bool(alias and alias.this)
+    sampled = not aliased and table.args.get("sample") is not None
+    return Reference(
+        name=".".join(p.name for p in parts),
+        line=first.meta_get("line"),
+        start=first.meta_get("start"),
+        end=end,
+        aliased=aliased,
+        alias_at=_after_sample(tokens, end) if sampled else end,
+        time_travel=table.args.get("version") is not None,
+        node=table,
+    )
+
+
+def _is_cte(table: exp.Table) -> bool:
+    """Whether the name means a CTE of a WITH around it; within that WITH, only one before it (or itself: RECURSIVE)."""
+    name = table.name.lower()
+    node: exp.Expr = table
+    inside: exp.CTE | None = None
+    while (parent := node.parent) is not None:
+        if isinstance(parent, exp.With):
+            assert isinstance(node, exp.CTE)
+            inside = node
+        else:
+            with_ = parent.args.get("with_")
+            if isinstance(with_, exp.With):
+                for cte in with_.expressions:
+                    if cte is inside and not with_.recursive:
+                        break
+                    if cte.alias.lower() == name:
+                        return True
+                    if cte is inside:
+                        break
+            inside = None
+        node = parent
+    return False
+
+
+def _qualifier(column: exp.Column, dotted: set[str]) -> Qualifier | None:
+    parts = column.parts
+    for length in range(len(parts) - 1, 1, -1):
+        key = ".".join(p.name for p in parts[:length]).lower()
+        start, end = parts[0].meta_get("start"), parts[length - 1].meta_get("start")
+        if key in dotted and start is not None and end is not None:
+            return Qualifier(key=key, start=start, end=end, node=column, dropped=length - 1)
+    return None
+
+
+def _after_sample(tokens: list[Token], after: int) -> int:
+    """The offset behind `TABLESAMPLE (…) [REPEATABLE (…)]`: Spark wants the alias there, not behind the name."""
+    position, depth, end = after, 0, after
+    for index, token in enumerate(tokens):
+        if token.start < after:
+            continue
+        if token.token_type is TokenType.L_PAREN:
+            depth += 1
+        elif token.token_type is TokenType.R_PAREN:
+            depth -= 1
+            end = token.end + 1
+            following = tokens[index + 1].text.upper() if index + 1 < len(tokens) else ""
+            if depth == 0 and following != "REPEATABLE":
+                return end
+    return position if end == after else end
+
+
+def _last_part(code: str, reference: Reference) -> str:
+    last = reference.node.parts[-1]
+    return code[last.meta_get("start") : last.meta_get("end") + 1]
+
+
+def _parameters(tokens: list[Token], named: set[str]) -> dict[str, int]:
+    lines: dict[str, int] = dict.fromkeys(sorted(named), 1)
+    for token, following in zip(reversed(tokens[:-1]), reversed(tokens), strict=False):
+        if token.token_type is TokenType.COLON and following.text in named:
+            lines[following.text] = token.line
+    return lines

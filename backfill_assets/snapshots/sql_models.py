@@ -1,0 +1,111 @@
+"""What does a SQL model's file say? A `/* … */` block of YAML, then one query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlglot import exp
+
+from backfill_assets.errors import Problem
+from backfill_assets.snapshots.documents import Document, read_yaml
+from backfill_assets.snapshots.draft import Draft, Read
+from backfill_assets.snapshots.fingerprint import sql_logic
+from backfill_assets.snapshots.header import parse_header
+from backfill_assets.snapshots.sql import Sql, SqlError, parse
+from backfill_assets.snapshots.validation import IDENTIFIER
+
+_EXAMPLE = "WHERE event_time >= :start AND event_time < :end"
+_PARAMETERS = ("start", "end")
+
+
+def read_sql_model(path: Path, problems: list[Problem]) -> Draft:
+    """The model in a `.sql` file; its own problems are appended."""
+    text = path.read_text(encoding="utf-8-sig")
+    name = path.stem
+    if not IDENTIFIER.fullmatch(name):
+        fix = "rename the file: letters, digits and _, not starting with a digit"
+        problems.append(Problem(file=path, line=1, what=f"`{name}` cannot name a model", fix=fix))
+    header_text, header_line, code, code_line = _split(text)
+    if header_text is None:
+        fix = "begin the file with /* and lines such as `start: 2024-01-01`, `grain: [ds]`, then */ and the query"
+        problems.append(Problem(file=path, line=1, what="the model has no header", fix=fix))
+        document, header = Document(file=path), None
+    else:
+        document = read_yaml(header_text, path, problems, first_line=header_line)
+        header = parse_header(document, problems) if document is not None else None
+        document = document or Document(file=path, line=header_line)
+    sql = _query(path, code, code_line, problems)
+    if sql is not None:
+        code = sql.code
+    reads: dict[str, Read] = {}
+    for reference in sql.references if sql else ():
+        reads.setdefault(reference.key, Read(name=reference.name, line=code_line + reference.line - 1))
+    return Draft(
+        name=name, path=path, language="sql", code=code, code_line=code_line, document=document, header=header,
+        reads=tuple(reads.values()), sql=sql, logic=sql_logic(sql.tokens) if sql else "",
+    )  # fmt: skip
+
+
+def _split(text: str) -> tuple[str | None, int, str, int]:
+    """The header's text and first line, the query's text and first line."""
+    blank = len(text) - len(text.lstrip())
+    if not text.startswith("/*", blank) or (close := text.find("*/", blank)) < 0:
+        code, header, header_line, code_at = text.strip(), None, 1, blank
+    else:
+        header, header_line = text[blank + 2 : close], text.count("\n", 0, blank) + 1
+        rest = text[close + 2 :]
+        code, code_at = rest.strip(), close + 2 + len(rest) - len(rest.lstrip())
+    return header, header_line, code, text.count("\n", 0, code_at) + 1
+
+
+def _query(path: Path, code: str, code_line: int, problems: list[Problem]) -> Sql | None:
+    """The one query of a model; None, and problems, when there is not exactly one, or it is not a query."""
+
+    def report(line: int, what: str, why: str = "", fix: str = "") -> None:
+        problems.append(Problem(file=path, line=code_line + line - 1, what=what, why=why, fix=fix))
+
+    try:
+        sql = parse(code)
+        if len(sql.statements) == 1 and (end := _semicolon(sql)) is not None:
+            sql = parse(code[:end].rstrip())
+    except SqlError as error:
+        report(error.line, "this is not valid SQL", error.why, "correct the query at this line")
+        return None
+    if not sql.statements or not sql.tokens:
+        report(1, "the model has no query", fix="write one SELECT below the header")
+        return None
+    if len(sql.statements) > 1:
+        semicolon = next(t for t in sql.tokens if t.text == ";")
+        why = f"there are {len(sql.statements)} statements"
+        report(semicolon.line, "a model is one query", why, "keep one SELECT; make the others models of their own")
+        return None
+    tree = sql.statements[0]
+    if not isinstance(tree, exp.Select | exp.SetOperation | exp.Subquery):
+        word = sql.tokens[0].text.upper()
+        fix = "write a SELECT that gives the rows; the system writes the table"
+        report(sql.tokens[0].line, f"a model is a query, not {word}", "a model only says what rows it has", fix)
+        return None
+    for parameter, line in sql.parameters.items():
+        if parameter not in _PARAMETERS:
+            what = f"unknown parameter `:{parameter}`" if parameter != "?" else "a `?` parameter"
+            report(line, what, "a query gets :start and :end, nothing else", "write the value into the query")
+    if missing := [f":{p}" for p in _PARAMETERS if p not in sql.parameters]:
+        why = "without them every batch would compute the whole table"
+        report(1, f"the query does not use {' and '.join(missing)}", why, f"filter what it reads, as in `{_EXAMPLE}`")
+    for reference in sql.references:
+        if reference.time_travel:
+            why = "plans freeze which commit of each table a build reads"
+            what = f"`{reference.name}` is read at a fixed version"
+            report(reference.line, what, why, "remove the VERSION or TIMESTAMP AS OF")
+    return sql
+
+
+def _semicolon(sql: Sql) -> int | None:
+    """The offset of the semicolon that ends the text (it would break the query when that becomes part of another)."""
+    last = sql.tokens[-1] if sql.tokens else None
+    while last is not None and last.text == ";":
+        index = sql.tokens.index(last)
+        if sql.tokens[index - 1].text != ";":
+            return last.start
+        last = sql.tokens[index - 1]
+    return None

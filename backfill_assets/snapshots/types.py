@@ -1,0 +1,109 @@
+"""How does Spark spell this type? Type names in the form of Spark's `simpleString`."""
+
+from __future__ import annotations
+
+import re
+
+_PRIMITIVES = {
+    "boolean": "boolean", "tinyint": "tinyint", "byte": "tinyint", "smallint": "smallint", "short": "smallint",
+    "int": "int", "integer": "int", "bigint": "bigint", "long": "bigint", "float": "float", "real": "float",
+    "double": "double", "date": "date", "timestamp": "timestamp", "timestamp_ltz": "timestamp",
+    "timestamp_ntz": "timestamp_ntz", "string": "string", "binary": "binary", "void": "void", "variant": "variant",
+}  # fmt: skip
+_TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|`[^`]+`|\d+|[<>(),:])")
+INTEGERS = ("tinyint", "smallint", "int", "bigint")
+
+
+def spark_type(text: str) -> str:
+    """The type as Spark's `simpleString` spells it. Raises ValueError when Spark has no such type.
+
+    >>> spark_type("DECIMAL(18, 4)"), spark_type("array<struct<a: long, b: string>>"), spark_type("integer")
+    ('decimal(18,4)', 'array<struct<a:bigint,b:string>>', 'int')
+    """
+    tokens: list[str] = []
+    position = 0
+    stripped = text.rstrip()
+    while position < len(stripped):
+        match = _TOKEN.match(stripped, position)
+        if not match:
+            raise ValueError(_unknown(text))
+        tokens.append(match[1])
+        position = match.end()
+    tokens.append("")
+    spelled, end = _parse(tokens, 0, text)
+    if tokens[end]:
+        raise ValueError(_unknown(text))
+    return spelled
+
+
+def decimal_parts(name: str | None) -> tuple[int, int] | None:
+    """Precision and scale of a decimal type, None for any other."""
+    if not name or not name.startswith("decimal("):
+        return None
+    precision, scale = name[8:-1].split(",")
+    return int(precision), int(scale)
+
+
+def decimal(precision: int, scale: int) -> str:
+    return f"decimal({precision},{scale})"
+
+
+def _parse(tokens: list[str], at: int, text: str) -> tuple[str, int]:
+    name = tokens[at].lower()
+    if name in _PRIMITIVES:
+        return _PRIMITIVES[name], at + 1
+    if name in ("decimal", "dec", "numeric"):
+        numbers, at = _numbers(tokens, at + 1, text)
+        precision, scale = (*numbers, 0, 0)[:2] if numbers else (10, 0)
+        if len(numbers) > 2 or not 1 <= precision <= 38 or scale > precision:
+            raise ValueError(f"`{text}` is not a decimal that Spark has: decimal(precision up to 38, scale)")
+        return decimal(precision, scale), at
+    if name in ("varchar", "char", "character"):
+        numbers, at = _numbers(tokens, at + 1, text)
+        if len(numbers) != 1:
+            raise ValueError(f"`{text}` needs a length, as in {name}(10)")
+        return f"{'varchar' if name == 'varchar' else 'char'}({numbers[0]})", at
+    if name == "array":
+        inner, at = _parse(tokens, _skip(tokens, at + 1, "<", text), text)
+        return f"array<{inner}>", _skip(tokens, at, ">", text)
+    if name == "map":
+        key, at = _parse(tokens, _skip(tokens, at + 1, "<", text), text)
+        value, at = _parse(tokens, _skip(tokens, at, ",", text), text)
+        return f"map<{key},{value}>", _skip(tokens, at, ">", text)
+    if name == "struct":
+        fields: list[str] = []
+        at = _skip(tokens, at + 1, "<", text)
+        while tokens[at] != ">":
+            field = tokens[at]
+            at += 2 if tokens[at + 1 : at + 2] == [":"] else 1
+            if not field or at >= len(tokens):
+                raise ValueError(_unknown(text))
+            inner, at = _parse(tokens, at, text)
+            fields.append(f"{field}:{inner}")
+            if tokens[at] == ",":
+                at += 1
+        return f"struct<{','.join(fields)}>", at + 1
+    raise ValueError(_unknown(text))
+
+
+def _numbers(tokens: list[str], at: int, text: str) -> tuple[list[int], int]:
+    numbers: list[int] = []
+    if tokens[at] != "(":
+        return numbers, at
+    at += 1
+    while tokens[at] != ")":
+        if not tokens[at].isdigit():
+            raise ValueError(_unknown(text))
+        numbers.append(int(tokens[at]))
+        at += 2 if tokens[at + 1 : at + 2] == [","] else 1
+    return numbers, at + 1
+
+
+def _skip(tokens: list[str], at: int, expected: str, text: str) -> int:
+    if tokens[at] != expected:
+        raise ValueError(_unknown(text))
+    return at + 1
+
+
+def _unknown(text: str) -> str:
+    return f"`{text}` is not a type that Spark knows (such as bigint, double, string, date, timestamp, decimal(18,4))"
