@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -31,8 +32,8 @@ class _UniqueGrain(_Common):
 
 class _Range(_Common):
     column: Name
-    min: int | float | str | None = None
-    max: int | float | str | None = None
+    min: int | float | str | date | None = None
+    max: int | float | str | date | None = None
 
     @model_validator(mode="after")
     def _bounded(self) -> _Range:
@@ -43,7 +44,7 @@ class _Range(_Common):
 
 class _AcceptedValues(_Common):
     column: Name
-    values: Annotated[list[Any], Field(min_length=1)]
+    values: Annotated[tuple[Any, ...], Field(min_length=1)]
 
 
 class _Completeness(_Common):

@@ -25,7 +25,7 @@ _LITERALS = (
 def model_fingerprint(model: Model, logic: str, spark: Mapping[str, str], upstreams: Mapping[str, str]) -> str:
     """16 hex digits that change exactly when the model's rows may.
 
-    `logic` is the canonical code, `spark` the settings in force, `upstreams` the fingerprint of each table that it reads.
+    `logic` is the canonical code, `spark` the settings in force, `upstreams` the fingerprint of each table it reads.
     """
     return _digest({
         "logic": logic,

@@ -79,7 +79,7 @@ def _query(path: Path, code: str, code_line: int, problems: list[Problem]) -> Sq
         why = f"there are {len(sql.statements)} statements"
         report(semicolon.line, "a model is one query", why, "keep one SELECT; make the others models of their own")
         return None
-    tree = sql.statements[0]
+    tree = next(iter(sql.statements))
     if not isinstance(tree, exp.Select | exp.SetOperation | exp.Subquery):
         word = sql.tokens[0].text.upper()
         fix = "write a SELECT that gives the rows; the system writes the table"
