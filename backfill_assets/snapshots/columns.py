@@ -21,7 +21,13 @@ from backfill_assets.snapshots.sql import SPARK, Sql
 
 Refs = frozenset[ColumnRef]
 Outputs = dict[str, tuple[str | None, Refs]]
-_USER_ERRORS = re.compile(r"Alias already used|Unknown table|Cannot automatically join|Unknown output column")
+_USER_ERRORS = re.compile(r"(Alias already used|Unknown table|Cannot automatically join|Unknown output column): (.*)")
+_MEANINGS = {
+    "Alias already used": ("two tables are called `{}` in one FROM", "give each its own alias"),
+    "Unknown table": ("no table or alias named `{}`", "use a name or alias of the FROM clause"),
+    "Cannot automatically join": ("the tables do not share the column `{}` of USING", "write `ON` instead"),
+    "Unknown output column": ("there is no output column number {}", "count the columns of the SELECT, from 1"),
+}
 _NOTHING: Refs = frozenset()
 
 
@@ -76,29 +82,25 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]]) -
             return Resolved(columns=None, findings=tuple(findings))
         outputs = _Outputs(upstreams).of(scopes)
     except OptimizeError as error:
-        if _USER_ERRORS.search(str(error)):
-            fix = "give every table its own alias and every column its table"
-            finding = Finding(line=1, what=f"this query does not hold: {error}", fix=fix)
-            return Resolved(columns=None, findings=(finding,))
-        return Resolved(columns=None)
+        found = _USER_ERRORS.search(str(error))
+        return Resolved(columns=None, findings=(_user_error(tree, found),) if found else ())
     except (SqlglotError, KeyError, AttributeError, ValueError, IndexError):
         # What sqlglot cannot follow, Spark may: the columns stay unknown.
         return Resolved(columns=None)
     if outputs is None:
         return Resolved(columns=None)
-    return _named(names, outputs, upstreams)
+    if isinstance(outputs, Finding):
+        return Resolved(columns=None, findings=(outputs,))
+    return _named(names, outputs)
 
 
-def _named(
-    names: list[tuple[str, int] | None], outputs: Outputs, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]]
-) -> Resolved:
+def _named(names: list[tuple[str, int] | None], outputs: Outputs) -> Resolved:
     """Give each output its spelling: the query's own, or (behind a star) the upstream's."""
     spelled = {n[0].lower(): n[0] for n in names if n}
-    declared = {c.name.lower(): c.name for _, cs in upstreams.values() for c in cs}
     columns: list[Column] = []
     lineage: dict[str, tuple[ColumnRef, ...]] = {}
     for name, (type_, refs) in outputs.items():
-        spelling = spelled.get(name) or declared.get(name) or name
+        spelling = spelled.get(name) or min((r.column for r in refs if r.column.lower() == name), default=name)
         columns.append(Column(name=spelling, type=type_))
         lineage[spelling] = tuple(sorted(refs, key=lambda r: (r.table, r.column)))
     return Resolved(columns=tuple(columns), lineage=lineage)
@@ -137,6 +139,24 @@ def _selects(tree: exp.Expr) -> list[exp.Expr]:
     return tree.expressions
 
 
+def _duplicate(tree: exp.Expr) -> Finding | None:
+    """A name that comes twice once stars are expanded."""
+    seen: set[str] = set()
+    for projection in _selects(tree):
+        if (name := projection.alias_or_name.lower()) in seen and not projection.is_star:
+            fix = "name the columns instead of `*`, or leave it out: `* EXCEPT (…)`"
+            what = f"two columns are named `{name}`"
+            return Finding(line=line_of(tree), what=what, why="a `*` brings it from two tables", fix=fix)
+        seen.add(name)
+    return None
+
+
+def _user_error(tree: exp.Expr, found: re.Match[str]) -> Finding:
+    what, fix = _MEANINGS[found[1]]
+    lines = [n.meta_get("line") for n in tree.find_all(exp.Identifier) if n.name == found[2] and n.meta_get("line")]
+    return Finding(line=max(lines, default=1), what=what.format(found[2]), fix=fix)
+
+
 def line_of(node: exp.Expr) -> int:
     """The line of the first name in a tree that has a position (1 when none has)."""
     for inner in node.walk(bfs=False):
@@ -172,6 +192,7 @@ class _Checker:
 
     def findings(self) -> Iterator[Finding]:
         seen: set[int] = set()
+        inner: dict[int, dict[str, list[str]]] = {}
         for scope in self._scopes:
             if not isinstance(scope.expression, exp.Select) or scope.pivots:
                 continue
@@ -186,9 +207,10 @@ class _Checker:
                     if not known or "*" in known or column.name in known:
                         continue
                 elif scope.can_be_correlated:
+                    inner[id(column)] = visible | inner.get(id(column), {})
                     continue  # the scope around it looks again
                 seen.add(id(column))
-                if (finding := self._finding(column, visible)) is not None:
+                if (finding := self._finding(column, visible | inner.get(id(column), {}))) is not None:
                     yield finding
 
     def _visible(self, scope: Scope) -> dict[str, list[str]]:
@@ -240,15 +262,16 @@ class _Outputs:
             }
             for key, (name, columns) in upstreams.items()
         }
+        self._names = {f"@{key}": name for key, (name, _) in upstreams.items()}
         self._done: dict[int, Outputs | None] = {}
 
-    def of(self, scopes: list[Scope]) -> Outputs | None:
+    def of(self, scopes: list[Scope]) -> Outputs | Finding | None:
         """The outputs of the outermost scope; None when they are unknown (a star over an unknown table)."""
         result: Outputs | None = None
         for scope in scopes:
             result = self._scope(scope)
             self._done[id(scope.expression)] = result
-        return result
+        return _duplicate(scopes[-1].expression) or result
 
     def _scope(self, scope: Scope) -> Outputs | None:
         node = scope.expression
@@ -259,9 +282,11 @@ class _Outputs:
                 return self._set_operation(node)
             case exp.Subquery():
                 return self._done.get(id(node.unnest()))
+            case exp.Lateral() if isinstance(node.this, exp.Query):
+                return self._done.get(id(node.this.unnest()))
             case exp.UDTF():
                 refs = self._refs(node, scope)
-                return {name.lower(): (None, refs) for name in node.alias_column_names}
+                return {name.lower(): (None, refs) for name in (*node.alias_column_names, "*")}
             case _:
                 return None
 
@@ -314,6 +339,8 @@ class _Outputs:
 
     def _column(self, column: exp.Column, scope: Scope) -> tuple[str | None, Refs]:
         around: Scope | None = scope
+        if not column.table:
+            return None, self._unqualified(column, scope)
         while around is not None:
             source = around.sources.get(column.table)
             if source is None:
@@ -323,13 +350,32 @@ class _Outputs:
             if isinstance(source, exp.Table):
                 if source.args.get("pivots"):
                     return None, self._pivoted(column, source, around)
-                columns = self._tables.get(source.name, {})
+                columns = self._tables.get(source.name)
+                if not columns:
+                    return None, self._unknown(column, source)
                 return columns.get(_physical(column, source, columns), (None, _NOTHING))
             if isinstance(source, Scope):
                 outputs = self._done.get(id(source.expression)) or {}
-                return outputs.get(_physical(column, _node(around, column.table), outputs), (None, _NOTHING))
+                name = _physical(column, _node(around, column.table), outputs)
+                return outputs.get(name) or outputs.get("*") or (None, _NOTHING)
             around = around.parent
         return None, _NOTHING
+
+    def _unqualified(self, column: exp.Column, scope: Scope) -> Refs:
+        """A column that only a table of unknown columns can have: of all such tables in scope."""
+        refs: set[ColumnRef] = set()
+        for name, _ in scope.references:
+            source = scope.sources.get(name)
+            if isinstance(source, exp.Table) and not self._tables.get(source.name):
+                refs |= self._unknown(column, source)
+            elif isinstance(source, Scope):
+                refs |= (self._done.get(id(source.expression)) or {}).get("*", (None, _NOTHING))[1]
+        return frozenset(refs)
+
+    def _unknown(self, column: exp.Column, table: exp.Table) -> Refs:
+        """A column of an upstream whose columns nobody knows: taken at its word."""
+        name = self._names.get(table.name)
+        return frozenset((ColumnRef(table=name, column=column.name),)) if name else _NOTHING
 
     def _pivoted(self, column: exp.Column, table: Any, scope: Scope) -> Refs:
         """A pivoted table's column: itself when the table has it, else everything that the pivot reads."""
