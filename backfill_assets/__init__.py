@@ -1,0 +1,61 @@
+"""Safe rewrites of history for Dagster, PySpark and Delta Lake. What a person imports is here; all of it loads lazily."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backfill_assets.snapshots.python import model
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from dagster import Definitions
+    from pyspark.sql import SparkSession
+
+__all__ = ["build_definitions", "model", "read", "spark"]
+
+
+def build_definitions(project: str | Path | None = None) -> Definitions:
+    """Dagster definitions of a project's folder (BACKFILL_PROJECT or the embedded demo when none is given)."""
+    from backfill_assets.defs.build_definitions import build_definitions as build
+
+    return build(project)
+
+
+def read(
+    model: str,
+    *,
+    environment: str | None = None,
+    columns: Sequence[str] | None = None,
+    start: date | datetime | str | None = None,
+    end: date | datetime | str | None = None,
+    project: str | Path | None = None,
+) -> pa.Table:
+    """The rows that an environment shows of a model, as an Arrow table (`.to_pandas()` for pandas). No JVM.
+
+    `start` and `end` cut to a half-open range of the time column. Raises StateError when there is nothing to read.
+    """
+    from backfill_assets.adapters.control_delta import DeltaStore
+    from backfill_assets.adapters.reader import read_pointer, show
+    from backfill_assets.settings import load_settings, project_root
+    from backfill_assets.state.control import Control
+
+    settings = load_settings(project_root(project))
+    shown = Control.over(DeltaStore(settings.warehouse)).environments.read(environment or settings.environment)
+    return read_pointer(show(shown, model), settings.warehouse, columns=columns, start=start, end=end)
+
+
+def spark(*, environment: str | None = None, project: str | Path | None = None) -> SparkSession:
+    """A Spark session that has `<environment>.<model>` views, all of one release. Call it again to see a newer one."""
+    from backfill_assets.adapters.control_delta import DeltaStore
+    from backfill_assets.adapters.session import spark_session
+    from backfill_assets.adapters.spark_views import show_environment
+    from backfill_assets.settings import load_settings, project_root
+    from backfill_assets.state.control import Control
+
+    root = project_root(project)
+    settings = load_settings(root)
+    shown = Control.over(DeltaStore(settings.warehouse)).environments.read(environment or settings.environment)
+    return show_environment(spark_session(root, settings), shown, settings.warehouse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOCK = threading.Lock()
+_ALWAYS = {
+    "spark.sql.session.timeZone": "UTC",
+    # Delta's parser drops the named parameters of Spark >= 4.1 (delta-io/delta #7640): bind them in the analyzer.
+    "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
+}
+"""What results depend on, whatever the configuration says."""
 
 
 def spark_session(root: Path, settings: Settings) -> SparkSession:
@@ -24,6 +31,9 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
     Raises SettingsError when Java, the jars or disk room are missing, before any JVM is started.
     """
     with _LOCK:
+        # Errors reach people as ours; PySpark would print each as a page of JSON first.
+        logging.getLogger("SQLQueryContextLogger").disabled = True
+        logging.getLogger("DataFrameQueryContextLogger").disabled = True
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
 
@@ -52,7 +62,7 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
                 builder = builder.config("spark.sql.warehouse.dir", str(state_root(root) / ".backfill" / "spark-warehouse"))
             if conf.get("spark.sql.catalogImplementation") == "hive":
                 builder = builder.enableHiveSupport()
-        for key, value in settings.spark.items():
+        for key, value in (settings.spark | _ALWAYS).items():
             builder = builder.config(key, value)
         try:
             return builder.getOrCreate()

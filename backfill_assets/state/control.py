@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from backfill_assets.state.environment import Environments
-from backfill_assets.state.journal import Journal
 from backfill_assets.state.ledger import Ledger
 from backfill_assets.state.results import AuditResults
 from backfill_assets.state.store import Store
@@ -21,7 +20,6 @@ class Control:
     results: AuditResults
     versions: Versions
     environments: Environments
-    journal: Journal
 
     @classmethod
     def over(cls, store: Store) -> Self:
@@ -31,5 +29,4 @@ class Control:
             results=AuditResults(store),
             versions=Versions(store),
             environments=Environments(store),
-            journal=Journal(store),
         )

@@ -1,4 +1,7 @@
-"""What does an environment show of each model? Pointers made of segments, moved for many models in one commit."""
+"""What does an environment show of each model? Pointers made of segments, moved for many models in one commit.
+
+The journal of an open promotion is a row of the same table, so that opening, flipping and withdrawing exclude each other.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from backfill_assets.errors import ConflictError
+from backfill_assets.errors import ConflictError, PromotionError
 from backfill_assets.intervals import Interval, Ranges, utc
 from backfill_assets.state.store import Row, Store, TableSpec
 
@@ -75,6 +78,17 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Promotion:
+    """A promotion in progress: which release moves which models, opened when and by which process."""
+
+    release: str
+    models: tuple[str, ...]
+    opened: datetime
+    host: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     """One consistent look at an environment: every pointer in it is of the same revision."""
 
@@ -83,6 +97,8 @@ class Environment:
     pointers: Mapping[str, Pointer]
     releases: Mapping[str, str]
     """Model → the release (promotion) that moved its pointer last."""
+    promotion: Promotion | None = None
+    """The promotion that is under way: it may have altered views, and has not finished."""
 
 
 ENVIRONMENTS = TableSpec(
@@ -107,9 +123,15 @@ class Environments:
     def read(self, name: str) -> Environment:
         """The environment as it is now; an unknown one is empty."""
         rows, revision = self._table.read_at({"environment": [name]})
-        pointers = {cast(str, r["model"]): pointer_from_json(cast(str, r["pointer"])) for r in rows}
-        releases = {cast(str, r["model"]): cast(str, r["release"]) for r in rows}
-        return Environment(name=name, revision=revision, pointers=pointers, releases=releases)
+        shown = {cast(str, r["model"]): r for r in rows}
+        journal = shown.pop(_JOURNAL, None)
+        return Environment(
+            name=name,
+            revision=revision,
+            pointers={model: pointer_from_json(cast(str, row["pointer"])) for model, row in shown.items()},
+            releases={model: cast(str, row["release"]) for model, row in shown.items()},
+            promotion=_promotion(journal) if journal else None,
+        )
 
     def names(self) -> list[str]:
         """Every environment that shows something."""
@@ -118,6 +140,16 @@ class Environments:
     def revision(self) -> int:
         """Moves with every flip of any environment."""
         return self._table.revision()
+
+    def open(self, seen: Environment, promotion: Promotion) -> Environment:
+        """Write a promotion down before it touches any view. Raises ConflictError when anything moved since `seen`."""
+        assert seen.promotion is None
+        return self._commit(seen, [_journal_row(seen.name, promotion)], [_JOURNAL], promotion.release)
+
+    def close(self, seen: Environment) -> Environment:
+        """The open promotion is over, or withdrawn. Raises ConflictError when anything moved since `seen`."""
+        assert seen.promotion is not None
+        return self._commit(seen, [], [_JOURNAL], seen.promotion.release)
 
     def flip(
         self,
@@ -130,29 +162,33 @@ class Environments:
     ) -> Environment:
         """Move the given pointers (and drop the models in `remove`) in one commit, all or nothing.
 
-        A lost race is retried when the models it is about are as `seen` had them; otherwise ConflictError.
+        A lost race is retried when the models it is about, and the open promotion, are as `seen` had them; otherwise
+        PromotionError, and nothing moved.
         """
-        models = {p.model for p in pointers} | set(remove)
+        models = sorted({p.model for p in pointers} | set(remove))
         current = seen
         for _ in range(_ATTEMPTS):
             try:
-                self._table.replace(
-                    [_to_row(seen.name, pointer, release, at) for pointer in pointers],
-                    where={"environment": [seen.name], "model": sorted(models)},
-                    revision=current.revision,
-                    note={"release": release, "environment": seen.name},
-                )
-                return self.read(seen.name)
+                return self._commit(current, [_to_row(seen.name, p, release, at) for p in pointers], models, release)
             except ConflictError:
                 current = self.read(seen.name)
-                moved = sorted(m for m in models if _id(current, m) != _id(seen, m))
-                if moved:
-                    raise ConflictError(
-                        f"{seen.name} moved while this promotion was under way",
-                        why=f"{', '.join(moved)} already point elsewhere than when it began",
+                moved = [m for m in models if current.pointers.get(m) != seen.pointers.get(m)]
+                if moved or current.promotion != seen.promotion:
+                    raise PromotionError(
+                        f"{seen.name} moved while this promotion was under way; nothing was changed by it",
+                        why=f"{', '.join(moved)} already point elsewhere" if moved else "the promotion was withdrawn",
                         fix="run `backfill plan` to see what is left to do, then promote again",
                     ) from None
-        raise ConflictError(f"{seen.name} is too busy", why="every attempt lost its race", fix="try again in a minute")
+        raise PromotionError(f"{seen.name} is too busy", why="every attempt lost its race", fix="try again in a minute")
+
+    def _commit(self, seen: Environment, rows: Sequence[Row], models: Sequence[str], release: str) -> Environment:
+        self._table.replace(
+            rows,
+            where={"environment": [seen.name], "model": models},
+            revision=seen.revision,
+            note={"release": release, "environment": seen.name},
+        )
+        return self.read(seen.name)
 
 
 def pointer_from_json(text: str) -> Pointer:
@@ -176,6 +212,8 @@ def pointer_from_json(text: str) -> Pointer:
 
 
 _ATTEMPTS = 20
+_JOURNAL = ""
+"""The model name of the row that holds the open promotion."""
 
 
 def _to_row(environment: str, pointer: Pointer, release: str, at: datetime) -> Row:
@@ -189,6 +227,23 @@ def _to_row(environment: str, pointer: Pointer, release: str, at: datetime) -> R
     }
 
 
-def _id(environment: Environment, model: str) -> str:
-    pointer = environment.pointers.get(model)
-    return pointer.id if pointer else ""
+def _journal_row(environment: str, promotion: Promotion) -> Row:
+    return {
+        "environment": environment,
+        "model": _JOURNAL,
+        "pointer_id": "",
+        "pointer": json.dumps({"models": promotion.models, "host": promotion.host, "pid": promotion.pid}),
+        "release": promotion.release,
+        "at": promotion.opened,
+    }
+
+
+def _promotion(row: Row) -> Promotion:
+    said = json.loads(cast(str, row["pointer"]))
+    return Promotion(
+        release=cast(str, row["release"]),
+        models=tuple(said["models"]),
+        opened=cast(datetime, row["at"]),
+        host=said["host"],
+        pid=said["pid"],
+    )

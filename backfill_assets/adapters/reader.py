@@ -1,0 +1,83 @@
+"""What does an environment show, without a JVM? A model's rows as Arrow, straight from the pinned Delta files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+from backfill_assets.adapters.table_log import open_table
+from backfill_assets.errors import StateError
+from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.versions import table_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_pointer(
+    pointer: Pointer,
+    warehouse: str,
+    *,
+    columns: Sequence[str] | None = None,
+    start: date | datetime | str | None = None,
+    end: date | datetime | str | None = None,
+) -> pa.Table:
+    """The rows that a pointer shows, as an Arrow table with its columns in the view's order.
+
+    `start` and `end` cut to a half-open range of the time column. Raises StateError when a pinned table is gone or a
+    column is unknown.
+    """
+    import pyarrow as pa
+
+    names = [name for name, _ in pointer.columns]
+    wanted = list(columns) if columns is not None else names
+    if unknown := [c for c in wanted if c not in names]:
+        raise StateError(
+            f"{pointer.model} has no column {unknown[0]}", why=f"it has: {', '.join(names)}", fix="correct `columns`"
+        )
+    asked = Ranges((Interval(utc(start or datetime.min.replace(year=1)), utc(end or datetime(9999, 1, 1))),))
+    parts = [
+        _segment(pointer, segment, part, warehouse, wanted)
+        for segment in pointer.segments
+        for part in Ranges((segment.interval,)) & asked
+    ]
+    if not parts:
+        first = pointer.segments[0]
+        parts = [_segment(pointer, first, first.interval, warehouse, wanted).slice(0, 0)]
+    return pa.concat_tables(parts, promote_options="permissive")
+
+
+def show(environment: Environment, model: str) -> Pointer:
+    """The environment's pointer of a model. Raises StateError, naming what there is, when it shows no such model."""
+    pointer = environment.pointers.get(model)
+    if pointer is None:
+        shown = ", ".join(sorted(environment.pointers)) or "nothing yet"
+        raise StateError(
+            f"{environment.name} does not show {model}",
+            why=f"it shows: {shown}",
+            fix="check the name, or build and promote it: backfill apply, backfill promote",
+        )
+    return pointer
+
+
+def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str, columns: list[str]) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    location = table_path(warehouse, pointer.model, segment.version, segment.revision)
+    table = open_table(location, segment.commit)
+    if table is None:
+        raise StateError(
+            f"the table of {pointer.model} {segment.version} is gone",
+            why=f"nothing at {location}",
+            fix="restore the folder from a backup, or build and promote again",
+        )
+    field = pc.field(pointer.time_column)
+    if pointer.timestamps:
+        kind: pa.DataType = pa.timestamp("us", tz="UTC")
+        low, high = pa.scalar(part.start, kind), pa.scalar(part.end, kind)
+    else:
+        low, high = pa.scalar(part.start.date(), pa.date32()), pa.scalar(part.end.date(), pa.date32())
+    return table.to_pyarrow_dataset().to_table(columns=columns, filter=(field >= low) & (field < high))

@@ -1,0 +1,58 @@
+"""How are an environment's views made in a Spark catalog? Altered in place, never dropped and created."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from backfill_assets.promote.views import expanded_view, plain_view, view_name
+from backfill_assets.state.environment import Environment, Pointer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def show_environment(
+    spark: SparkSession, environment: Environment, warehouse: str, models: Collection[str] | None = None
+) -> SparkSession:
+    """Give the session the environment's views (of these models; None: all), all of one revision. Returns the session.
+
+    A shared catalog has them already: nothing is done there.
+    """
+    if not is_shared_catalog(spark):
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS `{environment.name}`")
+        wanted = [m for m in environment.pointers if models is None or m in models]
+        SparkViews(spark, warehouse).settle(environment, wanted)
+    return spark
+
+
+class SparkViews:
+    """A ViewCatalog over the session catalog of a Spark session."""
+
+    def __init__(self, spark: SparkSession, warehouse: str) -> None:
+        self._spark, self._warehouse = spark, warehouse
+
+    def expand(self, environment: str, old: Pointer, new: Pointer) -> None:
+        self._put(environment, old.model, expanded_view(old, new, environment, self._warehouse))
+
+    def settle(self, environment: Environment, models: Collection[str]) -> None:
+        for model in models:
+            pointer = environment.pointers.get(model)
+            if pointer is None:
+                self._spark.sql(f"DROP VIEW IF EXISTS {view_name(environment.name, model)}")
+            else:
+                self._put(environment.name, model, plain_view(pointer, self._warehouse))
+
+    def _put(self, environment: str, model: str, query: str) -> None:
+        # CREATE OR REPLACE VIEW drops and creates: readers would see the gap. ALTER VIEW has none.
+        name = view_name(environment, model)
+        self._spark.sql(f"CREATE DATABASE IF NOT EXISTS `{environment}`")
+        if self._spark.catalog.tableExists(f"{environment}.{model}"):
+            self._spark.sql(f"ALTER VIEW {name} AS {query}")
+        else:
+            self._spark.sql(f"CREATE VIEW IF NOT EXISTS {name} AS {query}")
+
+
+def is_shared_catalog(spark: SparkSession) -> bool:
+    """Whether views that this session makes are seen by other sessions (a metastore, or a Spark Connect server)."""
+    return spark.conf.get("spark.sql.catalogImplementation", "in-memory") == "hive"

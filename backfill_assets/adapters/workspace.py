@@ -1,0 +1,144 @@
+"""One project with its state, its machine and its Spark session, in one hand: what every way in starts from."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.adapters.table_log import DeltaTableLog
+from backfill_assets.build.build import Workbench
+from backfill_assets.build.engine import Engine
+from backfill_assets.build.events import Listener, silence
+from backfill_assets.plan.facts import read_facts
+from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.gate import Verdict, gate
+from backfill_assets.promote.promote import ViewCatalog, promote, recover
+from backfill_assets.settings import project_root
+from backfill_assets.snapshots.loader import load_project
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.ledger import new_id
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(kw_only=True)
+class Workspace:
+    """A loaded project and everything that acts on it. Nothing that needs a JVM is opened before it is used."""
+
+    project: Project
+    control: Control
+    log: DeltaTableLog
+    pins: FilePins = field(default_factory=FilePins)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _engine: Engine | None = field(default=None, repr=False)
+
+    @classmethod
+    def open(cls, project: str | Path | None = None) -> Workspace:
+        """Load the project (the argument, BACKFILL_PROJECT, or the embedded demo). Raises ProjectError, SettingsError."""
+        loaded = load_project(project_root(project))
+        warehouse = loaded.settings.warehouse
+        return cls(project=loaded, control=Control.over(DeltaStore(warehouse)), log=DeltaTableLog(warehouse))
+
+    @property
+    def warehouse(self) -> str:
+        return self.project.settings.warehouse
+
+    @property
+    def environment(self) -> str:
+        """The environment that plans are about."""
+        return self.project.settings.environment
+
+    def now(self) -> datetime:
+        return self.project.settings.now()
+
+    def facts(self) -> Facts:
+        """The situation right now, of every model."""
+        return read_facts(
+            self.project, self.control, self.log, self.pins, now=self.now(), environment=self.environment
+        )
+
+    def plan(self, request: Request | None = None) -> Plan:
+        """What has to be done now."""
+        return make_plan(self.project, self.facts(), request or Request())
+
+    def bench(
+        self, pins: Mapping[str, Mapping[str, object]] | None = None, *, run: str = "", listen: Listener = silence
+    ) -> Workbench:
+        """What a build works with. `pins` are a plan's frozen sources (None: as they are now)."""
+        if pins is None:
+            pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
+        return Workbench(
+            project=self.project,
+            control=self.control,
+            log=self.log,
+            engine=self.engine,
+            pins=pins,
+            run=run or new_id(),
+            environment=self.environment,
+            listen=listen,
+        )
+
+    def engine(self) -> Engine:
+        """The engine over the process's Spark session, opened by the first call."""
+        with self._lock:
+            if self._engine is None:
+                from backfill_assets.adapters.engine import SparkEngine
+
+                self._engine = SparkEngine(self.spark, warehouse=self.warehouse, root=self.project.root)
+            return self._engine
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """The process's Spark session."""
+        from backfill_assets.adapters.session import spark_session
+
+        return spark_session(self.project.root, self.project.settings)
+
+    def gate(self, request: Request, facts: Facts, plan: Plan) -> Verdict:
+        """Whether the plan's models may be promoted as they are now."""
+        models = [m for stage in plan.stages for m in _promoted(stage)]
+        heads = {name: self.log.head(name, self.project.fingerprints[name]) for name in models}
+        return gate(self.project, facts, heads, self.control.versions.all(), request, models)
+
+    def promote(self, request: Request | None = None) -> tuple[Environment, Verdict]:
+        """Move the environment to the code's versions if the gate is open; the environment afterwards and the verdict.
+
+        Finishes or withdraws an interrupted promotion first. Raises PromotionError when another one is under way.
+        """
+        request = request or Request()
+        views = self.shared_views()
+        recover(self.control.environments, self.environment, views)
+        facts = self.facts()
+        verdict = self.gate(request, facts, make_plan(self.project, facts, request))
+        if not verdict.open or not verdict.pointers:
+            return facts.environment, verdict
+        moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
+        return moved, verdict
+
+    def shared_views(self) -> ViewCatalog | None:
+        """The shared catalog's views when the Spark configuration has one. Opens a session only then."""
+        from backfill_assets.adapters.machine import conf_dir, read_conf
+
+        conf = read_conf(conf_dir(self.project.root)) | self.project.settings.spark
+        if conf.get("spark.sql.catalogImplementation") != "hive":
+            return None
+        from backfill_assets.adapters.spark_views import SparkViews
+
+        return SparkViews(self.spark, self.warehouse)
+
+
+def _promoted(stage: object) -> list[str]:
+    from backfill_assets.plan.stages import Promote
+
+    return [m for m, _ in stage.models] if isinstance(stage, Promote) else []

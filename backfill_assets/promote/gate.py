@@ -1,0 +1,146 @@
+"""May these models be promoted? Everything that is in the way, each with its remedy; or the pointers to move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.plan.missing import wanted
+from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.stages import Request
+from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.versions import Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """One thing in the way of a promotion. `intervals` may be empty when it is not about intervals."""
+
+    model: str
+    what: str
+    intervals: Ranges = Ranges()
+    remedy: str
+
+    def __str__(self) -> str:
+        at = f" {self.intervals}" if self.intervals else ""
+        return f"{self.model}: {self.what}{at}\n  fix: {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The gate's answer: open when nothing is in the way. `pointers` are what would move."""
+
+    pointers: tuple[Pointer, ...]
+    obstacles: tuple[Obstacle, ...]
+
+    @property
+    def open(self) -> bool:
+        return not self.obstacles
+
+
+def gate(
+    project: Project,
+    facts: Facts,
+    heads: Mapping[str, int],
+    versions: Mapping[tuple[str, str], Version],
+    request: Request,
+    models: Sequence[str],
+) -> Verdict:
+    """Look at every model that would move, and say all that is in the way at once.
+
+    `heads` are the table commits that `facts.coverage` was seen at; a pointer pins that commit.
+    """
+    pointers: list[Pointer] = []
+    obstacles: list[Obstacle] = []
+    for name in models:
+        model = project.models[name]
+        shown = facts.environment.pointers.get(name)
+        publish = wanted(model, now=facts.now, start=request.start, end=request.end)
+        if shown and shown.version == project.fingerprints[name]:
+            publish = publish | shown.covers
+        if not publish:
+            continue
+        found = _obstacles(model, facts, publish, shown)
+        if found:
+            obstacles.extend(found)
+            continue
+        record = versions[name, project.fingerprints[name]]
+        pointer = Pointer(
+            model=name,
+            time_column=model.time_column,
+            timestamps=model.cadence is Cadence.HOURLY,
+            columns=record.columns,
+            segments=tuple(
+                Segment(version=project.fingerprints[name], commit=heads[name], interval=part) for part in publish
+            ),
+        )
+        if shown is None or pointer.segments != shown.segments:
+            pointers.append(pointer)
+    if not obstacles:
+        obstacles.extend(_mismatches(facts, versions, pointers))
+    return Verdict(pointers=tuple(pointers), obstacles=tuple(obstacles))
+
+
+def _obstacles(model: Model, facts: Facts, publish: Ranges, shown: Pointer | None) -> list[Obstacle]:
+    have = facts.coverage[model.name]
+    found: list[Obstacle] = []
+    if lacking := publish - have.built - have.empty:
+        found.append(
+            Obstacle(
+                model=model.name,
+                what=f"{lacking.count(model.cadence)} intervals are not built, or failed their audits:",
+                intervals=lacking,
+                remedy=f"backfill apply --select {model.name}",
+            )
+        )
+    if pending := publish & have.unaudited:
+        found.append(
+            Obstacle(
+                model=model.name,
+                what=f"{pending.count(model.cadence)} intervals lack audits:",
+                intervals=pending,
+                remedy=f"backfill apply --select {model.name}",
+            )
+        )
+    if hollow := publish & have.empty:
+        found.append(
+            Obstacle(
+                model=model.name,
+                what="intervals are declared complete without rows:",
+                intervals=hollow,
+                remedy="build them, or promote a range without them (--start, --end)",
+            )
+        )
+    if shown and (lost := shown.covers - publish):
+        found.append(
+            Obstacle(
+                model=model.name,
+                what=f"{facts.environment.name} would lose",
+                intervals=lost,
+                remedy="promote a range that holds them as well: backfill apply, then backfill promote",
+            )
+        )
+    return found
+
+
+def _mismatches(
+    facts: Facts, versions: Mapping[tuple[str, str], Version], pointers: Sequence[Pointer]
+) -> list[Obstacle]:
+    """Models that would be shown beside another version of an upstream than they were built from."""
+    after = {name: p.version for name, p in facts.environment.pointers.items()} | {p.model: p.version for p in pointers}
+    found: list[Obstacle] = []
+    for name, version in after.items():
+        record = versions.get((name, version))
+        for upstream, built_from in (record.upstream if record else {}).items():
+            shown = after.get(upstream)
+            if shown and shown != built_from:
+                found.append(
+                    Obstacle(
+                        model=name,
+                        what=f"was built from {upstream} {built_from}, but {facts.environment.name} would show {shown}",
+                        remedy=f"promote both together: backfill promote --select {upstream}+",
+                    )
+                )
+    return found

@@ -1,0 +1,127 @@
+"""How do prod's pointers move? Expand the views, flip all pointers in one commit, contract; from any crash, recover."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from backfill_assets.errors import ConflictError, PromotionError
+from backfill_assets.state.environment import Environment, Environments, Pointer, Promotion
+from backfill_assets.state.ledger import new_id
+
+ABANDONED_AFTER = timedelta(minutes=10)
+"""How long an open promotion of another machine is taken to be alive."""
+
+
+class ViewCatalog(Protocol):
+    """The persisted views of a shared catalog. With a catalog per session there are none to move."""
+
+    def expand(self, environment: str, old: Pointer, new: Pointer) -> None:
+        """Make the view show `old` until the environment's commit, and `new` from then on. The view exists."""
+        ...
+
+    def settle(self, environment: Environment, models: Collection[str]) -> None:
+        """Make these views plainly what the environment shows; create and drop them as needed."""
+        ...
+
+
+def promote(
+    environments: Environments,
+    seen: Environment,
+    pointers: Sequence[Pointer],
+    views: ViewCatalog | None,
+    *,
+    release: str = "",
+) -> Environment:
+    """Move the pointers, all in one commit. `seen` is the environment that the gate looked at.
+
+    Raises PromotionError, having moved nothing, when the environment moved since or another promotion is under way.
+    Killed at any point, the next promotion (or `recover`) puts the views right.
+    """
+    release = release or f"r{datetime.now(UTC):%Y%m%d%H%M%S}-{new_id()[:6]}"
+    if not pointers:
+        return seen
+    if views is None:
+        return environments.flip(seen, pointers, release=release, at=datetime.now(UTC))
+    promotion = Promotion(
+        release=release,
+        models=tuple(p.model for p in pointers),
+        opened=datetime.now(UTC),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+    )
+    try:
+        opened = environments.open(seen, promotion)
+    except ConflictError as error:
+        raise PromotionError(
+            f"{seen.name} moved since it was looked at", why=error.what, fix="run the promotion again"
+        ) from None
+    try:
+        for pointer in pointers:
+            old = opened.pointers.get(pointer.model)
+            if old is not None:
+                views.expand(seen.name, old, pointer)
+        flipped = environments.flip(opened, pointers, release=release, at=datetime.now(UTC))
+    except Exception:
+        recover(environments, seen.name, views, mine=release)
+        raise
+    views.settle(flipped, promotion.models)
+    return _close(environments, flipped)
+
+
+def recover(environments: Environments, name: str, views: ViewCatalog | None, *, mine: str = "") -> Environment:
+    """Finish or withdraw a promotion that nobody is working on any more; returns the environment as it then is.
+
+    Whether its commit happened is in the environment itself, so both come to the same: make the views plain.
+    Raises PromotionError when the promotion may still be alive. `mine` names a release that is known not to be.
+    """
+    current = environments.read(name)
+    promotion = current.promotion
+    if promotion is None:
+        return current
+    if promotion.release != mine and alive(promotion, now=datetime.now(UTC)):
+        raise PromotionError(
+            f"another promotion of {name} is under way",
+            why=f"release {promotion.release} was opened at {promotion.opened:%Y-%m-%d %H:%M:%S} UTC "
+            f"by process {promotion.pid} on {promotion.host}",
+            fix="wait for it to finish, then run this again",
+        )
+    if views is None:
+        raise PromotionError(
+            f"an earlier promotion of {name} was interrupted",
+            why=f"release {promotion.release} altered views of a shared catalog",
+            fix="promote from a place whose Spark configuration has that catalog: it recovers by itself",
+        )
+    current = _close(environments, current)  # from here on the other one cannot flip
+    views.settle(current, promotion.models)
+    return current
+
+
+def alive(promotion: Promotion, *, now: datetime) -> bool:
+    """Whether the process that opened a promotion may still be at work."""
+    if promotion.host == socket.gethostname():
+        if promotion.pid == os.getpid():
+            return True
+        try:
+            os.kill(promotion.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+    return now - promotion.opened < ABANDONED_AFTER
+
+
+def _close(environments: Environments, seen: Environment) -> Environment:
+    current = seen
+    for _ in range(20):
+        with suppress(ConflictError):
+            return environments.close(current)
+        current = environments.read(seen.name)
+        if current.promotion != seen.promotion:
+            return current
+    raise PromotionError(f"{seen.name} is too busy", why="every attempt lost its race", fix="try again in a minute")

@@ -1,0 +1,83 @@
+"""What does the view of a model say? SQL over pinned segments, plain or ready to flip with the environment's commit."""
+
+from __future__ import annotations
+
+from backfill_assets.audit.compile import quoted
+from backfill_assets.errors import PromotionError
+from backfill_assets.state.environment import ENVIRONMENTS, Pointer, Segment
+from backfill_assets.state.versions import table_path
+
+_NUMBERS = ("tinyint", "smallint", "int", "bigint")
+SAFE_CASTS = frozenset(
+    {(a, b) for i, a in enumerate(_NUMBERS) for b in _NUMBERS[i:]}
+    | {(a, "double") for a in ("tinyint", "smallint", "int", "float")}
+    | {("date", "timestamp")}
+)
+"""(from, to) pairs of types that keep every value."""
+
+
+def view_name(environment: str, model: str) -> str:
+    """The view's qualified name."""
+    return f"{quoted(environment)}.{quoted(model)}"
+
+
+def plain_view(pointer: Pointer, warehouse: str) -> str:
+    """The view's query: the union of the pointer's segments, each pinned to its commit and cut to its days."""
+    columns = ", ".join(quoted(name) for name, _ in pointer.columns)
+    return "\nUNION ALL\n".join(f"SELECT {columns} FROM {_rows(pointer, s, warehouse)}" for s in pointer.segments)
+
+
+def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str) -> str:
+    """The view's query while a promotion is under way: the old rows until the environment's commit, then the new ones.
+
+    It keeps the old columns: new ones are cast to them, removed ones are NULL. Raises PromotionError when a cast could
+    lose values. The branch that is off reads no files: the check becomes a partition filter.
+    """
+    table = f"{warehouse}/_control/{ENVIRONMENTS.name}"
+    now = (
+        f"(SELECT max(pointer_id) FROM delta.`{table}` "
+        f"WHERE environment = '{environment}' AND model = '{old.model}')"
+    )
+    types = {name.lower(): (name, kind) for name, kind in new.columns}
+    cast: list[str] = []
+    for name, kind in old.columns:
+        found = types.get(name.lower())
+        if found is None:
+            cast.append(f"CAST(NULL AS {kind}) AS {quoted(name)}")
+        elif found[1] == kind:
+            cast.append(f"{quoted(found[0])} AS {quoted(name)}")
+        elif safe_cast(found[1], kind):
+            cast.append(f"CAST({quoted(found[0])} AS {kind}) AS {quoted(name)}")
+        else:
+            raise PromotionError(
+                f"column {name} of {old.model} changes from {kind} to {found[1]}",
+                why="readers that began before the cutover expect the old type, and this cast could lose values",
+                fix="add the column under a new name, move the readers, and remove the old one later",
+            )
+    kept = ", ".join(quoted(name) for name, _ in old.columns)
+    before = [f"SELECT {kept} FROM {_rows(old, s, warehouse)} AND {now} = '{old.id}'" for s in old.segments]
+    after = [f"SELECT {', '.join(cast)} FROM {_rows(new, s, warehouse)} AND {now} = '{new.id}'" for s in new.segments]
+    return "\nUNION ALL\n".join([*before, *after])
+
+
+def safe_cast(source: str, target: str) -> bool:
+    """Whether every value of one Spark type is a value of the other.
+
+    >>> safe_cast("int", "bigint"), safe_cast("bigint", "int"), safe_cast("decimal(10,2)", "decimal(12,2)")
+    (True, False, True)
+    """
+    if source == target or (source, target) in SAFE_CASTS:
+        return True
+    if source.startswith("decimal(") and target.startswith("decimal("):
+        p1, s1 = map(int, source[8:-1].split(","))
+        p2, s2 = map(int, target[8:-1].split(","))
+        return s2 >= s1 and p2 - s2 >= p1 - s1
+    return False
+
+
+def _rows(pointer: Pointer, segment: Segment, warehouse: str) -> str:
+    path = table_path(warehouse, pointer.model, segment.version, segment.revision)
+    column = quoted(pointer.time_column)
+    form = "TIMESTAMP '%Y-%m-%d %H:%M:%S'" if pointer.timestamps else "DATE '%Y-%m-%d'"
+    start, end = segment.interval.start.strftime(form), segment.interval.end.strftime(form)
+    return f"delta.`{path}` VERSION AS OF {segment.commit} WHERE {column} >= {start} AND {column} < {end}"
