@@ -1,0 +1,83 @@
+/*
+description: One row per day, campaign and channel, with what the ads did and cost, and the conversions their clicks led to.
+owner: marketing-analytics@example.com
+cadence: daily
+start: 2024-01-01
+time_column: ds
+grain: [ds, campaign_id, channel]
+batch_size: 90
+batch_concurrency: 2
+columns:
+  ds: {description: "The day of the events, UTC.", type: date}
+  campaign_id: {description: The campaign., type: int}
+  campaign_name: {description: "Its name, from the planning tool.", type: string}
+  channel: {description: "google_ads, facebook or email.", type: string}
+  impressions: {description: "Ads shown, or emails delivered.", type: bigint}
+  clicks: {description: Clicks on them., type: bigint}
+  spend: {description: "What they cost, EUR.", type: "decimal(18,6)"}
+  ctr: {description: "Clicks per impression, 0 to 1; NULL without impressions.", type: double}
+  cpc: {description: "Spend per click, EUR; NULL without clicks.", type: "decimal(18,6)"}
+  conversions: {description: "Conversions attributed to clicks of this day, whenever they happened.", type: bigint}
+  cost_per_acquisition: {description: "Spend per conversion, EUR; NULL without conversions.", type: "decimal(18,6)"}
+audits:
+  - not_null: [ds, campaign_id, campaign_name, channel, impressions, clicks, spend, conversions]
+  - unique_grain
+  - accepted_values: {column: channel, values: [google_ads, facebook, email]}
+  - range: {column: impressions, min: 0}
+  - range: {column: spend, min: 0}
+  - range: {column: ctr, min: 0, max: 1}
+  - completeness
+  - row_count: {within_percent: 20, of: prod, severity: warn}
+*/
+WITH events AS (
+  -- Some deliveries come twice: one row an event. They land at most 3 days after their own day.
+  SELECT DISTINCT event_id, CAST(event_time AS DATE) AS ds, campaign_id, channel, event_type, spend
+  FROM raw.ad_events
+  WHERE event_time >= :start AND event_time < :end
+    AND landed_on >= :start AND landed_on < date_add(:end, 3)
+),
+
+ads AS (
+  SELECT
+    ds,
+    campaign_id,
+    channel,
+    count_if(event_type = 'impression') AS impressions,
+    count_if(event_type = 'click') AS clicks,
+    CAST(sum(spend) AS DECIMAL(18, 6)) AS spend
+  FROM events
+  GROUP BY ds, campaign_id, channel
+),
+
+acquisitions AS (
+  -- One row a conversion, on the day of its click. They land at most 14 days after it.
+  SELECT conversion_id, CAST(click_time AS DATE) AS ds, campaign_id, channel
+  FROM raw.conversions
+  WHERE click_time >= :start AND click_time < :end
+    AND landed_on >= :start AND landed_on < date_add(:end, 14)
+  GROUP BY conversion_id, CAST(click_time AS DATE), campaign_id, channel
+),
+
+acquired AS (
+  SELECT ds, campaign_id, channel, count(*) AS conversions
+  FROM acquisitions
+  GROUP BY ds, campaign_id, channel
+)
+
+SELECT
+  ads.ds,
+  ads.campaign_id,
+  campaigns.campaign_name,
+  ads.channel,
+  ads.impressions,
+  ads.clicks,
+  ads.spend,
+  CAST(ads.clicks AS DOUBLE) / nullif(ads.impressions, 0) AS ctr,
+  CAST(ads.spend / nullif(ads.clicks, 0) AS DECIMAL(18, 6)) AS cpc,
+  coalesce(acquired.conversions, 0) AS conversions,
+  CAST(ads.spend / nullif(acquired.conversions, 0) AS DECIMAL(18, 6)) AS cost_per_acquisition
+FROM ads
+LEFT JOIN acquired
+  ON acquired.ds = ads.ds AND acquired.campaign_id = ads.campaign_id AND acquired.channel = ads.channel
+LEFT JOIN raw.campaigns AS campaigns
+  ON campaigns.campaign_id = ads.campaign_id
