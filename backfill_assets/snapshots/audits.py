@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import date
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from backfill_assets.errors import Problem
 from backfill_assets.snapshots.documents import Document, did_you_mean
@@ -15,6 +15,19 @@ from backfill_assets.snapshots.model import Audit
 from backfill_assets.snapshots.validation import Name, Names, Strict, validate
 
 _NAME = re.compile(r"[A-Za-z0-9_]+")
+
+
+def _plain(value: object) -> object:
+    """A scalar as it is; YAML's dates become text, so that arguments stay JSON."""
+    if isinstance(value, date):
+        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+    if value is None or isinstance(value, Mapping | list | tuple):
+        raise ValueError("not a number, a text or a date")
+    return value
+
+
+_Plain = Annotated[Any, BeforeValidator(_plain)]
+_Bound = Annotated[Any, BeforeValidator(_plain)] | None
 
 
 class _Common(Strict):
@@ -32,8 +45,8 @@ class _UniqueGrain(_Common):
 
 class _Range(_Common):
     column: Name
-    min: int | float | str | date | None = None
-    max: int | float | str | date | None = None
+    min: _Bound = None
+    max: _Bound = None
 
     @model_validator(mode="after")
     def _bounded(self) -> _Range:
@@ -44,7 +57,7 @@ class _Range(_Common):
 
 class _AcceptedValues(_Common):
     column: Name
-    values: Annotated[tuple[Any, ...], Field(min_length=1)]
+    values: Annotated[tuple[_Plain, ...], Field(min_length=1)]
 
 
 class _Completeness(_Common):

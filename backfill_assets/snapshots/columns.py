@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import OptimizeError, SqlglotError
 from sqlglot.optimizer.qualify import qualify
-from sqlglot.optimizer.resolver import Resolver
-from sqlglot.optimizer.scope import Scope, traverse_scope
+from sqlglot.optimizer.scope import traverse_scope
 from sqlglot.schema import MappingSchema
 
-from backfill_assets.snapshots.documents import did_you_mean
-from backfill_assets.snapshots.expression_types import Known, expression_type
+from backfill_assets.snapshots.column_check import Finding, column_findings
+from backfill_assets.snapshots.lineage import Outputs, query_outputs
 from backfill_assets.snapshots.model import Column, ColumnRef
 from backfill_assets.snapshots.sql import SPARK, Sql
 
-Refs = frozenset[ColumnRef]
-Outputs = dict[str, tuple[str | None, Refs]]
 _USER_ERRORS = re.compile(r"(Alias already used|Unknown table|Cannot automatically join|Unknown output column): (.*)")
 _MEANINGS = {
     "Alias already used": ("two tables are called `{}` in one FROM", "give each its own alias"),
@@ -28,17 +24,6 @@ _MEANINGS = {
     "Cannot automatically join": ("the tables do not share the column `{}` of USING", "write `ON` instead"),
     "Unknown output column": ("there is no output column number {}", "count the columns of the SELECT, from 1"),
 }
-_NOTHING: Refs = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """Something wrong with the query; `line` counts from 1 within its text."""
-
-    line: int
-    what: str
-    why: str = ""
-    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +62,10 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]]) -
             validate_qualify_columns=False, quote_identifiers=False,
         )  # fmt: skip
         scopes = traverse_scope(tree)
-        findings = list(_Checker(scopes, schema).findings())
-        if findings:
+        if findings := column_findings(scopes, schema):
             return Resolved(columns=None, findings=tuple(findings))
-        outputs = _Outputs(upstreams).of(scopes)
+        outputs = query_outputs(scopes, upstreams)
+        duplicate = _duplicate(scopes[-1].expression)
     except OptimizeError as error:
         found = _USER_ERRORS.search(str(error))
         return Resolved(columns=None, findings=(_user_error(tree, found),) if found else ())
@@ -89,8 +74,8 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]]) -
         return Resolved(columns=None)
     if outputs is None:
         return Resolved(columns=None)
-    if isinstance(outputs, Finding):
-        return Resolved(columns=None, findings=(outputs,))
+    if duplicate is not None:
+        return Resolved(columns=None, findings=(duplicate,))
     return _named(names, outputs)
 
 
@@ -181,230 +166,3 @@ def _isolate(table: exp.Table, key: str) -> None:
     table.set("this", exp.to_identifier(f"@{key}", quoted=True))
     table.set("db", None)
     table.set("catalog", None)
-
-
-class _Checker:
-    """Finds columns that no table in scope has, or more than one."""
-
-    def __init__(self, scopes: list[Scope], schema: MappingSchema) -> None:
-        self._scopes = scopes
-        self._resolvers = {id(s): Resolver(s, schema) for s in scopes}
-
-    def findings(self) -> Iterator[Finding]:
-        seen: set[int] = set()
-        inner: dict[int, dict[str, list[str]]] = {}
-        for scope in self._scopes:
-            if not isinstance(scope.expression, exp.Select) or scope.pivots:
-                continue
-            visible: dict[str, list[str]] | None = None
-            for column in scope.columns:
-                if id(column) in seen or isinstance(column.this, exp.Star):
-                    continue
-                if visible is None:
-                    visible = self._visible(scope)
-                if column.table in visible:
-                    known = visible[column.table]
-                    if not known or "*" in known or column.name in known:
-                        continue
-                elif scope.can_be_correlated:
-                    inner[id(column)] = visible | inner.get(id(column), {})
-                    continue  # the scope around it looks again
-                seen.add(id(column))
-                if (finding := self._finding(column, visible | inner.get(id(column), {}))) is not None:
-                    yield finding
-
-    def _visible(self, scope: Scope) -> dict[str, list[str]]:
-        """Names of the tables in scope, with the columns of those that are known."""
-        names = {name for name, _ in scope.references} | set(scope.lateral_sources) | scope.semi_or_anti_join_tables
-        resolver = self._resolvers[id(scope)]
-        return {n: [c for c in resolver.get_source_columns(n) if c] for n in names if n in scope.sources}
-
-    def _finding(self, column: exp.Column, visible: dict[str, list[str]]) -> Finding | None:
-        name = column.name
-        line = column.this.meta_get("line") or 1
-        if column.table in visible:
-            known = visible[column.table]
-            what, where = f"`{column.table}` has no column `{name}`", f"`{column.table}` has: {', '.join(known)}"
-            return Finding(line=line, what=what, why=where, fix=_remedy(name, known))
-        if any(not known or "*" in known for known in visible.values()) or name == "_metadata":
-            return None
-        tables = ", ".join(f"`{v}`" for v in sorted(visible)) or "none"
-        if column.table:
-            if column.table == "_metadata":
-                return None
-            what = f"no table or alias named `{column.table}` for column `{column.table}.{name}`"
-            fix = did_you_mean(column.table, sorted(visible), "use one of the names in scope")
-            return Finding(line=line, what=what, why=f"tables in scope: {tables}", fix=fix)
-        owners = sorted(t for t, known in visible.items() if name in known)
-        if len(owners) > 1:
-            which = " and ".join(f"`{o}`" for o in owners)
-            fix = f"say which one: `{owners[0]}.{name}` or `{owners[1]}.{name}`"
-            return Finding(line=line, what=f"column `{name}` is ambiguous", why=f"{which} both have it", fix=fix)
-        if owners:
-            return None
-        everything = sorted({c for known in visible.values() for c in known})
-        why = f"tables in scope: {tables}"
-        return Finding(line=line, what=f"no column `{name}`", why=why, fix=_remedy(name, everything))
-
-
-def _remedy(name: str, known: list[str]) -> str:
-    shown = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
-    return did_you_mean(name, known, f"use one of: {shown}" if known else "declare the table's columns")
-
-
-class _Outputs:
-    """Types and lineage of every scope's outputs, inner scopes first."""
-
-    def __init__(self, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]]) -> None:
-        self._tables: dict[str, Outputs] = {
-            f"@{key}": {
-                c.name.lower(): (_as_read(c.type), frozenset((ColumnRef(table=name, column=c.name),))) for c in columns
-            }
-            for key, (name, columns) in upstreams.items()
-        }
-        self._names = {f"@{key}": name for key, (name, _) in upstreams.items()}
-        self._done: dict[int, Outputs | None] = {}
-
-    def of(self, scopes: list[Scope]) -> Outputs | Finding | None:
-        """The outputs of the outermost scope; None when they are unknown (a star over an unknown table)."""
-        result: Outputs | None = None
-        for scope in scopes:
-            result = self._scope(scope)
-            self._done[id(scope.expression)] = result
-        return _duplicate(scopes[-1].expression) or result
-
-    def _scope(self, scope: Scope) -> Outputs | None:
-        node = scope.expression
-        match node:
-            case exp.Select():
-                return self._select(node, scope)
-            case exp.SetOperation():
-                return self._set_operation(node)
-            case exp.Subquery():
-                return self._done.get(id(node.unnest()))
-            case exp.Lateral() if isinstance(node.this, exp.Query):
-                return self._done.get(id(node.this.unnest()))
-            case exp.UDTF():
-                refs = self._refs(node, scope)
-                return {name.lower(): (None, refs) for name in (*node.alias_column_names, "*")}
-            case _:
-                return None
-
-    def _select(self, node: exp.Select, scope: Scope) -> Outputs | None:
-        outputs: Outputs = {}
-        known: Known = lambda column: self._column(column, scope)[0]  # noqa: E731
-        for projection in node.expressions:
-            if projection.is_star:
-                return None
-            value = projection.unalias() if isinstance(projection, exp.Alias) else projection
-            refs = self._refs(value, scope)
-            if isinstance(projection, exp.Aliases):
-                outputs.update({a.name.lower(): (None, refs) for a in projection.aliases})
-                continue
-            if isinstance(value, exp.Subquery):
-                inner = self._done.get(id(value.unnest()))
-                type_ = next(iter(inner.values()))[0] if inner else None
-            else:
-                type_ = expression_type(value, known)
-            outputs[projection.alias_or_name.lower()] = (type_, refs)
-        return outputs
-
-    def _set_operation(self, node: exp.SetOperation) -> Outputs | None:
-        left, right = (self._done.get(id(side.unnest())) for side in (node.this, node.expression))
-        if left is None or right is None:
-            return None
-        by_name = bool(node.args.get("by_name"))
-        rights = list(right.values())
-        outputs: Outputs = {}
-        for index, (name, (type_, refs)) in enumerate(left.items()):
-            other = right.get(name) if by_name else rights[index] if index < len(rights) else None
-            other_type, other_refs = other or (None, _NOTHING)
-            outputs[name] = (type_ if type_ == other_type else None, refs | other_refs)
-        return outputs
-
-    def _refs(self, node: exp.Expr, scope: Scope) -> Refs:
-        """The upstream columns an expression reads; of a subquery, those that its outputs read."""
-        refs: set[ColumnRef] = set()
-        stack: list[Any] = [node]
-        while stack:
-            inner = stack.pop()
-            if isinstance(inner, exp.Column):
-                refs |= self._column(inner, scope)[1]
-            elif isinstance(inner, exp.Query) and not isinstance(inner, exp.Subquery):
-                for _, inner_refs in (self._done.get(id(inner)) or {}).values():
-                    refs |= inner_refs
-            else:
-                stack.extend(inner.iter_expressions())
-        return frozenset(refs)
-
-    def _column(self, column: exp.Column, scope: Scope) -> tuple[str | None, Refs]:
-        around: Scope | None = scope
-        if not column.table:
-            return None, self._unqualified(column, scope)
-        while around is not None:
-            source = around.sources.get(column.table)
-            if source is None:
-                pivoted = [p for p in around.pivots if p.alias_or_name == column.table]
-                if pivoted:
-                    return None, self._pivoted(column, pivoted[-1].parent, around)
-            if isinstance(source, exp.Table):
-                if source.args.get("pivots"):
-                    return None, self._pivoted(column, source, around)
-                columns = self._tables.get(source.name)
-                if not columns:
-                    return None, self._unknown(column, source)
-                return columns.get(_physical(column, source, columns), (None, _NOTHING))
-            if isinstance(source, Scope):
-                outputs = self._done.get(id(source.expression)) or {}
-                name = _physical(column, _node(around, column.table), outputs)
-                return outputs.get(name) or outputs.get("*") or (None, _NOTHING)
-            around = around.parent
-        return None, _NOTHING
-
-    def _unqualified(self, column: exp.Column, scope: Scope) -> Refs:
-        """A column that only a table of unknown columns can have: of all such tables in scope."""
-        refs: set[ColumnRef] = set()
-        for name, _ in scope.references:
-            source = scope.sources.get(name)
-            if isinstance(source, exp.Table) and not self._tables.get(source.name):
-                refs |= self._unknown(column, source)
-            elif isinstance(source, Scope):
-                refs |= (self._done.get(id(source.expression)) or {}).get("*", (None, _NOTHING))[1]
-        return frozenset(refs)
-
-    def _unknown(self, column: exp.Column, table: exp.Table) -> Refs:
-        """A column of an upstream whose columns nobody knows: taken at its word."""
-        name = self._names.get(table.name)
-        return frozenset((ColumnRef(table=name, column=column.name),)) if name else _NOTHING
-
-    def _pivoted(self, column: exp.Column, table: Any, scope: Scope) -> Refs:
-        """A pivoted table's column: itself when the table has it, else everything that the pivot reads."""
-        source = scope.sources.get(table.alias_or_name)
-        columns: Outputs = {}
-        if isinstance(table, exp.Table):
-            columns = self._tables.get(table.name, {})
-        elif isinstance(source, Scope):
-            columns = self._done.get(id(source.expression)) or {}
-        if column.name in columns:
-            return columns[column.name][1]
-        read = {c.name for pivot in table.args.get("pivots") or [] for c in pivot.find_all(exp.Column)}
-        return frozenset(ref for name in read if name in columns for ref in columns[name][1])
-
-
-def _node(scope: Scope, name: str) -> exp.Expr | None:
-    return next((node for n, node in scope.references if n == name), None)
-
-
-def _physical(column: exp.Column, node: exp.Expr | None, columns: Mapping[str, object]) -> str:
-    """The name that a column has within its table: `FROM t AS x(a, b)` renames columns by position."""
-    aliases = node.alias_column_names if isinstance(node, exp.Table) else []
-    if column.name in aliases:
-        position = aliases.index(column.name)
-        if position < len(columns):
-            return list(columns)[position]
-    return column.name
-
-
-def _as_read(type_: str | None) -> str | None:
-    """Spark reads char(n) and varchar(n) columns as strings."""
-    return "string" if type_ and type_.startswith(("char", "varchar")) else type_

@@ -14,7 +14,7 @@ from backfill_assets.snapshots.fingerprint import model_fingerprint, source_fing
 from backfill_assets.snapshots.linking import link
 from backfill_assets.snapshots.model import Column, ColumnRef, Model, Project
 from backfill_assets.snapshots.outputs import model_columns
-from backfill_assets.snapshots.python import read_python_models
+from backfill_assets.snapshots.python_models import read_python_models
 from backfill_assets.snapshots.sources import read_sources
 from backfill_assets.snapshots.sql_models import read_sql_model
 
