@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
@@ -161,20 +161,9 @@ def _entry(document: Document, index: int, entry: object, problems: list[Problem
         what = f"`{kind}` takes named arguments"
         problems.append(document.problem(*at, what=what, fix=f"write `{_EXAMPLES[kind]}`"))
         return None
-    fixes: Mapping[str, str] = _Remedy(lambda field: f"write `{_EXAMPLES[kind]}`")
-    options = validate(model, document, dict(given), problems, at=(*at, kind), fixes=fixes)
+    example = f"write `{_EXAMPLES[kind]}`"
+    options = validate(model, document, dict(given), problems, at=(*at, kind), otherwise=example)
     return None if options is None else (kind, options, document.line_of(*at))
-
-
-class _Remedy(dict[str, str]):
-    """A remedy for every field."""
-
-    def __init__(self, of: Callable[[str], str]) -> None:
-        super().__init__()
-        self._of = of
-
-    def get(self, key: str, default: Any = None) -> Any:
-        return self._of(key)
 
 
 def _default_name(kind: str, arguments: Mapping[str, object]) -> str:

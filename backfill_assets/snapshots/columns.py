@@ -161,7 +161,7 @@ def _isolate(table: exp.Table, key: str) -> None:
     """Give an upstream a name that no CTE can have, and its last part as its alias."""
     if not table.alias:
         alias = table.args.get("alias") or exp.TableAlias()
-        alias.set("this", exp.to_identifier(table.name, quoted=True))
+        alias.set("this", table.this.copy())  # with its position
         table.set("alias", alias)
     table.set("this", exp.to_identifier(f"@{key}", quoted=True))
     table.set("db", None)

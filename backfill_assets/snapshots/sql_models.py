@@ -54,7 +54,8 @@ def _split(text: str) -> tuple[str | None, int, str, int]:
     else:
         header, header_line = text[blank + 2 : close], text.count("\n", 0, blank) + 1
         rest = text[close + 2 :]
-        code, code_at = rest.strip(), close + 2 + len(rest) - len(rest.lstrip())
+        code = rest.strip()
+        code_at = close + 2 + (len(rest) - len(rest.lstrip()) if code else 0)
     return header, header_line, code, text.count("\n", 0, code_at) + 1
 
 

@@ -28,11 +28,11 @@ class Strict(BaseModel):
 
 def validate(
     model: type[T], document: Document, data: object, problems: list[Problem], *, at: tuple[str | int, ...] = (),
-    fixes: Mapping[str, str] | None = None,
+    fixes: Mapping[str, str] | None = None, otherwise: str = "correct the value",
 ) -> T | None:  # fmt: skip
     """The data as a `model`; None, and one problem each, when values are wrong.
 
-    `at` is where in the document the data is; `fixes` gives the remedy for a field.
+    `at` is where in the document the data is; `fixes` gives the remedy for a field, `otherwise` for the rest.
     """
     try:
         return model.model_validate(data)
@@ -52,7 +52,7 @@ def validate(
             else:
                 message = str(entry["msg"]).removeprefix("Value error, ")
                 what, why = f"`{path}` is wrong: {message}" if path else message, f"it is {_shown(entry['input'])}"
-            problems.append(document.problem(*at, *loc, what=what, why=why, fix=fix or "correct the value"))
+            problems.append(document.problem(*at, *loc, what=what, why=why, fix=fix or otherwise))
         return None
 
 

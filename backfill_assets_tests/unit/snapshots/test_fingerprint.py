@@ -1,0 +1,54 @@
+"""A fingerprint changes when rows may change, and only then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.snapshots.loader import load_project
+from backfill_assets_tests.unit.snapshots.helpers import EVENTS, PYTHON, REPORT, SOURCES, project
+
+FILES = {"report_sql": REPORT, "p_py": "import _h\n" + PYTHON, "_h_py": "def f():\n    return 1\n"}
+# what changes: file, old text, new text, the models that get another fingerprint
+ALL = {"events", "report", "roi"}
+CASES: list[tuple[str, str, str, set[str]]] = [
+    ("events_sql", "count(*)", "count( *\n) -- a comment\n", set()),
+    ("events_sql", "SELECT CAST", "select /* x */ cast", set()),
+    ("events_sql", "start: 2024-01-01", "start: 2023-01-01\nowner: me\nbatch_size: 3\ndescription: x", set()),
+    ("events_sql", "grain: [ds, campaign_id]", "grain: [ds, campaign_id]\naudits: [completeness]", set()),
+    ("events_sql", "start:", "spark: {spark.sql.shuffle.partitions: 4}\nstart:", set()),
+    ("events_sql", "start:", "spark: {spark.sql.ansi.enabled: false}\nstart:", ALL),
+    ("events_sql", "start:", "lookback: 1\nstart:", ALL),
+    ("events_sql", "count(*)", "count(1)", ALL),
+    ("events_sql", "event_time <", "channel = 'A' AND event_time <", ALL),
+    ("report_sql", "sum(clicks)", "max(clicks)", {"report"}),
+    ("report_sql", "grain", "cadence: weekly\ngrain", {"report"}),
+    ("sources", "data/ad_events", "data/other", ALL),
+    ("sources", "path:", "owner: me\n    path:", set()),
+    ("sources", "path:", "format: parquet\n    path:", ALL),
+    ("p_py", "Return on spend.", "Something else.", set()),
+    ("p_py", 'start="2024-01-01"', 'start="2023-01-01", owner="me"', set()),
+    ("p_py", "return events", "# why\n    return (events)", set()),
+    ("p_py", "return events", "return events.distinct()", {"roi"}),
+    ("_h_py", "return 1", "return 2", {"roi"}),
+    ("backfill", "", "spark: {spark.sql.session.timeZone: Europe/Berlin}\n", ALL),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "changed"), CASES)
+def test_changes(tmp_path: Path, file: str, old: str, new: str, changed: set[str]) -> None:
+    """The models whose rows may change, those that read them, and no others."""
+    before = {"sources": SOURCES, "events_sql": EVENTS, "backfill": "", **FILES}
+    assert old in before[file]
+    after = before | {file: before[file].replace(old, new, 1)}
+    one = load_project(project(tmp_path / "one", **before)).fingerprints
+    two = load_project(project(tmp_path / "two", **after)).fingerprints
+    assert {name for name in one if one[name] != two[name]} == changed
+
+
+def test_form(tmp_path: Path) -> None:
+    """16 hex digits each."""
+    fingerprints = load_project(project(tmp_path, **FILES)).fingerprints
+    assert set(fingerprints) == ALL
+    assert all(len(f) == 16 and int(f, 16) >= 0 for f in fingerprints.values())
