@@ -35,7 +35,11 @@ def read_conf(folder: Path) -> dict[str, str]:
     """The settings of `spark-defaults.conf`: a key and a value a line, `#` starts a comment line."""
     file = folder / DEFAULTS_FILE
     lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    pairs = (re.split(r"[\s=]+", line.strip(), maxsplit=1) for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    pairs = (
+        re.split(r"[\s=]+", line.strip(), maxsplit=1)
+        for line in lines
+        if line.strip() and not line.lstrip().startswith("#")
+    )
     return {pair[0]: pair[1].strip() if len(pair) > 1 else "" for pair in pairs}
 
 
@@ -43,8 +47,9 @@ def check_java() -> int:
     """Java's major version. Raises SettingsError when there is none, or one older than OLDEST_JAVA."""
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home) / "bin" / "java") if home else "java"
-    fix = f"install a JDK or JRE of version {OLDEST_JAVA} or newer (Debian: apt-get install openjdk-17-jre-headless) " + (
-        "and correct JAVA_HOME" if home else "and put it on the PATH or in JAVA_HOME"
+    fix = (
+        f"install a JDK or JRE of version {OLDEST_JAVA} or newer (Debian: apt-get install openjdk-17-jre-headless) "
+        + ("and correct JAVA_HOME" if home else "and put it on the PATH or in JAVA_HOME")
     )
     try:
         said = subprocess.run([command, "-version"], capture_output=True, text=True, check=True).stderr
@@ -56,7 +61,9 @@ def check_java() -> int:
         major = int(found[2])
     if major < OLDEST_JAVA:
         first = said.splitlines()[0] if said else "no version"
-        raise SettingsError(f"Java is too old: Spark needs {OLDEST_JAVA} or newer", why=f"{command} is {first}", fix=fix)
+        raise SettingsError(
+            f"Java is too old: Spark needs {OLDEST_JAVA} or newer", why=f"{command} is {first}", fix=fix
+        )
     return major
 
 
@@ -76,7 +83,9 @@ def check_room(location: str) -> int:
         )
     if not os.access(folder, os.W_OK):
         raise SettingsError(
-            f"the warehouse {location} cannot be written", why=f"no permission on {folder}", fix="change its owner or move it"
+            f"the warehouse {location} cannot be written",
+            why=f"no permission on {folder}",
+            fix="change its owner or move it",
         )
     return free
 
@@ -110,7 +119,10 @@ def delta_jars(folder: Path) -> list[Path]:
 
 def _cached(packages: str, folder: Path) -> list[Path]:
     jars = {p.name: p for p in folder.glob("*.jar")} if folder.is_dir() else {}
-    names = [f"{group}_{artifact}-{version}.jar" for group, artifact, version in (p.split(":")[:3] for p in packages.split(","))]
+    names = [
+        f"{group}_{artifact}-{version}.jar"
+        for group, artifact, version in (p.split(":")[:3] for p in packages.split(","))
+    ]
     if not all(name in jars for name in names):
         return []
     prefixes = {name.split("_")[0] for name in names} | {"io.unitycatalog"}
@@ -137,4 +149,3 @@ def _resolve(folder: Path) -> str:
         check=False,
     )
     return done.stdout + done.stderr
-

@@ -59,7 +59,9 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
                     "spark.driver.extraClassPath", os.pathsep.join(p for p in (given, jars) if p)
                 )
             if "spark.sql.warehouse.dir" not in conf:
-                builder = builder.config("spark.sql.warehouse.dir", str(state_root(root) / ".backfill" / "spark-warehouse"))
+                builder = builder.config(
+                    "spark.sql.warehouse.dir", str(state_root(root) / ".backfill" / "spark-warehouse")
+                )
             if conf.get("spark.sql.catalogImplementation") == "hive":
                 builder = builder.enableHiveSupport()
         for key, value in (settings.spark | _ALWAYS).items():

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from backfill_assets.errors import BuildError, TransientBuildError
 
-CONFLICTS = ("ConcurrentAppend", "ConcurrentModification", "ConcurrentDelete", "ConcurrentTransaction", "DELTA_CONCURRENT")
+CONFLICTS = (
+    "ConcurrentAppend",
+    "ConcurrentModification",
+    "ConcurrentDelete",
+    "ConcurrentTransaction",
+    "DELTA_CONCURRENT",
+)
 OUTSIDE = ("DELTA_REPLACE_WHERE_MISMATCH", "replaceWhere")
 
 
@@ -36,8 +42,12 @@ def as_build_error(error: Exception, doing: str) -> BuildError:
     )
     user_state = getattr(error, "getSqlState", lambda: None)() or ""
     if isinstance(error, deterministic) or user_state[:2] in {"22", "42", "21", "23"}:
-        return BuildError(f"cannot {doing}", why=_first_line(text), fix="correct the model or its input, then run again")
-    return TransientBuildError(f"cannot {doing}", why=_first_line(text), fix="if it persists, read the log and the input")
+        return BuildError(
+            f"cannot {doing}", why=_first_line(text), fix="correct the model or its input, then run again"
+        )
+    return TransientBuildError(
+        f"cannot {doing}", why=_first_line(text), fix="if it persists, read the log and the input"
+    )
 
 
 def _condition(error: Exception) -> str:

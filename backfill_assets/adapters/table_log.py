@@ -44,7 +44,7 @@ class DeltaTableLog:
 
     def commits(self, model: str, version: str) -> list[DataCommit]:
         table = open_table(table_path(self._warehouse, model, version))
-        return [data_commit(c) for c in reversed(table.history())if c["operation"] not in HARMLESS] if table else []
+        return [data_commit(c) for c in reversed(table.history()) if c["operation"] not in HARMLESS] if table else []
 
     def rows(self, model: str, version: str, commit: int) -> Mapping[datetime, int]:
         table = open_table(table_path(self._warehouse, model, version), commit)

@@ -64,9 +64,7 @@ class Workspace:
 
     def facts(self) -> Facts:
         """The situation right now, of every model."""
-        return read_facts(
-            self.project, self.control, self.log, self.pins, now=self.now(), environment=self.environment
-        )
+        return read_facts(self.project, self.control, self.log, self.pins, now=self.now(), environment=self.environment)
 
     def plan(self, request: Request | None = None) -> Plan:
         """What has to be done now."""

@@ -38,8 +38,7 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
                     outcomes[name] = future.result()
                     graph.done(name)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            bench.engine().cancel()
+            bench.stop.set()
             raise
     bench.control.ledger.compact()
     bench.control.results.compact()

@@ -15,7 +15,15 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.audit.judge import judge, red
 from backfill_assets.build.engine import Engine, Input, Job, ModelInput, SourceInput
-from backfill_assets.build.events import BatchDone, BatchFailed, BatchStarted, Listener, ModelDone, ModelStarted, silence
+from backfill_assets.build.events import (
+    BatchDone,
+    BatchFailed,
+    BatchStarted,
+    Listener,
+    ModelDone,
+    ModelStarted,
+    silence,
+)
 from backfill_assets.build.outcome import Failure, Outcome, Wait
 from backfill_assets.errors import BackfillError
 from backfill_assets.intervals import Interval, Ranges
@@ -45,6 +53,8 @@ class Workbench:
     environment: str
     listen: Listener = silence
     sleep: Callable[[float], None] = time.sleep
+    stop: threading.Event = field(default_factory=threading.Event)
+    """Set it to stop: what runs is interrupted, what waits is not begun, what is done is kept."""
 
 
 def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
@@ -80,8 +90,11 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
         return replace(nothing, failures=(Failure(interval=good.span or next(iter(intervals)), error=str(error)),))
     _run_all(worker, batches)
     leftover, _ = _look(bench, name)
-    if again := intervals & leftover[name].unaudited:
-        worker.recheck(leftover[name], again)
+    if (again := intervals & leftover[name].unaudited) and not bench.stop.is_set():
+        try:
+            worker.recheck(leftover[name], again)
+        except BackfillError as error:
+            worker.failures.extend(Failure(interval=part, error=str(error)) for part in again)
         leftover, _ = _look(bench, name)
     bench.listen(ModelDone(model=name))
     return Outcome(
@@ -158,16 +171,19 @@ def _create(bench: Workbench, job: Job, engine: Engine, sample: Interval) -> Non
 
 
 def _run_all(worker: _Worker, batches: list[Interval]) -> None:
-    """Run the batches, `batch_concurrency` at a time. An interrupt cancels what runs and keeps what is done."""
+    """Run the batches, `batch_concurrency` at a time, until all are done or the bench stops."""
+    stop = worker.bench.stop
     with ThreadPoolExecutor(max_workers=worker.job.model.batch_concurrency, thread_name_prefix="batch") as pool:
         running: set[Future[None]] = {pool.submit(worker.batch, interval) for interval in batches}
         try:
             while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
+                done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
                 for future in done:
                     future.result()
+                if stop.is_set():
+                    worker.engine.cancel()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            stop.set()
             worker.engine.cancel()
             raise
 
@@ -190,9 +206,11 @@ class _Worker:
 
     def batch(self, interval: Interval) -> None:
         """Build one batch, with another attempt after an error that may pass."""
+        if self.bench.stop.is_set():
+            return
         try:
             for attempt in Retrying(
-                retry=retry_if_exception(lambda e: isinstance(e, BackfillError) and e.retryable),
+                retry=retry_if_exception(self._may_pass),
                 stop=stop_after_attempt(1 + self.job.model.retries),
                 wait=wait_exponential_jitter(initial=1, max=60),
                 sleep=self.bench.sleep,
@@ -206,6 +224,9 @@ class _Worker:
             self._record(self._entry(Kind.FAILED, interval, reason=str(error)))
             with self.lock:
                 self.failures.append(Failure(interval=interval, error=str(error)))
+
+    def _may_pass(self, error: BaseException) -> bool:
+        return isinstance(error, BackfillError) and error.retryable and not self.bench.stop.is_set()
 
     def recheck(self, have: Coverage, ranges: Ranges) -> None:
         """Audit what is built already."""

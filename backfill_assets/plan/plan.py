@@ -114,7 +114,9 @@ def _reason(facts: Facts, name: str, version: str, have: Coverage) -> str:
         return "intervals are missing"
     if pointer is None:
         return f"new in {facts.environment.name}"
-    return f"changed: {facts.environment.name} shows {pointer.version}" if pointer.version != version else "table is gone"
+    return (
+        f"changed: {facts.environment.name} shows {pointer.version}" if pointer.version != version else "table is gone"
+    )
 
 
 def _extent(model: Model, now: datetime) -> str:

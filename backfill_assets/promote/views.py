@@ -34,10 +34,7 @@ def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str) 
     lose values. The branch that is off reads no files: the check becomes a partition filter.
     """
     table = f"{warehouse}/_control/{ENVIRONMENTS.name}"
-    now = (
-        f"(SELECT max(pointer_id) FROM delta.`{table}` "
-        f"WHERE environment = '{environment}' AND model = '{old.model}')"
-    )
+    now = f"(SELECT max(pointer_id) FROM delta.`{table}` WHERE environment = '{environment}' AND model = '{old.model}')"
     types = {name.lower(): (name, kind) for name, kind in new.columns}
     cast: list[str] = []
     for name, kind in old.columns:

@@ -154,7 +154,9 @@ class Coverage:
         return found
 
 
-def coverage(entries: Sequence[Entry], *, audits: str, dirt: Iterable[Dirt] = (), commit: int | None = None) -> Coverage:
+def coverage(
+    entries: Sequence[Entry], *, audits: str, dirt: Iterable[Dirt] = (), commit: int | None = None
+) -> Coverage:
     """What the entries of one version (revision "") add up to, looking at its table at `commit` (None: now).
 
     The newest entry of an interval decides, newest by table commit first: two writers may record in another order

@@ -1,0 +1,277 @@
+"""Which commands are there, and what do they exit with? Each is thin: parse, call, print.
+
+Exit codes: 0 done, 1 refused (the message says why), 2 wrong usage, 3 some intervals are not complete, 4 the gate is
+closed, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backfill_assets.errors import BackfillError, ProjectError, SettingsError
+from backfill_assets.intervals import utc
+from backfill_assets.plan.stages import Plan, Request
+
+if TYPE_CHECKING:
+    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.build.outcome import Outcome
+
+INCOMPLETE, CLOSED, INTERRUPTED = 3, 4, 130
+
+app = typer.Typer(
+    name="backfill",
+    help="Rewrite history safely: plan, build beside prod, audit, move every prod view in one step.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Start = Annotated[str | None, typer.Option(metavar="DAY", help="First day (or instant) of the range; default: all.")]
+End = Annotated[str | None, typer.Option(metavar="DAY", help="Last day, included; an instant with a time is excluded.")]
+Select = Annotated[
+    list[str] | None,
+    typer.Option("--select", "-s", metavar="MODELS", help="Names; +name: and upstream, name+: and downstream, *: all."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a machine instead of text for a person.")]
+EnvironmentName = Annotated[
+    str | None, typer.Option("--environment", "-e", help="Another environment than the project's.")
+]
+
+
+@app.callback()
+def _root(
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="BACKFILL_PROJECT", metavar="DIR", help="The project's folder; default: the embedded demo."
+        ),
+    ] = None,
+) -> None:
+    if project is not None:
+        os.environ["BACKFILL_PROJECT"] = str(project)
+
+
+@app.command()
+def plan(start: Start = None, end: End = None, select: Select = None, as_json: AsJson = False) -> None:
+    """Say what is missing, in which order and in how many batches it would be built. Changes nothing; needs no Spark."""
+    place = _open()
+    made = place.plan(_request(start, end, select))
+    if as_json:
+        _print_json(made.to_json())
+    else:
+        from backfill_assets.cli.render import print_plan
+
+        print_plan(made, place.project)
+
+
+@app.command()
+def apply(
+    start: Start = None,
+    end: End = None,
+    select: Select = None,
+    promote_after: Annotated[
+        bool, typer.Option("--promote", help="Promote afterwards if everything is green.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Build and audit what is missing, beside prod. Run it again at any time: it does only what is still missing."""
+    place = _open()
+    request = _request(start, end, select)
+    made = place.plan(request)
+    outcomes = carry_out(place, made, quiet=as_json)
+    complete = all(o.ok for o in outcomes.values()) and not made.blocked
+    if as_json:
+        from backfill_assets.cli.render import outcomes_json
+
+        _print_json({"plan": made.to_json(), "complete": complete, "models": outcomes_json(outcomes)})
+    else:
+        from backfill_assets.cli.render import print_outcomes
+
+        print_outcomes(made, outcomes, place.project, promoting=promote_after)
+    if not complete:
+        raise typer.Exit(INCOMPLETE)
+    if promote_after:
+        _promote(place, request, as_json=as_json)
+
+
+@app.command()
+def promote(start: Start = None, end: End = None, select: Select = None, as_json: AsJson = False) -> None:
+    """Point prod at what was built, every model in one atomic step; or say all that is in the way."""
+    _promote(_open(), _request(start, end, select), as_json=as_json)
+
+
+@app.command()
+def status(as_json: AsJson = False) -> None:
+    """Show what each model has, what prod shows of it, and what is running right now. Needs no Spark."""
+    from backfill_assets.cli.status import print_status, read_status
+
+    place = _open()
+    found = read_status(place)
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        print_status(found)
+
+
+@app.command()
+def sql(
+    query: Annotated[str, typer.Argument(help="A Spark SQL query; `-` reads it from standard input.")],
+    environment: EnvironmentName = None,
+    limit: Annotated[int, typer.Option(help="Show at most this many rows.", min=1)] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Run a query over the views of an environment, all of one release: SELECT … FROM prod.campaign_performance."""
+    from backfill_assets.cli.query import run_query
+
+    text = sys.stdin.read() if query == "-" else query
+    run_query(_open(), text, environment=environment, limit=limit, as_json=as_json)
+
+
+@app.command()
+def shell(environment: EnvironmentName = None) -> None:
+    """Open a Python prompt with `spark`, its prod views, and `read` for Arrow tables without Spark."""
+    from backfill_assets.cli.query import run_shell
+
+    run_shell(_open(), environment=environment)
+
+
+@app.command()
+def ui(
+    port: Annotated[int, typer.Option(help="Where the Dagster UI listens.", min=1, max=65535)] = 3000,
+    host: Annotated[str, typer.Option(help="The address that it listens on.")] = "127.0.0.1",
+) -> None:
+    """Start Dagster (UI and daemon) for this project, with a home of its own that lasts."""
+    from backfill_assets.defs.home import run_ui
+
+    raise typer.Exit(run_ui(_root_folder(), host=host, port=port))
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Check this machine and this project: Java, jars, disk, configuration, files, state. Says how to mend each."""
+    from backfill_assets.cli.doctor import examine, print_checks
+
+    checks = examine(_root_folder())
+    if as_json:
+        _print_json([c.to_json() for c in checks])
+    else:
+        print_checks(checks)
+    if any(not c.ok for c in checks):
+        raise typer.Exit(1)
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that does not exist, or is empty.")],
+) -> None:
+    """Make a new project: settings, a source, two models and a consumer that work, to be replaced by yours."""
+    from backfill_assets.cli.init import make_project
+
+    make_project(folder)
+
+
+@app.command()
+def demo(
+    events: Annotated[int, typer.Option(help="How many ad events to generate.", min=10_000)] = 2_000_000,
+) -> None:
+    """Run the whole demo: generate 540 days of ad events, build and audit three models, promote them, query prod."""
+    from backfill_assets.cli.demo import run_demo
+
+    run_demo(events)
+
+
+def main() -> None:
+    """The console script. User errors end in a message and exit code 1, never in a stack trace."""
+    try:
+        app()
+    except ProjectError as error:
+        _complain(str(error))
+        sys.exit(1)
+    except BackfillError as error:
+        _complain(str(error))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        _complain("interrupted: finished batches are kept; run the same command again to go on")
+        sys.stdout.flush()
+        os._exit(INTERRUPTED)  # batches in flight may be lost at any moment: nothing needs an orderly end
+
+
+def carry_out(place: Workspace, made: Plan, *, quiet: bool) -> dict[str, Outcome]:
+    """Apply a plan with progress on the terminal. Opens no Spark session when there is nothing to do."""
+    from backfill_assets.build.apply import apply as apply_plan
+    from backfill_assets.build.events import silence
+
+    if not made.work:
+        return {}
+    if quiet:
+        return apply_plan(place.bench(made.sources, listen=silence), made)
+    from backfill_assets.cli.progress import live_progress
+
+    with live_progress(place.project) as listen:
+        return apply_plan(place.bench(made.sources, listen=listen), made)
+
+
+def _promote(place: Workspace, request: Request, *, as_json: bool) -> None:
+    from backfill_assets.cli.render import print_promotion, promotion_json
+
+    before = place.control.environments.read(place.environment)
+    after, verdict = place.promote(request)
+    if as_json:
+        _print_json(promotion_json(before, after, verdict))
+    else:
+        print_promotion(before, after, verdict)
+    if not verdict.open:
+        raise typer.Exit(CLOSED)
+
+
+def _root_folder() -> Path:
+    from backfill_assets.settings import project_root
+
+    return project_root()
+
+
+def _open() -> Workspace:
+    from backfill_assets.adapters.workspace import Workspace
+
+    return Workspace.open()
+
+
+def _request(start: str | None, end: str | None, select: list[str] | None) -> Request:
+    return Request(start=_instant(start, "--start"), end=_instant(end, "--end", last=True), select=tuple(select or ()))
+
+
+def _instant(text: str | None, option: str, *, last: bool = False) -> datetime | None:
+    """The instant that a day or ISO text names; the last day of a range is included, so its end is the next midnight."""
+    if text is None:
+        return None
+    try:
+        instant = utc(text)
+    except ValueError:
+        raise SettingsError(
+            f"{option} {text} is no day",
+            why="it must be ISO 8601",
+            fix=f"write {option} 2024-03-01, or 2024-03-01T05:00",
+        ) from None
+    return instant + timedelta(days=1) if last and len(text.strip()) <= len("2024-03-01") else instant
+
+
+def _print_json(value: object) -> None:
+    typer.echo(json.dumps(value, indent=2, default=str))
+
+
+def _complain(text: str) -> None:
+    from rich.text import Text
+
+    from backfill_assets.cli.terminal import err
+
+    console = err()
+    first, _, rest = text.partition("\n")
+    console.print(Text("backfill: ", style="bold red") + Text(first, style="bold") + Text(f"\n{rest}" if rest else ""))

@@ -1,0 +1,60 @@
+"""What does the whole thing look like? The embedded demo from nothing to a query on prod, by the same commands."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from rich.console import Console
+from rich.text import Text
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.cli.app import INCOMPLETE, carry_out
+from backfill_assets.cli.render import print_outcomes, print_plan, print_promotion
+from backfill_assets.cli.terminal import err
+from backfill_assets.settings import EMBEDDED_PROJECT, state_root
+
+QUERY = """\
+SELECT channel, count(DISTINCT campaign_id) AS campaigns, sum(impressions) AS impressions, sum(clicks) AS clicks,
+       round(sum(spend), 2) AS spend, sum(conversions) AS conversions
+FROM prod.campaign_performance GROUP BY channel ORDER BY channel"""
+
+
+def run_demo(events: int) -> None:
+    """Generate, plan, apply, promote, query. What is there already is not done again."""
+    import typer
+
+    from backfill_assets.cli.query import run_query
+    from backfill_assets.defs.home import ensure_home
+    from backfill_assets.demo.generate import generate
+
+    os.environ.pop("BACKFILL_PROJECT", None)
+    console = err()
+    began = time.monotonic()
+    home = state_root(EMBEDDED_PROJECT.resolve())
+    ensure_home(EMBEDDED_PROJECT.resolve())
+    _step(console, f"generate {events:,} ad events over 540 days")
+    summary = generate(home / ".backfill" / "data", events=events)
+    console.print(Text(str(summary), style="dim"))
+    place = Workspace.open(EMBEDDED_PROJECT)
+    made = place.plan()
+    _step(console, "backfill plan")
+    print_plan(made, place.project)
+    _step(console, "backfill apply")
+    outcomes = carry_out(place, made, quiet=False)
+    print_outcomes(made, outcomes, place.project, promoting=True)
+    if not all(o.ok for o in outcomes.values()):
+        raise typer.Exit(INCOMPLETE)
+    _step(console, "backfill promote")
+    before = place.control.environments.read(place.environment)
+    after, verdict = place.promote()
+    print_promotion(before, after, verdict)
+    _step(console, f'backfill sql "{QUERY.splitlines()[0]} …"')
+    run_query(place, QUERY, environment=None, limit=50, as_json=False)
+    console.print(
+        f"\nDone in {time.monotonic() - began:.0f} s. Look around: [bold]backfill status[/], [bold]backfill ui[/]"
+    )
+
+
+def _step(console: Console, title: str) -> None:
+    console.print(Text("\n$ ", style="dim") + Text(title, style="bold cyan"))

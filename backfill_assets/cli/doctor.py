@@ -1,0 +1,78 @@
+"""Is this machine and this project all right? One check after the other, each with its remedy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.text import Text
+
+from backfill_assets.cli.terminal import out
+from backfill_assets.errors import BackfillError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing looked at: what was found, or what is wrong and how to mend it."""
+
+    name: str
+    ok: bool
+    found: str
+
+    def to_json(self) -> dict[str, object]:
+        """As plain values."""
+        return {"check": self.name, "ok": self.ok, "found": self.found}
+
+
+def examine(root: Path) -> list[Check]:
+    """Look at everything; a check that fails does not stop the others."""
+    from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars
+    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.defs.home import ensure_home
+    from backfill_assets.settings import load_settings
+
+    def state() -> str:
+        place = Workspace.open(root)
+        entries = place.control.ledger.entries()
+        shown = place.control.environments.read(place.environment)
+        under_way = f"; promotion {shown.promotion.release} is not finished" if shown.promotion else ""
+        return f"{len(entries)} ledger entries, {shown.name} shows {len(shown.pointers)} models{under_way}"
+
+    def project() -> str:
+        loaded = Workspace.open(root).project
+        return (
+            f"{len(loaded.models)} models, {len(loaded.sources)} sources, {len(loaded.consumers)} consumers in {root}"
+        )
+
+    return [
+        Check(name="python", ok=sys.version_info >= (3, 11), found=sys.version.split()[0]),
+        _check("java", lambda: f"Java {check_java()}"),
+        _check("spark-conf", lambda: str(conf_dir(root))),
+        _check("delta jars", lambda: f"{len(delta_jars(conf_dir(root)))} jars at hand"),
+        _check(
+            "disk",
+            lambda: (
+                f"{check_room(load_settings(root).warehouse) // 2**20:,} MiB free for {load_settings(root).warehouse}"
+            ),
+        ),
+        _check("project", project),
+        _check("state", state),
+        _check("dagster home", lambda: str(ensure_home(root))),
+    ]
+
+
+def print_checks(checks: list[Check]) -> None:
+    """The checks for a person."""
+    console = out()
+    for check in checks:
+        mark = Text("ok    ", style="green") if check.ok else Text("wrong ", style="bold red")
+        console.print(mark + Text(f"{check.name:<13}", style="bold") + Text(check.found.replace("\n", "\n      ")))
+
+
+def _check(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name=name, ok=True, found=look())
+    except BackfillError as error:
+        return Check(name=name, ok=False, found=str(error))

@@ -1,0 +1,124 @@
+"""How far is it? A bar a model with rows, rate and time left; plain lines where the output is no terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from backfill_assets.build.events import BatchDone, BatchFailed, BatchStarted, Event, Listener, ModelDone, ModelStarted
+from backfill_assets.cli.render import UNITS
+from backfill_assets.cli.terminal import err
+from backfill_assets.snapshots.model import Project
+
+
+@contextmanager
+def live_progress(project: Project) -> Iterator[Listener]:
+    """A listener that shows events on standard error while the block runs."""
+    console = err()
+    if not console.is_terminal:
+        yield _Lines(console)
+        return
+    bars = Progress(
+        TextColumn("{task.fields[mark]}"),
+        TextColumn("[bold]{task.description}"),
+        BarColumn(bar_width=28),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[unit]}s"),
+        TextColumn("{task.fields[rows]:,} rows"),
+        TextColumn("[dim]{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+    )
+    with bars:
+        yield _Bars(bars, project)
+
+
+class _Bars:
+    """Events as bars."""
+
+    def __init__(self, bars: Progress, project: Project) -> None:
+        self._bars, self._project = bars, project
+        self._tasks: dict[str, TaskID] = {}
+        self._rows: dict[str, int] = {}
+        self._began: dict[str, float] = {}
+        self._lock = Lock()
+        self._starting: TaskID | None = None
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            match event:
+                case ModelStarted():
+                    unit = UNITS[self._project.models[event.model].cadence]
+                    self._tasks[event.model] = self._bars.add_task(
+                        event.model, total=event.intervals or None, rows=0, rate="", unit=unit, mark=" "
+                    )
+                    self._rows[event.model], self._began[event.model] = 0, time.monotonic()
+                case BatchStarted():
+                    pass
+                case BatchDone():
+                    self._rows[event.model] += event.rows
+                    rows, spent = self._rows[event.model], time.monotonic() - self._began[event.model]
+                    mark = {"mark": "[red]✗"} if event.red else {}
+                    self._bars.update(
+                        self._tasks[event.model],
+                        advance=event.intervals,
+                        rows=rows,
+                        rate=f"{rows / spent:,.0f}/s",
+                        **mark,
+                    )
+                    if event.red:
+                        self._bars.console.print(f"[red]audits failed[/] {event.model} {event.red}")
+                case BatchFailed():
+                    said = event.error.splitlines()
+                    again = "trying again" if event.again else "given up"
+                    self._bars.console.print(f"[red]{again}[/] {said[0]}: {said[1] if len(said) > 1 else ''}")
+                    if not event.again:
+                        self._bars.update(self._tasks[event.model], mark="[red]✗")
+                case ModelDone():
+                    self._bars.stop_task(self._tasks[event.model])
+
+
+class _Lines:
+    """Events as lines, for logs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._done: dict[str, int] = {}
+        self._total: dict[str, int] = {}
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case ModelStarted():
+                self._total[event.model], self._done[event.model] = event.intervals, 0
+                self._say(f"{event.model}: {event.intervals} intervals in {event.batches} batches")
+            case BatchStarted():
+                pass
+            case BatchDone():
+                self._done[event.model] += event.intervals
+                at = f"{self._done[event.model]}/{self._total[event.model]}"
+                red = f", AUDITS FAILED on {event.red}" if event.red else ""
+                self._say(f"{event.model}: {at} {event.interval} {event.rows:,} rows in {event.seconds:.1f} s{red}")
+            case BatchFailed():
+                self._say(
+                    f"{event.model}: {event.interval} {'failed, trying again' if event.again else 'failed'}: {event.error}"
+                )
+            case ModelDone():
+                pass
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, highlight=False, markup=False)

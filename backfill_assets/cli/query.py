@@ -1,0 +1,68 @@
+"""What do the views say? A query or a prompt over an environment, all of one release."""
+
+from __future__ import annotations
+
+import json
+
+from rich.table import Table
+
+from backfill_assets.adapters.spark_views import show_environment
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.cli.terminal import out
+from backfill_assets.errors import BuildError
+
+
+def run_query(place: Workspace, query: str, *, environment: str | None, limit: int, as_json: bool) -> None:
+    """Run a query and print its rows. Raises BuildError with Spark's reason when it is not valid."""
+    from pyspark.errors import PySparkException
+
+    name = environment or place.environment
+    shown = place.control.environments.read(name)
+    spark = show_environment(place.spark, shown, place.warehouse, _mentioned(query, name))
+    try:
+        frame = spark.sql(query)
+        names = frame.columns
+        rows = frame.limit(limit + 1).collect() if names else []
+    except PySparkException as error:
+        first = str(error).strip().splitlines()[0]
+        views = ", ".join(f"{name}.{m}" for m in sorted(shown.pointers)) or "none yet: backfill apply, backfill promote"
+        raise BuildError("this query cannot be run", why=first, fix=f"correct it; the views are: {views}") from None
+    if as_json:
+        print(json.dumps([row.asDict(recursive=True) for row in rows[:limit]], indent=2, default=str))
+        return
+    table = Table(*names, header_style="bold", row_styles=["", "dim"])
+    for row in rows[:limit]:
+        table.add_row(*("NULL" if v is None else str(v) for v in row))
+    console = out()
+    console.print(table)
+    if len(rows) > limit:
+        console.print(f"the first {limit} rows; --limit shows more")
+
+
+def run_shell(place: Workspace, *, environment: str | None) -> None:
+    """A Python prompt with the environment's views in `spark`."""
+    import code
+
+    import backfill_assets
+
+    name = environment or place.environment
+    shown = place.control.environments.read(name)
+    spark = show_environment(place.spark, shown, place.warehouse)
+    views = ", ".join(f"{name}.{m}" for m in shown.pointers) or "none yet"
+    banner = f"spark: a Spark session with the views {views} (revision {max(shown.revision, 0)})\nread(model): Arrow, without Spark"
+    code.interact(banner=banner, local={"spark": spark, "read": backfill_assets.read, "sql": spark.sql}, exitmsg="")
+
+
+def _mentioned(query: str, environment: str) -> list[str] | None:
+    """The models that a query may mean, so that only their views are made; None when that cannot be told."""
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tree = sqlglot.parse_one(query, dialect="spark")
+    except SqlglotError:
+        return None
+    if not isinstance(tree, exp.Query):
+        return None
+    return [t.name for t in tree.find_all(exp.Table) if t.db.lower() == environment.lower()]

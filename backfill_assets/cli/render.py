@@ -1,0 +1,230 @@
+"""How do plans, outcomes and promotions look? One screen for a person, plain values for a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+from backfill_assets.build.outcome import Outcome
+from backfill_assets.cli.terminal import grid, out
+from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.plan.stages import Audit, Build, Plan, Promote, ranges_json
+from backfill_assets.promote.gate import Verdict
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.environment import Environment
+
+UNITS = {Cadence.HOURLY: "hour", Cadence.DAILY: "day", Cadence.WEEKLY: "week", Cadence.MONTHLY: "month"}
+SHOWN = 5
+
+
+def print_plan(plan: Plan, project: Project) -> None:
+    """The plan for a person: what is built, what is not and why, what comes next."""
+    console = out()
+    console.print(
+        Text("Plan ")
+        + Text(plan.id, style="bold")
+        + Text(f" for {plan.environment}, as of {plan.now:%Y-%m-%d %H:%M} UTC")
+    )
+    table = grid()
+    for stage in plan.stages:
+        match stage:
+            case Build():
+                table.add_row(
+                    Text("build", style="green"),
+                    Text(stage.model, style="bold"),
+                    amount(stage.count, project.models[stage.model].cadence),
+                    short(stage.intervals),
+                    _batches(len(stage.batches), stage.concurrency),
+                    stage.reason,
+                )
+            case Audit():
+                table.add_row(
+                    Text("audit", style="cyan"),
+                    Text(stage.model, style="bold"),
+                    amount(stage.count, project.models[stage.model].cadence),
+                    short(stage.intervals),
+                    "",
+                    "built, but not audited with the present audits",
+                )
+            case Promote():
+                continue
+    for name, reason in plan.kept.items():
+        table.add_row(Text("keep", style="dim"), Text(name, style="dim"), "", "", "", Text(reason, style="dim"))
+    for stuck in plan.blocked:
+        cadence = project.models[stuck.model].cadence
+        table.add_row(
+            Text("wait", style="yellow"),
+            Text(stuck.model, style="bold"),
+            amount(stuck.count, cadence),
+            short(stuck.intervals),
+            "",
+            f"needs {stuck.upstream} {short(stuck.needs)}",
+        )
+    console.print(table)
+    moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
+    for stage in moves:
+        console.print(f"Then {', '.join(m for m, _ in stage.models)} can move in {stage.environment}, in one step.")
+    if plan.work:
+        console.print(Text("Next: ") + Text("backfill apply", style="bold"))
+    elif moves and not plan.blocked:
+        console.print(Text("Nothing to build. Next: ") + Text("backfill promote", style="bold"))
+    elif not plan.blocked:
+        console.print("Nothing to do.")
+
+
+def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project, *, promoting: bool) -> None:
+    """What an apply did, what failed and how to go on."""
+    console = out()
+    if not plan.work:
+        console.print(f"Nothing to build: plan {plan.id} has no missing interval.")
+    table = grid()
+    for name, outcome in outcomes.items():
+        cadence = project.models[name].cadence
+        done, asked = outcome.green.count(cadence), outcome.requested.count(cadence)
+        table.add_row(
+            Text("done" if outcome.ok else "incomplete", style="green" if outcome.ok else "red"),
+            Text(name, style="bold"),
+            f"{done} of {amount(asked, cadence)} green",
+            f"{outcome.rows:,} rows",
+            f"{outcome.wall:.1f} s",
+        )
+    if outcomes:
+        console.print(table)
+    for outcome in outcomes.values():
+        _print_trouble(console, outcome)
+    for stuck in plan.blocked:
+        console.print(f"[yellow]{stuck.model} waits[/] for {stuck.upstream} {short(stuck.needs)}")
+    complete = all(o.ok for o in outcomes.values()) and not plan.blocked
+    if not complete:
+        console.print("What is green is kept. After mending the cause: [bold]backfill apply[/]")
+    elif not promoting and any(isinstance(stage, Promote) for stage in plan.stages):
+        console.print(f"{plan.environment} still shows what it showed. Next: [bold]backfill promote[/]")
+
+
+def print_promotion(before: Environment, after: Environment, verdict: Verdict) -> None:
+    """What moved, or everything that is in the way."""
+    console = out()
+    if not verdict.open:
+        console.print(f"[bold red]Not promoted:[/] {len(verdict.obstacles)} things are in the way of {after.name}")
+        for obstacle in verdict.obstacles:
+            console.print(Text(f"  {obstacle}".replace("\n", "\n  ")))
+        return
+    if not verdict.pointers:
+        console.print(f"{after.name} shows all of it already: nothing to promote.")
+        return
+    release = after.releases[verdict.pointers[0].model]
+    console.print(
+        Text("Promoted ")
+        + Text(f"{len(verdict.pointers)} models", style="bold")
+        + Text(f" to {after.name} in one commit ({release})")
+    )
+    table = grid()
+    for pointer in verdict.pointers:
+        old = before.pointers.get(pointer.model)
+        was = (
+            "new"
+            if old is None
+            else f"was {old.version}"
+            if old.version != pointer.version
+            else "same version, more intervals"
+        )
+        table.add_row(f"  {after.name}.{pointer.model}", pointer.version, short(pointer.covers), Text(was, style="dim"))
+    console.print(table)
+
+
+def outcomes_json(outcomes: Mapping[str, Outcome]) -> dict[str, object]:
+    """Outcomes as plain values; `seconds` are summed over batches by phase."""
+    return {
+        name: {
+            "version": o.version,
+            "complete": o.ok,
+            "requested": ranges_json(o.requested),
+            "green": ranges_json(o.green),
+            "built": ranges_json(o.built),
+            "red": ranges_json(o.red),
+            "rows": o.rows,
+            "bytes": o.bytes,
+            "wall_seconds": round(o.wall, 3),
+            "seconds": {phase: round(s, 3) for phase, s in o.seconds.items()},
+            "failures": [{"interval": str(f.interval), "error": f.error} for f in o.failures],
+            "waits": [
+                {"intervals": ranges_json(w.intervals), "upstream": w.upstream, "needs": ranges_json(w.needs)}
+                for w in o.waits
+            ],
+            "failed_audits": [
+                {
+                    "audit": r.check,
+                    "interval": str(r.interval),
+                    "blocking": r.blocking,
+                    "observed": r.observed,
+                    "expected": r.expected,
+                    "sample": list(r.sample),
+                }
+                for r in o.results
+                if not r.passed
+            ],
+        }
+        for name, o in outcomes.items()
+    }
+
+
+def promotion_json(before: Environment, after: Environment, verdict: Verdict) -> dict[str, object]:
+    """A promotion, or the closed gate, as plain values."""
+    return {
+        "environment": after.name,
+        "open": verdict.open,
+        "revision": {"before": before.revision, "after": after.revision},
+        "promoted": [
+            {
+                "model": p.model,
+                "version": p.version,
+                "release": after.releases.get(p.model),
+                "covers": ranges_json(p.covers),
+            }
+            for p in verdict.pointers
+            if verdict.open
+        ],
+        "in_the_way": [
+            {"model": o.model, "what": o.what, "intervals": ranges_json(o.intervals), "remedy": o.remedy}
+            for o in verdict.obstacles
+        ],
+    }
+
+
+def amount(count: int, cadence: Cadence) -> str:
+    """A number of intervals in words: `540 days`."""
+    return f"{count:,} {UNITS[cadence]}{'s' * (count != 1)}"
+
+
+def short(ranges: Ranges) -> str:
+    """A set of ranges that stays short however many there are."""
+    parts = [str(i) for i in ranges]
+    more = f" and {len(parts) - SHOWN} more ranges" if len(parts) > SHOWN else ""
+    return ", ".join(parts[:SHOWN]) + more
+
+
+def _print_trouble(console: Console, outcome: Outcome) -> None:
+    for failure in outcome.failures:
+        console.print(Text(f"{failure.error}", style="red"))
+    failed = [r for r in outcome.results if not r.passed]
+    for check in sorted({r.check for r in failed}):
+        of = [r for r in failed if r.check == check]
+        first = of[0]
+        where = short(Ranges.of(r.interval for r in of))
+        mark = "[red]audit failed[/]" if first.blocking else "[yellow]warning[/]"
+        console.print(f"{mark} {outcome.model}.{check} on {where}: {first.observed}; expected {first.expected}")
+        if first.sample:
+            console.print(Text(f"  e.g. {'; '.join(first.sample)}", style="dim"))
+    for waiting in outcome.waits:
+        console.print(
+            f"[yellow]{outcome.model} waits[/] on {short(waiting.intervals)} for {waiting.upstream} {short(waiting.needs)}"
+        )
+
+
+def _batches(count: int, concurrency: int) -> str:
+    if count == 1:
+        return "1 batch"
+    at_once = min(count, concurrency)
+    return f"{count} batches, {at_once} at a time" if at_once > 1 else f"{count} batches, one by one"

@@ -1,0 +1,170 @@
+"""Where does everything stand? Each model's coverage, what the environment shows, what runs, what failed last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rich.text import Text
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.cli.render import amount, short
+from backfill_assets.cli.terminal import grid, out
+from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.plan.stages import ranges_json
+from backfill_assets.state.ledger import Entry, Kind
+
+LIVELY = timedelta(hours=6)
+"""A batch that began longer ago and never ended is taken for dead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStatus:
+    """One model: the code's version, how much of it there is, and what the environment shows."""
+
+    model: str
+    version: str
+    cadence: Cadence
+    expected: Ranges
+    green: Ranges
+    unaudited: Ranges
+    shown_version: str | None
+    shown: Ranges
+    running: tuple[Entry, ...]
+    last_failure: Entry | None
+
+    @property
+    def missing(self) -> Ranges:
+        return self.expected - self.green
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The whole project at one moment."""
+
+    environment: str
+    now: datetime
+    revision: int
+    models: tuple[ModelStatus, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """As plain values; intervals are half-open ISO pairs."""
+        return {
+            "environment": self.environment,
+            "now": self.now.isoformat(),
+            "revision": self.revision,
+            "models": [
+                {
+                    "model": m.model,
+                    "version": m.version,
+                    "cadence": m.cadence.value,
+                    "expected": m.expected.count(m.cadence),
+                    "green": ranges_json(m.green),
+                    "unaudited": ranges_json(m.unaudited),
+                    "missing": ranges_json(m.missing),
+                    "shown_version": m.shown_version,
+                    "shown": ranges_json(m.shown),
+                    "running": [
+                        {"interval": str(e.interval), "since": e.at.isoformat(), "run": e.run, "attempt": e.attempt}
+                        for e in m.running
+                    ],
+                    "last_failure": m.last_failure
+                    and {
+                        "interval": str(m.last_failure.interval),
+                        "at": m.last_failure.at.isoformat(),
+                        "reason": m.last_failure.reason,
+                    },
+                }
+                for m in self.models
+            ],
+        }
+
+
+def read_status(place: Workspace) -> Status:
+    """The project's status, from the ledger and the environment."""
+    facts = place.facts()
+    entries = place.control.ledger.entries()
+    found: list[ModelStatus] = []
+    for name, model in place.project.models.items():
+        version, covered = place.project.fingerprints[name], facts.coverage[name]
+        mine = [e for e in entries if (e.model, e.version) == (name, version)]
+        pointer = facts.environment.pointers.get(name)
+        failures = [e for e in mine if e.kind in (Kind.FAILED, Kind.INVALIDATED)]
+        found.append(
+            ModelStatus(
+                model=name,
+                version=version,
+                cadence=model.cadence,
+                expected=model.expected(facts.now),
+                green=covered.complete & model.expected(facts.now),
+                unaudited=covered.unaudited,
+                shown_version=pointer.version if pointer else None,
+                shown=pointer.covers if pointer else Ranges(),
+                running=_running(mine),
+                last_failure=next((e for e in reversed(failures) if e.interval not in covered.complete), None),
+            )
+        )
+    return Status(
+        environment=facts.environment.name, now=facts.now, revision=facts.environment.revision, models=tuple(found)
+    )
+
+
+def print_status(status: Status) -> None:
+    """The status for a person."""
+    console = out()
+    console.print(f"{status.environment} at revision {max(status.revision, 0)}, as of {status.now:%Y-%m-%d %H:%M} UTC")
+    table = grid()
+    for m in status.models:
+        have, want = m.green.count(m.cadence), m.expected.count(m.cadence)
+        if m.shown_version is None:
+            shown = Text(
+                "not in prod yet" if status.environment == "prod" else f"not in {status.environment} yet", style="dim"
+            )
+        elif m.shown_version == m.version:
+            shown = Text(f"{status.environment} shows {short(m.shown)}", style="green")
+        else:
+            shown = Text(f"{status.environment} shows {m.shown_version}, {short(m.shown)}", style="yellow")
+        table.add_row(
+            Text(m.model, style="bold"),
+            m.version,
+            _meter(have, want),
+            f"{have} of {amount(want, m.cadence)} green",
+            shown,
+        )
+    console.print(table)
+    for m in status.models:
+        for entry in m.running:
+            console.print(
+                f"running  {m.model} {entry.interval}, attempt {entry.attempt}, since {entry.at:%H:%M:%S} UTC"
+            )
+        if m.last_failure:
+            console.print(Text(f"failed   {m.model} {m.last_failure.interval}: {m.last_failure.reason}", style="red"))
+        if m.missing and m.green:
+            console.print(f"missing  {m.model} {short(m.missing)}")
+
+
+def _running(entries: list[Entry]) -> tuple[Entry, ...]:
+    """Batches that began and have not ended."""
+    ended = {e.batch for e in entries if e.kind is Kind.BUILT}
+    given_up = [e for e in entries if e.kind is Kind.FAILED]
+    newest = max((e.at for e in entries), default=None)
+    from datetime import UTC
+
+    return tuple(
+        e
+        for e in entries
+        if e.kind is Kind.STARTED
+        and e.batch not in ended
+        and newest is not None
+        and datetime.now(UTC) - e.at < LIVELY
+        and not any(f.interval.intersection(e.interval) and f.at >= e.at for f in given_up)
+        and not any(
+            later.kind in (Kind.STARTED, Kind.BUILT) and later.at > e.at and later.interval.intersection(e.interval)
+            for later in entries
+        )
+    )
+
+
+def _meter(have: int, want: int) -> Text:
+    full = round(16 * have / want) if want else 0
+    return Text("█" * full, style="green") + Text("░" * (16 - full), style="dim")
