@@ -1,0 +1,417 @@
+"""What stands in for Spark, Delta tables, sources and views in the unit tests?
+
+`FakeTables` are version tables in memory, with commits and a log. `FakeEngine` builds into them, `FakeViews` are the
+views of a shared catalog, `Life` is a process that can be killed between any two steps.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from backfill_assets.audit.judge import Counts
+from backfill_assets.build.build import Workbench
+from backfill_assets.build.engine import Job, ModelInput
+from backfill_assets.build.events import Event
+from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.plan.facts import read_facts
+from backfill_assets.plan.missing import needed
+from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.settings import Settings
+from backfill_assets.snapshots.model import Audit, Model, Project, Source, Upstream
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.store import ControlTable, Filter, MemoryStore, Row, Store, TableSpec
+from backfill_assets.state.tables import DataCommit
+
+NOW = utc("2024-01-11T12:00")
+START = utc("2024-01-01")
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def days(first: str, last: str | None = None) -> Interval:
+    """Whole days of January 2024, both ends named as people do: `days("03", "05")`."""
+    text = [d if len(d) > 2 else f"2024-01-{d}" for d in (first, last or first)]
+    return Interval(utc(text[0]), Cadence.DAILY.shift(utc(text[1]), 1))
+
+
+def ranges(*intervals: Interval) -> Ranges:
+    return Ranges.of(intervals)
+
+
+def a_model(name: str, *upstreams: str, **more: object) -> Model:
+    """A daily SQL model from 2024-01-01, in batches of three days, with a `rows_ok` audit that `FakeEngine` can fail."""
+    values: dict[str, object] = {
+        "name": name,
+        "path": Path(f"/project/{name}.sql"),
+        "language": "sql",
+        "code": "SELECT 1",
+        "start": START,
+        "grain": ("ds", "id"),
+        "batch_size": 3,
+        "audits": (Audit(name="rows_ok", kind="not_null", arguments={"columns": ("id",)}),),
+        "upstreams": tuple(Upstream(name=u) for u in upstreams),
+    }
+    return Model(**(values | more))  # type: ignore[arg-type]
+
+
+def a_source(name: str) -> Source:
+    return Source(name=name, path=f"/sources/{name}", file=Path("/project/sources.yml"))
+
+
+def a_project(*models: Model, versions: Mapping[str, str] | None = None) -> Project:
+    """The models (given in dependency order) as a project; what they read beside each other are sources.
+
+    The fingerprint of a model is its name and what `versions` says ("1").
+    """
+    names = [m.name for m in models]
+    sources = {u.name: a_source(u.name) for m in models for u in m.upstreams if u.name not in names}
+    return Project(
+        root=Path("/project"),
+        settings=Settings(),
+        models={m.name: m for m in models},
+        sources=sources,
+        consumers={},
+        columns={},
+        lineage={},
+        fingerprints={n: f"{n}-{(versions or {}).get(n, '1')}" for n in names},
+    )
+
+
+def a_pointer(model: str, version: str, *parts: Interval, commit: int = 1) -> Pointer:
+    return Pointer(
+        model=model,
+        time_column="ds",
+        timestamps=False,
+        columns=(("ds", "date"), ("id", "bigint")),
+        segments=tuple(Segment(version=version, commit=commit, interval=part) for part in parts),
+    )
+
+
+# --- tables and the engine --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The rows of one interval: how many, how many fail which audit, and which batch computed them from what."""
+
+    rows: int = 10
+    failures: Mapping[str, int] = field(default_factory=dict[str, int])
+    batch: str = ""
+    read: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Table:
+    commits: list[DataCommit | None] = field(default_factory=list[DataCommit | None])
+    states: list[dict[datetime, Cell]] = field(default_factory=list[dict[datetime, Cell]])
+
+
+class FakeTables:
+    """A TableLog over version tables in memory. Commit 0 creates a table; a commit without a DataCommit is harmless."""
+
+    def __init__(self) -> None:
+        self._tables: dict[tuple[str, str], _Table] = {}
+        self._lock = threading.Lock()
+
+    def head(self, model: str, version: str) -> int:
+        table = self._tables.get((model, version))
+        return len(table.commits) - 1 if table else -1
+
+    def commits(self, model: str, version: str) -> list[DataCommit]:
+        table = self._tables.get((model, version))
+        return [c for c in table.commits if c] if table else []
+
+    def rows(self, model: str, version: str, commit: int) -> Mapping[datetime, int]:
+        return {start: cell.rows for start, cell in self.cells(model, version, commit).items()}
+
+    def cells(self, model: str, version: str, commit: int = -1) -> dict[datetime, Cell]:
+        """Everything in the table at a commit (-1: the newest)."""
+        return self._tables[model, version].states[commit]
+
+    def create(self, model: str, version: str) -> None:
+        with self._lock:
+            self._tables.setdefault((model, version), _Table([None], [{}]))
+
+    def write(self, model: str, version: str, batch: str, interval: Interval, cells: Mapping[datetime, Cell]) -> DataCommit:
+        """Replace the interval's rows in one commit."""
+        with self._lock:
+            table = self._tables[model, version]
+            kept = {s: c for s, c in table.states[-1].items() if not interval.start <= s < interval.end}
+            rows = sum(c.rows for c in cells.values())
+            commit = DataCommit(table_commit=len(table.commits), batch=batch, interval=interval, rows=rows, bytes=rows)
+            table.commits.append(commit)
+            table.states.append(kept | dict(cells))
+            return commit
+
+    def foreign(self, model: str, version: str) -> None:
+        """Somebody else's commit: no batch, no interval."""
+        with self._lock:
+            table = self._tables[model, version]
+            number = len(table.commits)
+            table.commits.append(DataCommit(table_commit=number, batch="", interval=None, rows=1, bytes=1))
+            table.states.append(dict(table.states[-1]))
+
+    def optimize(self, model: str, version: str) -> None:
+        """A commit that changes no rows."""
+        with self._lock:
+            table = self._tables[model, version]
+            table.commits.append(None)
+            table.states.append(dict(table.states[-1]))
+
+    def drop(self, model: str, version: str) -> None:
+        """Somebody deletes the folder."""
+        del self._tables[model, version]
+
+
+def nothing(*_: object) -> None:
+    """A hook that does nothing."""
+
+
+class FakeEngine:
+    """An Engine over FakeTables. Hooks run before a write, between its commit and its return, and before a scan.
+
+    Every interval has ten good rows unless `cell` says otherwise. A write checks that what it reads is there, at the
+    commits that the job froze.
+    """
+
+    def __init__(self, tables: FakeTables) -> None:
+        self.tables = tables
+        self.cell: Callable[[Job, Interval], Cell] = lambda job, interval: Cell()
+        self.before_write: Callable[[Job, Interval], object] = nothing
+        self.after_commit: Callable[[Job, Interval], object] = nothing
+        self.before_scan: Callable[[Job, Ranges], object] = nothing
+        self.before_prepare: Callable[[Job], object] = nothing
+        self.writes: list[tuple[str, Interval]] = []
+        self.scans: list[tuple[str, Ranges]] = []
+        self.samples: list[tuple[str, str]] = []
+        self.most_at_once: dict[str, int] = {}
+        self.cancelled = threading.Event()
+        self._running: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
+        self.before_prepare(job)
+        self.tables.create(job.model.name, job.version)
+        return (("ds", "date"), ("id", "bigint"))
+
+    def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
+        name = job.model.name
+        with self._lock:
+            self._running[name] = self._running.get(name, 0) + 1
+            self.most_at_once[name] = max(self.most_at_once.get(name, 0), self._running[name])
+            self.writes.append((name, interval))
+        try:
+            self.before_write(job, interval)
+            read = self._read(job, interval)
+            cells = {
+                unit.start: replace(self.cell(job, unit), batch=batch, read=read)
+                for unit in job.model.cadence.split(interval)
+            }
+            commit = self.tables.write(name, job.version, batch, interval, cells)
+            self.after_commit(job, interval)
+            return commit
+        finally:
+            with self._lock:
+                self._running[name] -= 1
+
+    def scan(self, job: Job, commit: int, intervals: Ranges) -> Mapping[datetime, Counts]:
+        self.before_scan(job, intervals)
+        self.scans.append((job.model.name, intervals))
+        cells = self.tables.cells(job.model.name, job.version, commit)
+        starts = {unit.start for unit in intervals.split(job.model.cadence)}
+        return {s: Counts(rows=c.rows, failures=c.failures) for s, c in cells.items() if s in starts and c.rows}
+
+    def sample(self, job: Job, commit: int, interval: Interval, audit: str) -> Sequence[str]:
+        self.samples.append((str(interval), audit))
+        return (f"{audit}@{interval}",)
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+    def _read(self, job: Job, interval: Interval) -> tuple[str, ...]:
+        found: list[str] = []
+        for name, read in job.inputs.items():
+            if isinstance(read, ModelInput):
+                cells = self.tables.cells(name, read.version, read.commit)
+                for unit in needed(job.model, read.model, interval).split(read.model.cadence):
+                    assert unit.start in cells, f"{job.model.name} {interval} reads {name} {unit}, which is not there"
+                    found.append(cells[unit.start].batch)
+        return tuple(dict.fromkeys(found))
+
+
+class FakePins:
+    """SourcePins that say `commits`, and remember who asked."""
+
+    def __init__(self, **commits: int) -> None:
+        self.commits = commits
+        self.asked: list[str] = []
+
+    def pin(self, source: Source) -> Mapping[str, object]:
+        self.asked.append(source.name)
+        return {"commit": self.commits.get(source.name, 1)}
+
+
+class World:
+    """A project with everything it needs, in memory: what `Workspace` is for the real thing."""
+
+    def __init__(self, *models: Model, store: Store | None = None, versions: Mapping[str, str] | None = None) -> None:
+        self.project = a_project(*models, versions=versions)
+        self.control = Control.over(store or MemoryStore())
+        self.tables = FakeTables()
+        self.engine = FakeEngine(self.tables)
+        self.engines_opened = 0
+        self.pins = FakePins()
+        self.sleeps: list[float] = []
+        self.events: list[Event] = []
+
+    def open_engine(self) -> FakeEngine:
+        self.engines_opened += 1
+        return self.engine
+
+    def bench(self, run: str = "run", **more: object) -> Workbench:
+        values: dict[str, object] = {
+            "project": self.project,
+            "control": self.control,
+            "log": self.tables,
+            "engine": self.open_engine,
+            "pins": {name: {"commit": 1} for name in self.project.sources},
+            "run": run,
+            "environment": "prod",
+            "listen": self.events.append,
+            "sleep": self.sleeps.append,
+        }
+        return Workbench(**(values | more))  # type: ignore[arg-type]
+
+    def facts(self, now: datetime = NOW) -> Facts:
+        return read_facts(self.project, self.control, self.tables, self.pins, now=now, environment="prod")
+
+    def plan(self, request: Request | None = None, now: datetime = NOW) -> Plan:
+        return make_plan(self.project, self.facts(now), request or Request())
+
+
+# --- views and deaths -------------------------------------------------------------------------------------------------
+
+
+class Crash(BaseException):
+    """The process is dead. No handler can do anything about it: whatever it touches next fails as well."""
+
+
+@dataclass(slots=True)
+class Life:
+    """A process that dies after `steps_left` steps (None: never). Each step is a moment before or after a side effect."""
+
+    steps_left: int | None = None
+    steps: int = 0
+    dead: bool = False
+
+    def step(self) -> None:
+        if self.dead or self.steps_left == 0:
+            self.dead = True
+            raise Crash
+        self.steps += 1
+        if self.steps_left is not None:
+            self.steps_left -= 1
+
+
+@dataclass(slots=True)
+class MortalTable:
+    """A ControlTable as one process uses it."""
+
+    table: ControlTable
+    life: Life
+
+    def read(self, where: Filter | None = None) -> list[Row]:
+        self._check()
+        return self.table.read(where)
+
+    def revision(self) -> int:
+        self._check()
+        return self.table.revision()
+
+    def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
+        self._check()
+        return self.table.read_at(where)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        self.life.step()
+        self.table.append(rows)
+        self.life.step()
+
+    def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
+        self.life.step()
+        found = self.table.replace(rows, where=where, revision=revision, note=note)
+        self.life.step()
+        return found
+
+    def compact(self, most_files: int = 64) -> None:
+        self.life.step()
+        self.table.compact(most_files)
+
+    def _check(self) -> None:
+        if self.life.dead:
+            raise Crash
+
+
+@dataclass(slots=True)
+class MortalStore:
+    """A store as one process uses it."""
+
+    store: Store
+    life: Life
+
+    def table(self, spec: TableSpec) -> MortalTable:
+        return MortalTable(self.store.table(spec), self.life)
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A view that shows `old` while the environment's row holds its id, and `new` while it holds that one's."""
+
+    old: Pointer
+    new: Pointer
+
+
+@dataclass(slots=True)
+class Catalog:
+    """What a shared catalog holds: view name → plain (a pointer) or expanded."""
+
+    views: dict[str, Pointer | Expanded] = field(default_factory=dict[str, "Pointer | Expanded"])
+
+    def shows(self, environment: Environment, model: str) -> Pointer | None:
+        """The pointer whose rows a reader of the view gets now; None when there is no view, or it has no rows."""
+        view = self.views.get(model)
+        if not isinstance(view, Expanded):
+            return view
+        there = environment.pointers.get(model)
+        return next((p for p in (view.old, view.new) if there and p.id == there.id), None)
+
+
+class FakeViews:
+    """A ViewCatalog as one process uses it. `hook` is called before each change, with what is about to happen."""
+
+    def __init__(self, catalog: Catalog, life: Life | None = None, hook: Callable[[str], object] = nothing) -> None:
+        self.catalog, self.life, self.hook = catalog, life or Life(), hook
+
+    def expand(self, environment: str, old: Pointer, new: Pointer) -> None:
+        self.hook(f"expand {new.model}")
+        self.life.step()
+        assert old.model in self.catalog.views, "a view is expanded that does not exist"
+        self.catalog.views[old.model] = Expanded(old, new)
+        self.life.step()
+
+    def settle(self, environment: Environment, models: Collection[str]) -> None:
+        for model in models:
+            self.hook(f"settle {model}")
+            self.life.step()
+            if model in environment.pointers:
+                self.catalog.views[model] = environment.pointers[model]
+            else:
+                self.catalog.views.pop(model, None)
+            self.life.step()
