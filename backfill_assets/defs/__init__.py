@@ -1,0 +1,1 @@
+"""How does Dagster see a project? The only code that speaks Dagster."""

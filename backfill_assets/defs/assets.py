@@ -1,0 +1,63 @@
+"""How does a model look in Dagster? One partitioned asset, with all that its file says and its checks."""
+
+# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
+
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from backfill_assets.defs.checks import check_specs, evaluations, summaries
+from backfill_assets.defs.io_manager import IO_MANAGER_KEY, Order
+from backfill_assets.defs.metadata import describe_model, model_key, model_metadata, source_key, split_owner, valid_tags
+from backfill_assets.defs.partitions import mapping, partitions
+from backfill_assets.defs.report import latest, log_check, recorded
+from backfill_assets.defs.runs import Runs
+from backfill_assets.snapshots.model import Model, Project
+
+MODELS_GROUP = "models"
+
+
+def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
+    """The asset of a model. Its function only says what to build; the io manager builds it."""
+    project = runs.workspace.project
+    owners, unnamed = split_owner(model.owner)
+
+    @dg.asset(
+        name=model.name,
+        deps=_deps(model, project),
+        partitions_def=partitions(model, clock=project.settings.clock),
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        code_version=project.fingerprints[model.name],
+        owners=owners,
+        kinds={"spark", "delta", model.language},
+        tags=valid_tags(model),
+        group_name=MODELS_GROUP,
+        description=describe_model(model),
+        metadata=model_metadata(model, project) | unnamed,
+        check_specs=check_specs(model),
+        io_manager_key=IO_MANAGER_KEY,
+        pool=model.pool,
+        output_required=True,
+    )
+    def compute(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        order = Order(model=model, context=context)
+        yield dg.Output(order)  # the io manager builds here, and raises unless everything is green
+        assert order.outcome is not None
+        results = recorded(runs.workspace, model, order.outcome)
+        if order.outcome.built or order.outcome.results:
+            count = order.outcome.requested.count(model.cadence)
+            for event in evaluations(model, results, count, latest(context.instance, model)):
+                log_check(context, event)
+        yield from summaries(model, results)
+
+    return compute
+
+
+def _deps(model: Model, project: Project) -> list[dg.AssetDep]:
+    return [
+        dg.AssetDep(model_key(u.name), partition_mapping=mapping(model, project.models[u.name]))
+        if u.name in project.models
+        else dg.AssetDep(source_key(u.name))
+        for u in model.upstreams
+    ]

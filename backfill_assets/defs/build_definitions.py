@@ -1,0 +1,37 @@
+"""What does a project amount to in Dagster? Everything wired together, once, when the code location loads."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import dagster as dg
+from dagster_shared.utils.warnings import BetaWarning
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.defs.assets import model_asset
+from backfill_assets.defs.external import external_specs
+from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
+from backfill_assets.defs.runs import Runs
+
+
+def build_definitions(project: str | Path | None = None) -> dg.Definitions:
+    """The definitions of a project's folder (BACKFILL_PROJECT or the embedded demo when none is given).
+
+    Loading opens neither Spark nor the warehouse. Raises ProjectError with every problem of the project's files.
+    """
+    return definitions(Workspace.open(project))
+
+
+def definitions(workspace: Workspace) -> dg.Definitions:
+    """The definitions of an open workspace."""
+    runs = Runs(workspace)
+    with warnings.catch_warnings():
+        # Backfill policies and pools are "beta" by name; the tests would notice a change.
+        warnings.simplefilter("ignore", BetaWarning)
+        models = [model_asset(model, runs) for model in workspace.project.models.values()]
+    return dg.Definitions(
+        assets=[*models, *external_specs(workspace.project)],
+        resources={IO_MANAGER_KEY: dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs))},
+        executor=dg.in_process_executor,  # one Spark session a run; Spark does the parallel work
+    )

@@ -1,0 +1,78 @@
+"""What surrounds the models in Dagster's graph? Sources before them; prod's views and their consumers after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dagster as dg
+
+from backfill_assets.defs.metadata import column_schema, consumer_key, model_key, source_key, split_owner, view_key
+from backfill_assets.snapshots.model import Consumer, Project, Source
+
+SOURCES_GROUP = "sources"
+CONSUMERS_GROUP = "consumers"
+
+
+def external_specs(project: Project) -> list[dg.AssetSpec]:
+    """Everything that Dagster shows and never runs."""
+    return [
+        *(_source(s) for s in project.sources.values()),
+        *(_view(project, name) for name in project.models),
+        *(_consumer(project, c) for c in project.consumers.values()),
+    ]
+
+
+def _source(source: Source) -> dg.AssetSpec:
+    owners, metadata = split_owner(source.owner)
+    metadata["location"] = source.path or source.table
+    if source.columns:
+        metadata["dagster/column_schema"] = column_schema(source.columns)
+    if source.time_column:
+        metadata["time column"] = source.time_column
+    if source.freshness_hours:
+        metadata["fresh within"] = f"{source.freshness_hours:g} hours"
+    return dg.AssetSpec(
+        source_key(source.name),
+        description=source.description or None,
+        owners=owners,
+        kinds={"table" if source.table else source.format},
+        group_name=SOURCES_GROUP,
+        metadata=metadata,
+    )
+
+
+def _view(project: Project, name: str) -> dg.AssetSpec:
+    model, environment = project.models[name], project.settings.environment
+    owners, metadata = split_owner(model.owner)
+    columns = project.columns[name]
+    key = model_key(name)
+    return dg.AssetSpec(
+        view_key(environment, name),
+        deps=[dg.AssetDep(key)],
+        description=f"What {environment} shows of {name}. Only a promotion moves it.\n\n{model.description}".strip(),
+        owners=owners,
+        kinds={"spark", "view"},
+        group_name=environment,
+        metadata={
+            **metadata,
+            "dagster/table_name": f"{environment}.{name}",
+            "dagster/column_schema": column_schema(columns, model.grain),
+            "dagster/column_lineage": dg.TableColumnLineage(
+                {c.name: [dg.TableColumnDep(asset_key=key, column_name=c.name)] for c in columns}
+            ),
+        },
+    )
+
+
+def _consumer(project: Project, consumer: Consumer) -> dg.AssetSpec:
+    owners, metadata = split_owner(consumer.owner)
+    more: dict[str, Any] = {"url": dg.MetadataValue.url(consumer.url)} if consumer.url else {}
+    return dg.AssetSpec(
+        consumer_key(consumer.name),
+        deps=[dg.AssetDep(view_key(project.settings.environment, name)) for name in consumer.reads],
+        description=consumer.description or None,
+        owners=owners,
+        kinds={consumer.kind},
+        group_name=CONSUMERS_GROUP,
+        metadata={**metadata, **more},
+    )

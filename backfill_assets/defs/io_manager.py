@@ -1,0 +1,71 @@
+"""How does a materialization become data? The io manager builds what the ledger says is missing of the run's range.
+
+It is hard-coded: no run config can point it anywhere, and nothing it does can touch what an environment shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from backfill_assets.build.build import build
+from backfill_assets.build.outcome import Outcome
+from backfill_assets.defs.instance import require_lasting
+from backfill_assets.defs.partitions import chosen
+from backfill_assets.defs.report import report
+from backfill_assets.defs.runs import Runs
+from backfill_assets.errors import BackfillError
+from backfill_assets.intervals import Ranges
+from backfill_assets.snapshots.model import Model
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+IO_MANAGER_KEY = "version_tables"
+
+
+@dataclass(slots=True)
+class Order:
+    """What an asset's function returns: the model to build, with the context of the step that asks for it.
+
+    `outcome` is filled in when it is done.
+    """
+
+    model: Model
+    context: dg.AssetExecutionContext
+    outcome: Outcome | None = None
+
+
+class VersionTables(dg.IOManager):
+    """Writes versions of models, and reads them for assets of the user's own."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    def handle_output(self, context: dg.OutputContext, obj: Order) -> None:
+        """Build the order's range. Raises Failure, after reporting what is good, when any interval is not green."""
+        step, model = obj.context, obj.model
+        try:
+            require_lasting(step.instance)
+            keys = step.partition_keys if step.has_partition_key or step.has_partition_key_range else []
+            interval = chosen(model.cadence, keys, step.run.tags)
+            obj.outcome = build(self._runs.bench(step), model.name, Ranges((interval,)))
+        except BackfillError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from None
+        report(self._runs.workspace, step, model, obj.outcome)
+
+    def load_input(self, context: dg.InputContext) -> DataFrame:
+        """The upstream's rows of the asked partitions, of the version that the code says, as a Spark DataFrame.
+
+        Raises BuildError when any of them is not built and audited.
+        """
+        from backfill_assets.defs.upstream import model_frame
+
+        workspace = self._runs.workspace
+        model = workspace.project.models[context.asset_key.path[-1]]
+        asked = None
+        if context.has_asset_partitions:
+            asked = chosen(model.cadence, context.asset_partition_keys, {})
+        return model_frame(workspace, model, asked)

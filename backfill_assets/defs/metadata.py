@@ -1,0 +1,108 @@
+"""What does the UI say about a table? Its key, its columns with their lineage, owners, code, facts of the header."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dagster as dg
+from dagster._core.definitions.utils import is_valid_owner
+
+from backfill_assets.snapshots.model import Column, Model, Project
+from backfill_assets.state.versions import table_path
+
+
+def model_key(name: str) -> dg.AssetKey:
+    return dg.AssetKey(name)
+
+
+def source_key(name: str) -> dg.AssetKey:
+    """`raw.orders` is `raw/orders`."""
+    return dg.AssetKey(name.split("."))
+
+
+def view_key(environment: str, model: str) -> dg.AssetKey:
+    """`prod/orders`: what an environment shows of a model."""
+    return dg.AssetKey([environment, model])
+
+
+def consumer_key(name: str) -> dg.AssetKey:
+    return dg.AssetKey(["consumer", name])
+
+
+def model_metadata(model: Model, project: Project) -> dict[str, Any]:
+    """What the asset's page shows."""
+    version = project.fingerprints[model.name]
+    table = table_path(project.settings.warehouse, model.name, version)
+    found: dict[str, Any] = {
+        "dagster/column_schema": column_schema(project.columns[model.name], model.grain),
+        "dagster/table_name": f"delta.`{table}`",
+        "version": version,
+        "cadence": model.cadence.value,
+        "start": f"{model.start:%Y-%m-%d %H:%M} UTC",
+        "time column": model.time_column,
+        "grain": ", ".join(model.grain),
+        "batches": f"{model.batch_size} intervals each, {model.batch_concurrency} at a time",
+    }
+    if model.end:
+        found["end"] = f"{model.end:%Y-%m-%d %H:%M} UTC"
+    if model.lookback:
+        found["lookback"] = f"{model.lookback} intervals"
+    if lineage := column_lineage(model, project):
+        found["dagster/column_lineage"] = lineage
+    return found
+
+
+def column_schema(columns: tuple[Column, ...], grain: tuple[str, ...] = ()) -> dg.TableSchema:
+    """Columns with types and descriptions; the grain's are marked."""
+    key = {name.lower() for name in grain}
+    return dg.TableSchema(
+        [
+            dg.TableColumn(
+                c.name,
+                type=c.type or "unknown",
+                description=c.description or None,
+                tags={"grain": ""} if c.name.lower() in key else None,
+            )
+            for c in columns
+        ]
+    )
+
+
+def column_lineage(model: Model, project: Project) -> dg.TableColumnLineage | None:
+    """Which columns each column is computed from; None when nobody knows."""
+    lineage = project.lineage.get(model.name)
+    if not lineage:
+        return None
+    return dg.TableColumnLineage(
+        {
+            column: [
+                dg.TableColumnDep(
+                    asset_key=model_key(ref.table) if ref.table in project.models else source_key(ref.table),
+                    column_name=ref.column,
+                )
+                for ref in refs
+            ]
+            for column, refs in lineage.items()
+        }
+    )
+
+
+def describe_model(model: Model) -> str:
+    """The description, and the code below it."""
+    return "\n\n".join(part for part in (model.description, f"```{model.language}\n{model.code.strip()}\n```") if part)
+
+
+def split_owner(owner: str) -> tuple[list[str] | None, dict[str, Any]]:
+    """Dagster's owners are e-mail addresses or `team:x`; any other is shown as metadata.
+
+    >>> split_owner("ann@example.com"), split_owner("ann")
+    ((['ann@example.com'], {}), (None, {'owner': 'ann'}))
+    """
+    if not owner:
+        return None, {}
+    return ([owner], {}) if is_valid_owner(owner) else (None, {"owner": owner})
+
+
+def valid_tags(model: Model) -> dict[str, str]:
+    """The model's tags, and what is worth filtering by."""
+    return {**model.tags, "backfill/cadence": model.cadence.value}

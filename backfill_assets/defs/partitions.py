@@ -1,0 +1,76 @@
+"""Which partitions does a model have in Dagster, and which of its upstreams' does each of them read?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+
+import dagster as dg
+
+from backfill_assets.errors import PlanError
+from backfill_assets.intervals import Cadence, Interval, utc
+from backfill_assets.snapshots.model import Model
+
+RANGE_TAGS = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
+_FIX = "choose a contiguous range of partitions, oldest first: --partition-range 2024-01-01...2024-01-31"
+
+
+def partitions(model: Model, *, clock: datetime | None) -> dg.TimeWindowPartitionsDefinition:
+    """One partition an interval, named as `Cadence.key` does, from the model's first whole interval on.
+
+    With a fixed clock exactly the intervals that are over by then exist; otherwise Dagster adds them as time passes.
+    """
+    cadence = model.cadence
+    start = cadence.ceil(model.start)
+    ends = [cadence.floor(instant) for instant in (clock, model.end) if instant is not None]
+    end = max(min(ends), start) if ends else None
+    match cadence:
+        case Cadence.HOURLY:
+            return dg.HourlyPartitionsDefinition(start_date=start, end_date=end, timezone="UTC")
+        case Cadence.DAILY:
+            return dg.DailyPartitionsDefinition(start_date=start, end_date=end, timezone="UTC")
+        case Cadence.WEEKLY:
+            return dg.WeeklyPartitionsDefinition(start_date=start, end_date=end, day_offset=1, timezone="UTC")
+        case Cadence.MONTHLY:
+            return dg.MonthlyPartitionsDefinition(start_date=start, end_date=end, timezone="UTC")
+
+
+def mapping(model: Model, upstream: Model) -> dg.TimeWindowPartitionMapping:
+    """Which of the upstream's partitions a partition of the model reads: the same time, and the lookback before it.
+
+    Dagster cannot offset across cadences; there only the same time is told, and the build itself waits for the rest.
+    """
+    offset = -model.lookback if model.cadence is upstream.cadence else 0
+    return dg.TimeWindowPartitionMapping(start_offset=offset, allow_nonexistent_upstream_partitions=True)
+
+
+def chosen(cadence: Cadence, keys: Sequence[str], tags: Mapping[str, str]) -> Interval:
+    """The interval that a run's partition keys make up. `tags` are the run's.
+
+    Raises PlanError when there are none (as in a reversed range), or they are not contiguous and in order.
+    """
+    if not keys:
+        first, last = (tags.get(tag) for tag in RANGE_TAGS)
+        why = f"the run's range is {first}...{last}" if first and last else "the run names no partition"
+        if first and last and first > last:
+            why += ", which is reversed"
+        raise PlanError("no partition was chosen", why=why, fix=_FIX)
+    starts = [start_of(key) for key in keys]
+    for before, after in pairwise(starts):
+        if cadence.shift(before, 1) != after:
+            raise PlanError(
+                "the partitions are not one contiguous range",
+                why=f"{cadence.key(after)} follows {cadence.key(before)}",
+                fix=_FIX,
+            )
+    return Interval(starts[0], cadence.shift(starts[-1], 1))
+
+
+def start_of(key: str) -> datetime:
+    """Where the interval of a partition key starts.
+
+    >>> start_of("2024-03-01-05:00").isoformat()
+    '2024-03-01T05:00:00+00:00'
+    """
+    return utc(f"{key[:10]}T{key[11:]}" if len(key) > 10 else key)

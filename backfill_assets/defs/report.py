@@ -1,0 +1,162 @@
+"""What does Dagster get to know of a build? Green partitions, check results, and the failure in words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime
+from typing import Any
+
+import dagster as dg
+from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+    AssetCheckEvaluationTargetMaterializationData as Materialized,
+)
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.build.outcome import Outcome
+from backfill_assets.defs.checks import Target, evaluations, newest, summary_evaluations
+from backfill_assets.defs.metadata import model_key
+from backfill_assets.intervals import Ranges
+from backfill_assets.snapshots.model import Model
+from backfill_assets.state.results import AuditResult
+from backfill_assets.state.versions import table_path
+
+CODE_VERSION_TAG = "dagster/code_version"
+
+
+def report(workspace: Workspace, step: dg.AssetExecutionContext, model: Model, outcome: Outcome) -> None:
+    """Tell Dagster what came of a step's build. A complete one leaves the range's events to Dagster itself.
+
+    Raises Failure after everything that is good was logged, when anything that was asked for is not: Dagster launches
+    downstream work as soon as it sees a materialization, so a red interval must never be reported.
+    """
+    if outcome.ok:
+        step.log.info(_done(model, outcome))
+        shared = run_metadata(workspace, model, outcome)
+        for key, own in partition_metadata(workspace, model, outcome.green).items():
+            step.add_asset_metadata({**shared, **own}, partition_key=key)
+        return
+    log_green(workspace, step, model, outcome)
+    results = recorded(workspace, model, outcome)
+    for event in evaluations(model, results, outcome.requested.count(model.cadence), latest(step.instance, model)):
+        log_check(step, event)
+    for event in summary_evaluations(model, results):
+        log_check(step, event)
+    raise failure(model, outcome)
+
+
+def log_green(
+    workspace: Workspace, step: dg.AssetExecutionContext | dg.OpExecutionContext, model: Model, outcome: Outcome
+) -> None:
+    """Log a materialization for each interval that was asked for and is good."""
+    shared = run_metadata(workspace, model, outcome)
+    for event in materializations(workspace, model, outcome.green, shared):
+        step.log_event(event)
+
+
+def log_check(step: dg.AssetExecutionContext, event: dg.AssetCheckEvaluation) -> None:
+    """Log an evaluation. Dagster takes it, though the types of `log_event` do not say so."""
+    step.log_event(event)  # pyright: ignore[reportArgumentType]
+
+
+def materializations(
+    workspace: Workspace, model: Model, ranges: Ranges, shared: dict[str, Any]
+) -> list[dg.AssetMaterialization]:
+    """A materialization a partition, with its rows."""
+    tags = {CODE_VERSION_TAG: workspace.project.fingerprints[model.name]}
+    return [
+        dg.AssetMaterialization(model_key(model.name), partition=key, metadata={**shared, **own}, tags=tags)
+        for key, own in partition_metadata(workspace, model, ranges).items()
+    ]
+
+
+def recorded(workspace: Workspace, model: Model, outcome: Outcome) -> list[AuditResult]:
+    """The results that count for what was asked for, whichever run found them: of this run, else as recorded before."""
+    before = workspace.control.results.read(model=model.name, version=outcome.version)
+    return newest(model, before, outcome.requested)
+
+
+def latest(instance: dg.DagsterInstance, model: Model) -> Target:
+    """Finds the newest materialization of a partition, for a check's evaluation to point at."""
+    key = model_key(model.name)
+    found: dict[str, Materialized | None] = {}
+
+    def target(partition: str) -> Materialized | None:
+        if partition not in found:
+            records = instance.fetch_materializations(
+                dg.AssetRecordsFilter(asset_key=key, asset_partitions=[partition]), limit=1
+            ).records
+            found[partition] = (
+                Materialized(storage_id=records[0].storage_id, run_id=records[0].run_id, timestamp=records[0].timestamp)
+                if records
+                else None
+            )
+        return found[partition]
+
+    return target
+
+
+def run_metadata(workspace: Workspace, model: Model, outcome: Outcome) -> dict[str, Any]:
+    """What is the same for every partition of a run."""
+    built = outcome.built.count(model.cadence)
+    shared: dict[str, Any] = {"version": outcome.version, "outcome": _done(model, outcome)}
+    if built:
+        shared |= {"seconds": round(outcome.wall, 1), "bytes written": outcome.bytes, "rows written": outcome.rows}
+    return shared | {"dagster/uri": table_path(workspace.warehouse, model.name, outcome.version)}
+
+
+def partition_metadata(workspace: Workspace, model: Model, ranges: Ranges) -> dict[str, dict[str, Any]]:
+    """Rows of each interval, by partition key; from file statistics, no rows are read."""
+    version = workspace.project.fingerprints[model.name]
+    head = workspace.log.head(model.name, version)
+    counts: dict[datetime, int] = defaultdict(int)
+    if head >= 0:
+        for instant, rows in workspace.log.rows(model.name, version, head).items():
+            counts[model.cadence.floor(instant)] += rows
+    return {
+        model.cadence.key(start): {"dagster/partition_row_count": counts[start]}
+        for start in (i.start for i in ranges.split(model.cadence))
+    }
+
+
+def failure(model: Model, outcome: Outcome) -> dg.Failure:
+    """What is missing and why, in the words that a person needs to go on."""
+    missing = outcome.requested - outcome.green
+    count, good = missing.count(model.cadence), outcome.green.count(model.cadence)
+    lines = [f"{model.name}: {count} of {count + good} intervals are not complete: {missing}"]
+    lines += [f"{f.interval} failed: {f.error}" for f in outcome.failures]
+    red: dict[str, list[AuditResult]] = defaultdict(list)
+    for result in outcome.results:
+        if result.blocking and not result.passed:
+            red[result.check].append(result)
+    for check, found in red.items():
+        where = Ranges.of(r.interval for r in found)
+        lines.append(f"audit {check} failed in {where}: {found[0].observed}; expected {found[0].expected}")
+        if found[0].sample:
+            lines.append(f"  for example: {', '.join(found[0].sample)}")
+    lines += [f"{w.intervals} waits for {w.upstream}: {w.needs}" for w in outcome.waits]
+    if outcome.green:
+        lines.append(f"kept: {outcome.green} is complete and audited; building again does only the rest")
+    lines.append(f"fix: {_remedy(outcome)}; what environments show has not changed")
+    return dg.Failure(
+        description="\n".join(lines),
+        metadata={"missing": str(missing), "complete": str(outcome.green), "version": outcome.version},
+        allow_retries=False,
+    )
+
+
+def _remedy(outcome: Outcome) -> str:
+    if outcome.failures:
+        return "correct the cause above, then materialize the same range again"
+    if outcome.red or any(not r.passed for r in outcome.results):
+        return "correct the source data, the model or the audit, then materialize the same range again"
+    if outcome.waits:
+        return f"materialize {outcome.waits[0].upstream} for {outcome.waits[0].needs} first"
+    return "materialize the same range again"
+
+
+def _done(model: Model, outcome: Outcome) -> str:
+    built, asked = outcome.built.count(model.cadence), outcome.requested.count(model.cadence)
+    if not built:
+        return f"nothing to do: {outcome.requested} ({asked} intervals) was complete; no Spark session was opened"
+    kept = (outcome.green - outcome.built).count(model.cadence)
+    return f"built {outcome.built} ({built} intervals)" + (f"; {kept} were complete already" if kept else "")

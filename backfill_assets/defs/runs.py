@@ -1,0 +1,95 @@
+"""What do all steps of a Dagster run share? Its name in the ledger, and the sources as they were at its start."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+import dagster as dg
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.build.build import Workbench
+from backfill_assets.build.events import BatchDone, BatchFailed, BatchStarted, Event, ModelDone, ModelStarted
+from backfill_assets.defs.metadata import model_key
+
+BACKFILL_TAG = "dagster/backfill"
+_KEPT_RUNS = 20
+
+
+class Runs:
+    """The workbenches of this process's runs."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._pins: dict[str, FrozenPins] = {}
+        self._lock = threading.Lock()
+
+    def bench(self, context: dg.AssetExecutionContext) -> Workbench:
+        """The workbench of the run that the context is of. Its progress goes to the run's log."""
+        with self._lock:
+            pins = self._pins.setdefault(context.run_id, FrozenPins(self.workspace, self._sources(context)))
+            while len(self._pins) > _KEPT_RUNS:
+                del self._pins[next(iter(self._pins))]
+        return self.workspace.bench(pins, run=run_name(context.run), listen=tell(context.log.info, context.log.warning))
+
+    def _sources(self, context: dg.AssetExecutionContext) -> list[str]:
+        """The sources that the run's models read."""
+        project = self.workspace.project
+        selection = context.run.asset_selection
+        models = [m for m in project.models.values() if selection is None or model_key(m.name) in selection]
+        read = {u.name for m in models for u in m.upstreams}
+        return [name for name in project.sources if name in read]
+
+
+class FrozenPins(Mapping[str, Mapping[str, object]]):
+    """What each source is, looked at once, all of them together, when the first is needed."""
+
+    def __init__(self, workspace: Workspace, sources: Collection[str]) -> None:
+        self._workspace, self._sources = workspace, sources
+        self._lock = threading.Lock()
+        self._pins: dict[str, Mapping[str, object]] | None = None
+
+    def __getitem__(self, name: str) -> Mapping[str, object]:
+        with self._lock:
+            if self._pins is None:
+                known = self._workspace.project.sources
+                self._pins = {n: self._workspace.pins.pin(known[n]) for n in self._sources}
+        return self._pins[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+
+def run_name(run: dg.DagsterRun) -> str:
+    """How the ledger names a run: all runs of one Dagster backfill are one."""
+    return run.tags.get(BACKFILL_TAG) or run.run_id
+
+
+def tell(info: Callable[[str], None], warning: Callable[[str], None]) -> Callable[[Event], None]:
+    """A listener that writes a build's progress as lines of a log."""
+
+    def listen(event: Event) -> None:
+        match event:
+            case ModelStarted():
+                info(f"{event.model}: {event.intervals} intervals to build, in {event.batches} batches")
+            case BatchStarted():
+                info(f"{event.model}: building {event.interval}" + _attempt(event.attempt))
+            case BatchDone():
+                done = f"{event.model}: {event.interval} built, {event.rows} rows in {event.seconds:.1f} s"
+                if event.red:
+                    warning(f"{done}; a blocking audit failed in {event.red}")
+                else:
+                    info(f"{done}, audited")
+            case BatchFailed():
+                warning(f"{event.model}: {event.interval} failed{', trying again' * event.again}: {event.error}")
+            case ModelDone():
+                pass
+
+    return listen
+
+
+def _attempt(number: int) -> str:
+    return f" (attempt {number})" if number > 1 else ""
