@@ -1,4 +1,4 @@
-"""Safe rewrites of history for Dagster, PySpark and Delta Lake. What a person imports is here; all of it loads lazily."""
+"""What does a person import? Definitions, the model decorator, reading and a Spark session; all load lazily."""
 
 from __future__ import annotations
 

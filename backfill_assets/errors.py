@@ -46,7 +46,9 @@ class Problem:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else str(self.file)
-        return "\n".join([f"{place}: {self.what}", *(f"  {k}: {v}" for k, v in (("why", self.why), ("fix", self.fix)) if v)])
+        return "\n".join(
+            [f"{place}: {self.what}", *(f"  {k}: {v}" for k, v in (("why", self.why), ("fix", self.fix)) if v)]
+        )
 
 
 class ProjectError(BackfillError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from enum import StrEnum
+from enum import Enum
 from typing import Self
 
 
@@ -55,7 +55,7 @@ class Interval:
         return first if first == last else f"{first}..{last}"
 
 
-class Cadence(StrEnum):
+class Cadence(Enum):
     """How long one interval of a model is. Weeks start on Monday; all boundaries are UTC."""
 
     HOURLY = "hourly"
@@ -129,7 +129,7 @@ class Cadence(StrEnum):
                 return (interval.end.year - interval.start.year) * 12 + interval.end.month - interval.start.month
 
     def key(self, start: datetime) -> str:
-        """The name of the interval that starts there, as Dagster names partitions (`2024-03-01`, `2024-03-01-05:00`)."""
+        """The interval's name, as Dagster names partitions (`2024-03-01`, `2024-03-01-05:00`)."""
         return start.strftime("%Y-%m-%d-%H:%M" if self is Cadence.HOURLY else "%Y-%m-%d")
 
 
@@ -225,6 +225,10 @@ class Ranges:
         return ", ".join(map(str, self.intervals)) or "nothing"
 
 
+NOTHING = Ranges()
+"""The empty set."""
+
+
 def closed(cadence: Cadence, *, start: datetime, now: datetime, end: datetime | None = None) -> Ranges:
     """The intervals that a model should have: whole ones, from its start to the last that is over at `now`.
 
@@ -232,7 +236,7 @@ def closed(cadence: Cadence, *, start: datetime, now: datetime, end: datetime | 
     '2024-01-01..2024-01-02'
     """
     first, last = cadence.ceil(start), cadence.floor(min(now, end) if end else now)
-    return Ranges((Interval(first, last),)) if first < last else Ranges()
+    return Ranges((Interval(first, last),)) if first < last else NOTHING
 
 
 def _is_midnight(instant: datetime) -> bool:

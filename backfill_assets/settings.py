@@ -70,7 +70,7 @@ def project_root(project: str | Path | None = None) -> Path:
 
 
 def state_root(root: Path) -> Path:
-    """Where relative paths of `backfill.yml` start: the project's folder, for the embedded demo the checkout or the cwd."""
+    """Where relative paths start: the project's folder; for the embedded demo the checkout, else the cwd."""
     if root != EMBEDDED_PROJECT.resolve():
         return root
     checkout = Path(__file__).resolve().parent.parent
@@ -94,7 +94,9 @@ def load_settings(root: Path) -> Settings:
         except yaml.YAMLError as error:
             raise ProjectError([yaml_problem(file, error)]) from None
     if not isinstance(raw, dict):
-        raise ProjectError([Problem(file=file, line=1, what="settings must be a mapping", fix="write `name: value` lines")])
+        raise ProjectError(
+            [Problem(file=file, line=1, what="settings must be a mapping", fix="write `name: value` lines")]
+        )
     if override := os.environ.get("BACKFILL_WAREHOUSE"):
         raw["warehouse"] = override
     try:
@@ -108,7 +110,7 @@ def load_settings(root: Path) -> Settings:
 
 
 def yaml_problem(file: Path, error: yaml.YAMLError, first_line: int = 1) -> Problem:
-    """The problem that a YAML parser's error describes, at its line (`first_line`: where the YAML text starts in the file)."""
+    """The problem that a YAML error describes; `first_line` is where the YAML text starts in the file."""
     mark = getattr(error, "problem_mark", None)
     return Problem(
         file=file,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import ConflictError, StateError
-from backfill_assets.state.store import ColumnType, ControlTable, Filter, Row, TableSpec
+from backfill_assets.state.store import ColumnType, ControlTable, Filter, Row, TableSpec, matches
 
 if TYPE_CHECKING:
     from arro3.core import DataType, Table
@@ -46,14 +46,18 @@ class DeltaControlTable:
         return table.version() if table else -1
 
     def append(self, rows: Sequence[Row]) -> None:
-        from deltalake import write_deltalake
+        from deltalake import CommitProperties, write_deltalake
 
-        write_deltalake(self._open() or self._create(), self._arrow(rows), mode="append")
+        table = self._open() or self._create()
+        # Appends never exclude each other, so the only way to fail is to run out of attempts (15, if nothing is said).
+        patient = CommitProperties(max_commit_retries=1000)
+        write_deltalake(table, self._arrow(rows), mode="append", commit_properties=patient)
 
-    def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: dict[str, str]) -> int:
-        from deltalake import CommitProperties, DeltaTable, write_deltalake
+    def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
+        from deltalake import CommitProperties, write_deltalake
         from deltalake.exceptions import CommitFailedError
 
+        assert all(matches(row, where) for row in rows)
         table = self._open() or self._create()
         if table.version() != max(revision, 0):
             raise ConflictError(f"{self._spec.name}: expected revision {revision}, found {table.version()}")
@@ -67,7 +71,7 @@ class DeltaControlTable:
             )
         except CommitFailedError as error:
             raise ConflictError(f"{self._spec.name}: somebody else committed first", why=str(error)) from None
-        return DeltaTable(self._location).version()
+        return max(revision, 0) + 1  # without retries it is this commit or none; the table may have moved on already
 
     def compact(self, most_files: int = 64) -> None:
         from deltalake.exceptions import CommitFailedError
@@ -97,15 +101,21 @@ class DeltaControlTable:
     def _create(self) -> DeltaTable:
         from arro3.core import Field
         from arro3.core import Schema as ArrowSchema
-        from deltalake import DeltaTable, Schema
+        from deltalake import CommitProperties, DeltaTable, Schema
+        from deltalake.exceptions import CommitFailedError
 
         fields = [Field(name, _arrow_type(kind), nullable=False) for name, kind in self._spec.columns.items()]
-        return DeltaTable.create(
-            self._location,
-            schema=Schema.from_arrow(ArrowSchema(fields)),
-            mode="ignore",
-            configuration=KEEP_FOR_EVER,
-        )
+        try:
+            return DeltaTable.create(
+                self._location,
+                schema=Schema.from_arrow(ArrowSchema(fields)),
+                mode="ignore",
+                configuration=KEEP_FOR_EVER,
+                # With retries, the loser of a race commits its metadata again, which fails whoever is appending.
+                commit_properties=CommitProperties(max_commit_retries=0),
+            )
+        except CommitFailedError:  # somebody else created it
+            return DeltaTable(self._location)
 
     def _arrow(self, rows: Sequence[Row]) -> Table:
         from arro3.core import Array, DataType, Field, Schema, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -147,7 +147,7 @@ class SparkEngine:
             return self._sessions[job.model.name]
 
     @contextmanager
-    def _view(self, job: Job, commit: int, interval: Interval) -> Iterator[tuple[SparkSession, str]]:
+    def _view(self, job: Job, commit: int, interval: Interval) -> Generator[tuple[SparkSession, str]]:
         """The table's rows of an interval at a commit, as a temporary view."""
         spark = self._session(job)
         view = f"candidate_{threading.get_ident()}"
@@ -171,7 +171,7 @@ class SparkEngine:
         )
 
     @contextmanager
-    def _limited(self, job: Job, batch: str, interval: Interval) -> Iterator[None]:
+    def _limited(self, job: Job, batch: str, interval: Interval) -> Generator[None]:
         """Tag what this thread starts, and interrupt it when the model's timeout is over."""
         if job.model.timeout is None:
             yield
@@ -200,7 +200,7 @@ class SparkEngine:
             spark.removeTag(batch)
 
     @contextmanager
-    def _errors(self, doing: str) -> Iterator[None]:
+    def _errors(self, doing: str) -> Generator[None]:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 

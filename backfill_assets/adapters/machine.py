@@ -1,4 +1,4 @@
-"""Can this machine run Spark with Delta? Java, disk room, the configuration folder and the jars, each with its remedy."""
+"""Can this machine run Spark with Delta? Java, disk room, the configuration folder and the jars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where does the one Spark session of a process come from? Opened on first use, with `spark-conf/` and the project's settings."""
+"""Where does a process's one Spark session come from? Opened on first use, from `spark-conf/` and the settings."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class FilePins:
 
 
 def data_files(path: Path) -> list[Path]:
-    """The data files at a path (a file, or a folder of any depth), sorted; names that start with `_` or `.` are not data."""
+    """The data files at a path (a file or a folder), sorted; names that start with `_` or `.` are not data."""
     if path.is_file():
         return [path]
     hidden = ("_", ".")

@@ -1,4 +1,4 @@
-"""What does a Spark error mean for a build? Deterministic ones end a batch at once, others are worth another attempt."""
+"""What does a Spark error mean for a build? Deterministic ones end a batch, others are worth another attempt."""
 
 from __future__ import annotations
 

@@ -79,11 +79,8 @@ def _check(model: Model, schema: StructType) -> None:
             f"{model.name} has two columns named {next(n for n in names if names.count(n) > 1)}",
             fix="give each output column a name of its own",
         )
-    wanted = {
-        model.time_column: "time_column",
-        **{c: "grain" for c in model.grain},
-        **{c.name: "columns" for c in model.columns},
-    }
+    wanted = {c.name: "columns" for c in model.columns}
+    wanted |= dict.fromkeys(model.grain, "grain") | {model.time_column: "time_column"}
     for name, said in wanted.items():
         if name.lower() not in fields:
             raise BuildError(

@@ -45,7 +45,7 @@ class Workspace:
 
     @classmethod
     def open(cls, project: str | Path | None = None) -> Workspace:
-        """Load the project (the argument, BACKFILL_PROJECT, or the embedded demo). Raises ProjectError, SettingsError."""
+        """Load the project (the argument, BACKFILL_PROJECT, or the demo). Raises ProjectError, SettingsError."""
         loaded = load_project(project_root(project))
         warehouse = loaded.settings.warehouse
         return cls(project=loaded, control=Control.over(DeltaStore(warehouse)), log=DeltaTableLog(warehouse))

@@ -313,7 +313,7 @@ class _Worker:
         return failed
 
     def _with_sample(self, result: AuditResult, commit: int) -> AuditResult:
-        if result.passed or self.engine is None:
+        if result.passed:
             return result
         keys = self.engine.sample(self.job, commit, result.interval, result.check)
         return replace(result, sample=tuple(keys))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.state.results import AuditResult
 
 
@@ -37,8 +37,8 @@ class Outcome:
     version: str
     requested: Ranges
     green: Ranges
-    built: Ranges = Ranges()
-    red: Ranges = Ranges()
+    built: Ranges = NOTHING
+    red: Ranges = NOTHING
     failures: tuple[Failure, ...] = ()
     waits: tuple[Wait, ...] = ()
     results: tuple[AuditResult, ...] = ()

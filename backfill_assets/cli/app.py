@@ -38,12 +38,10 @@ Start = Annotated[str | None, typer.Option(metavar="DAY", help="First day (or in
 End = Annotated[str | None, typer.Option(metavar="DAY", help="Last day, included; an instant with a time is excluded.")]
 Select = Annotated[
     list[str] | None,
-    typer.Option("--select", "-s", metavar="MODELS", help="Names; +name: and upstream, name+: and downstream, *: all."),
+    typer.Option("--select", "-s", metavar="MODELS", help="Names; +name: and upstream, name+: and downstream."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a machine instead of text for a person.")]
-EnvironmentName = Annotated[
-    str | None, typer.Option("--environment", "-e", help="Another environment than the project's.")
-]
+EnvironmentName = Annotated[str | None, typer.Option("--environment", "-e", help="Another than the project's.")]
 
 
 @app.callback()

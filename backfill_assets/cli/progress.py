@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from threading import Lock
 
@@ -25,7 +25,7 @@ from backfill_assets.snapshots.model import Project
 
 
 @contextmanager
-def live_progress(project: Project) -> Iterator[Listener]:
+def live_progress(project: Project) -> Generator[Listener]:
     """A listener that shows events on standard error while the block runs."""
     console = err()
     if not console.is_terminal:
@@ -73,15 +73,11 @@ class _Bars:
                 case BatchDone():
                     self._rows[event.model] += event.rows
                     rows, spent = self._rows[event.model], time.monotonic() - self._began[event.model]
-                    mark = {"mark": "[red]✗"} if event.red else {}
                     self._bars.update(
-                        self._tasks[event.model],
-                        advance=event.intervals,
-                        rows=rows,
-                        rate=f"{rows / spent:,.0f}/s",
-                        **mark,
+                        self._tasks[event.model], advance=event.intervals, rows=rows, rate=f"{rows / spent:,.0f}/s"
                     )
                     if event.red:
+                        self._bars.update(self._tasks[event.model], mark="[red]✗")
                         self._bars.console.print(f"[red]audits failed[/] {event.model} {event.red}")
                 case BatchFailed():
                     said = event.error.splitlines()
@@ -105,7 +101,9 @@ class _Lines:
         match event:
             case ModelStarted():
                 self._total[event.model], self._done[event.model] = event.intervals, 0
-                self._say(f"{event.model}: {event.intervals} intervals in {event.batches} batches")
+                self._say(
+                    f"{event.model}: {event.intervals} intervals in {event.batches} batch{'es' * (event.batches != 1)}"
+                )
             case BatchStarted():
                 pass
             case BatchDone():
@@ -114,9 +112,8 @@ class _Lines:
                 red = f", AUDITS FAILED on {event.red}" if event.red else ""
                 self._say(f"{event.model}: {at} {event.interval} {event.rows:,} rows in {event.seconds:.1f} s{red}")
             case BatchFailed():
-                self._say(
-                    f"{event.model}: {event.interval} {'failed, trying again' if event.again else 'failed'}: {event.error}"
-                )
+                again = "failed, trying again" if event.again else "failed"
+                self._say(f"{event.model}: {event.interval} {again}: {event.error}")
             case ModelDone():
                 pass
 

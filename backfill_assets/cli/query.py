@@ -49,7 +49,10 @@ def run_shell(place: Workspace, *, environment: str | None) -> None:
     shown = place.control.environments.read(name)
     spark = show_environment(place.spark, shown, place.warehouse)
     views = ", ".join(f"{name}.{m}" for m in shown.pointers) or "none yet"
-    banner = f"spark: a Spark session with the views {views} (revision {max(shown.revision, 0)})\nread(model): Arrow, without Spark"
+    banner = (
+        f"spark, sql(query): a Spark session with the views {views} (revision {max(shown.revision, 0)})\n"
+        "read(model): Arrow, without Spark"
+    )
     code.interact(banner=banner, local={"spark": spark, "read": backfill_assets.read, "sql": spark.sql}, exitmsg="")
 
 

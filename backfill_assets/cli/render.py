@@ -218,9 +218,8 @@ def _print_trouble(console: Console, outcome: Outcome) -> None:
         if first.sample:
             console.print(Text(f"  e.g. {'; '.join(first.sample)}", style="dim"))
     for waiting in outcome.waits:
-        console.print(
-            f"[yellow]{outcome.model} waits[/] on {short(waiting.intervals)} for {waiting.upstream} {short(waiting.needs)}"
-        )
+        lacks = f"{waiting.upstream} {short(waiting.needs)}"
+        console.print(f"[yellow]{outcome.model} waits[/] on {short(waiting.intervals)} for {lacks}")
 
 
 def _batches(count: int, concurrency: int) -> str:

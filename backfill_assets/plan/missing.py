@@ -52,6 +52,6 @@ def ready(
                 lack = lack | short
         waiting[name] = (Ranges.of(stuck), lack)
     good = intervals
-    for stuck, _ in waiting.values():
-        good = good - stuck
+    for late, _ in waiting.values():
+        good = good - late
     return good, waiting

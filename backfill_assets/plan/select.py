@@ -1,4 +1,4 @@
-"""Which models did somebody mean? Names, `+name` (with everything upstream), `name+` (with everything downstream), `*`."""
+"""Which models did somebody mean? Names, `+name` (and all upstream), `name+` (and all downstream), `*`."""
 
 from __future__ import annotations
 

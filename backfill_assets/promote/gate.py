@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.plan.missing import wanted
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Request
@@ -20,7 +20,7 @@ class Obstacle:
 
     model: str
     what: str
-    intervals: Ranges = Ranges()
+    intervals: Ranges = NOTHING
     remedy: str
 
     def __str__(self) -> str:

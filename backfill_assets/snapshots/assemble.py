@@ -58,7 +58,7 @@ def _column_problems(draft: Draft, audits: tuple[Audit, ...], outputs: Outputs) 
     needed = "timestamp" if header.cadence is Cadence.HOURLY else "date"
     actual = types.get(header.time_column.lower())
     if actual is not None and actual != needed:
-        what = f"the time column `{header.time_column}` is {actual}; a {header.cadence} model needs a {needed}"
+        what = f"the time column `{header.time_column}` is {actual}; a {header.cadence.value} model needs a {needed}"
         fix = f"write `CAST(… AS {needed.upper()}) AS {header.time_column}`"
         found.append(document.problem("time_column", what=what, why="batches are written by its value", fix=fix))
     return found

@@ -1,1 +1,1 @@
-"""What happened so far? The ledger, the versions, the environments and the promotion journal, over a small table store."""
+"""What happened so far? The ledger, the versions, the audit results and the environments, over a table store."""

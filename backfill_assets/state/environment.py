@@ -1,6 +1,6 @@
 """What does an environment show of each model? Pointers made of segments, moved for many models in one commit.
 
-The journal of an open promotion is a row of the same table, so that opening, flipping and withdrawing exclude each other.
+The journal of an open promotion is a row of the same table: opening, flipping and withdrawing exclude each other.
 """
 
 from __future__ import annotations

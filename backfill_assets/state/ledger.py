@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import cast
 
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.state.store import Row, Store, TableSpec
 
 
@@ -132,9 +132,9 @@ class Coverage:
     `sources` says which BUILT entry computed each part of `green` and `unaudited`.
     """
 
-    green: Ranges = Ranges()
-    unaudited: Ranges = Ranges()
-    empty: Ranges = Ranges()
+    green: Ranges = NOTHING
+    unaudited: Ranges = NOTHING
+    empty: Ranges = NOTHING
     sources: tuple[tuple[Interval, Entry], ...] = ()
 
     @property
@@ -173,9 +173,11 @@ def coverage(
                 audited[entry.batch].append(entry.interval)
         elif entry.kind not in (Kind.STARTED, Kind.FAILED):
             painted.append(((entry.table_commit, entry.at, entry.id), entry.interval, entry))
-    for spot in dirt:
-        if commit is None or spot.table_commit <= commit:
-            painted.append(((spot.table_commit, newest, ""), spot.interval, None))
+    painted.extend(
+        ((spot.table_commit, newest, ""), spot.interval, None)
+        for spot in dirt
+        if commit is None or spot.table_commit <= commit
+    )
     painted.sort(key=lambda p: p[0], reverse=True)
 
     seen = Ranges()

@@ -43,7 +43,7 @@ class ControlTable(Protocol):
         ...
 
     def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
-        """In one commit: rows that match go, the given ones come. Returns the new revision.
+        """In one commit: rows that match go, the given ones (which match as well) come. Returns the new revision.
 
         Raises ConflictError, having written nothing, when the table is no longer at `revision`.
         """
@@ -84,6 +84,7 @@ class MemoryTable:
             self.commits += 1
 
     def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
+        assert all(matches(row, where) for row in rows)
         with self.lock:
             if revision != self.revision():
                 raise ConflictError(f"expected revision {revision}, found {self.revision()}")

@@ -1,6 +1,7 @@
-from backfill_assets import model
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+
+from backfill_assets import model
 
 
 @model(
