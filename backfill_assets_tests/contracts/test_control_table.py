@@ -1,0 +1,297 @@
+"""What every store of control tables promises: one suite for the one in memory and the one in Delta."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.errors import ConflictError
+from backfill_assets.intervals import utc
+from backfill_assets.state.store import MemoryStore, Row, Store, TableSpec
+
+SPEC = TableSpec(
+    name="things", columns={"key": "text", "at": "time", "number": "int", "share": "float", "good": "bool"}
+)
+AT = utc("2024-02-29T23:59:59.123457")
+NOTE = {"release": "r1"}
+STRANGE = [
+    "",
+    "it's",
+    "''",
+    "' OR '1'='1",
+    'say "hi"',
+    "back\\slash",
+    "a`b",
+    "%_*?",
+    "line\nbreak\ttab",
+    "\x00nul",
+    "NULL",
+    "Größe 日本 🦆",
+    " space ",
+    ":x $1 {y} -- /* */",
+    "x" * 5000,
+]
+
+
+@pytest.fixture(params=["memory", "delta"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return MemoryStore() if request.param == "memory" else DeltaStore(str(tmp_path / "ware house"))
+
+
+def row(key: str, number: int = 0) -> Row:
+    return {"key": key, "at": AT, "number": number, "share": 0.1, "good": True}
+
+
+def keys(rows: list[Row]) -> list[str]:
+    return sorted(str(r["key"]) for r in rows)
+
+
+def test_a_table_that_nobody_wrote_to_is_empty(store: Store) -> None:
+    """Reading creates nothing and finds nothing; the revision is -1."""
+    table = store.table(SPEC)
+    assert table.read() == []
+    assert table.read({"key": ["a"]}) == []
+    assert table.read_at() == ([], -1)
+    assert table.revision() == -1
+    table.compact()
+
+
+def test_values_come_back_as_they_were(store: Store) -> None:
+    """Text, microseconds in UTC, big and negative numbers, fractions and truth survive the round trip."""
+    rows = [
+        {"key": "a", "at": AT, "number": 2**62, "share": 0.1 + 0.2, "good": False},
+        {"key": "b", "at": utc("1969-12-31T23:59:59.999999"), "number": -1, "share": -1e300, "good": True},
+    ]
+    table = store.table(SPEC)
+    table.append(rows)
+    found = sorted(table.read(), key=lambda r: str(r["key"]))
+    assert found == rows
+    assert all(r["at"].utcoffset() == timedelta(0) for r in found)  # type: ignore[attr-defined]
+
+
+def test_strange_text_is_kept_and_found(store: Store) -> None:
+    """Whatever is in a text, it can be stored, filtered by exactly, and replaced by exactly."""
+    table = store.table(SPEC)
+    table.append([row(text, n) for n, text in enumerate(STRANGE)])
+    assert keys(table.read()) == sorted(STRANGE)
+    for number, text in enumerate(STRANGE):
+        assert table.read({"key": [text]}) == [row(text, number)], text
+    for text in STRANGE:
+        table.replace([row(text, -1)], where={"key": [text]}, revision=table.revision(), note=NOTE)
+    assert sorted(table.read(), key=lambda r: str(r["key"])) == [row(text, -1) for text in sorted(STRANGE)]
+
+
+def test_filters_are_and_over_columns_or_over_values(store: Store) -> None:
+    """A row matches when each filtered column has one of its values; no values match nothing, no filter everything."""
+    spec = TableSpec(name="pairs", columns={"a": "text", "b": "text"})
+    table = store.table(spec)
+    table.append([{"a": a, "b": b} for a in "12" for b in "xyz"])
+    assert len(table.read({"a": ["1"], "b": ["x", "y"]})) == 2
+    assert table.read({"a": ["1"], "b": []}) == []
+    assert len(table.read({})) == 6
+    assert table.read({"a": ["3"]}) == []
+
+
+def test_appends_of_many_rows_are_one_commit(store: Store) -> None:
+    """The revision moves once an append, and never back."""
+    table = store.table(SPEC)
+    table.append([row("a"), row("b")])
+    first = table.revision()
+    table.append([row("c")])
+    assert table.revision() == first + 1
+    assert keys(table.read()) == ["a", "b", "c"]
+
+
+def test_replace_touches_only_what_matches(store: Store) -> None:
+    """Matching rows go, new ones come, others stay; the new revision is returned."""
+    table = store.table(SPEC)
+    table.append([row("a"), row("b"), row("c")])
+    where = {"key": ["b", "c", "d"]}
+    revision = table.replace([row("b", 1), row("d")], where=where, revision=table.revision(), note=NOTE)
+    assert table.revision() == revision
+    found, seen = table.read_at()
+    assert seen == revision
+    assert {(r["key"], r["number"]) for r in found} == {("a", 0), ("b", 1), ("d", 0)}
+    table.replace([], where={"key": ["a"]}, revision=revision, note=NOTE)
+    assert keys(table.read()) == ["b", "d"]
+    with pytest.raises(AssertionError):
+        table.replace([row("x")], where={"key": ["b"]}, revision=table.revision(), note=NOTE)
+    assert keys(table.read()) == ["b", "d"]
+
+
+def test_replace_can_be_the_first_write(store: Store) -> None:
+    """An environment's first promotion finds no table: revision -1 is what it saw."""
+    table = store.table(SPEC)
+    revision = table.replace([row("a")], where={"key": ["a"]}, revision=-1, note=NOTE)
+    assert keys(table.read()) == ["a"]
+    assert revision == table.revision() >= 0
+    with pytest.raises(ConflictError):
+        table.replace([row("b")], where={"key": ["b"]}, revision=-1, note=NOTE)
+    assert keys(table.read()) == ["a"]
+
+
+@pytest.mark.parametrize("between", ["append", "replace"])
+def test_a_lost_race_writes_nothing(store: Store, between: str) -> None:
+    """Whoever names an older revision is refused, even when the rows are others: the caller looks again."""
+    table = store.table(SPEC)
+    table.append([row("a"), row("b")])
+    seen = table.revision()
+    if between == "append":
+        table.append([row("c")])
+    else:
+        table.replace([row("b", 1)], where={"key": ["b"]}, revision=seen, note=NOTE)
+    before = table.read_at()
+    with pytest.raises(ConflictError):
+        table.replace([row("a", 2)], where={"key": ["a"]}, revision=seen, note=NOTE)
+    assert table.read_at()[1] == before[1]
+    assert len(table.read()) == len(before[0])
+    assert table.read({"key": ["a"]}) == [row("a")]
+
+
+def test_many_threads_create_and_append_at_once(store: Store) -> None:
+    """Writers that all find no table lose no row."""
+    gate = Barrier(8)
+
+    def write(number: int) -> None:
+        gate.wait()
+        for step in range(4):
+            store.table(SPEC).append([row(f"{number}.{step}")])
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    assert keys(store.table(SPEC).read()) == sorted(f"{n}.{s}" for n in range(8) for s in range(4))
+
+
+def test_of_racing_replacements_one_wins(store: Store) -> None:
+    """Eight writers that saw the same revision: one commit, seven conflicts, no mixture."""
+    table = store.table(SPEC)
+    table.append([row("a"), row("b")])
+    seen, gate = table.revision(), Barrier(8)
+
+    def move(number: int) -> bool:
+        gate.wait()
+        try:
+            # Every writer has rows of its own to replace: a store that only compares rows would let all of them in.
+            store.table(SPEC).replace([row(f"w{number}")], where={"key": [f"w{number}"]}, revision=seen, note=NOTE)
+        except ConflictError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(move, range(8)))
+    assert won.count(True) == 1
+    assert keys(table.read()) == sorted(["a", "b", f"w{won.index(True)}"])
+    assert table.revision() == seen + 1
+
+
+def test_replace_returns_the_revision_of_its_own_commit(store: Store) -> None:
+    """Not that of a later one: the next replacement would then overlook what came in between."""
+    table = store.table(SPEC)
+    table.append([row("a")])
+    before = table.revision()
+    assert table.replace([row("a", 1)], where={"key": ["a"]}, revision=before, note=NOTE) == before + 1
+
+
+def test_compaction_changes_no_row(store: Store) -> None:
+    """After many small commits, compaction keeps every row and readers and writers go on."""
+    table = store.table(SPEC)
+    for number in range(12):
+        table.append([row(f"{number:02}", number)])
+    before = sorted(table.read(), key=lambda r: str(r["key"]))
+    table.compact(most_files=5)
+    assert sorted(table.read(), key=lambda r: str(r["key"])) == before
+    table.append([row("later")])
+    assert len(table.read()) == 13
+    assert len(table.read({"key": ["03", "later"]})) == 2
+
+
+def test_tables_of_one_store_are_apart(store: Store) -> None:
+    """Two specs are two tables."""
+    other = TableSpec(name="others", columns=SPEC.columns)
+    store.table(SPEC).append([row("a")])
+    assert store.table(other).read() == []
+
+
+# --- only Delta has files and other processes -------------------------------------------------------------------------
+
+
+def test_delta_compaction_leaves_few_files(tmp_path: Path) -> None:
+    """It is what compaction is for; below the limit nothing is done."""
+    from deltalake import DeltaTable
+
+    table = DeltaStore(str(tmp_path)).table(SPEC)
+    for number in range(8):
+        table.append([row(str(number))])
+    place = str(tmp_path / "_control" / "things")
+    before = DeltaTable(place).version()
+    table.compact(most_files=8)
+    assert DeltaTable(place).version() == before
+    table.compact(most_files=7)
+    assert len(DeltaTable(place).file_uris()) == 1
+
+
+def test_delta_conflict_between_the_check_and_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Someone who commits after the revision was compared, but before the commit, still makes it a conflict."""
+    store = DeltaStore(str(tmp_path))
+    table = store.table(SPEC)
+    table.append([row("a"), row("b")])
+    seen = table.revision()
+    arrow: Callable[..., object] = table._arrow  # type: ignore[attr-defined]
+
+    def late(rows: list[Row]) -> object:
+        monkeypatch.undo()
+        store.table(SPEC).append([row("somebody else")])
+        return arrow(rows)
+
+    monkeypatch.setattr(table, "_arrow", late)
+    with pytest.raises(ConflictError):
+        table.replace([row("a", 1)], where={"key": ["a"]}, revision=seen, note=NOTE)
+    assert table.read({"key": ["a"]}) == [row("a")]
+    assert table.read({"key": ["somebody else"]})
+
+
+_WRITER = """
+import sys
+from backfill_assets_tests.contracts.test_control_table import SPEC, row
+from backfill_assets.adapters.control_delta import DeltaStore
+import deltalake
+store = DeltaStore(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for step in range(5):
+    store.table(SPEC).append([row(f"{sys.argv[2]}.{step}")])
+"""
+
+
+def test_delta_many_processes_create_and_append_at_once(tmp_path: Path) -> None:
+    """The first runs of two schedules on a new warehouse start together: no row is lost, nobody fails."""
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _WRITER, str(tmp_path), str(n)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(min(4, 2 * multiprocessing.cpu_count()))
+    ]
+    for writer in writers:
+        assert writer.stdout and writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+    for writer in writers:
+        _, trouble = writer.communicate(timeout=60)
+        assert writer.returncode == 0, trouble
+    found = keys(DeltaStore(str(tmp_path)).table(SPEC).read())
+    assert found == sorted(f"{n}.{s}" for n in range(len(writers)) for s in range(5))
