@@ -1,0 +1,35 @@
+"""What do all tests share? One Spark session, opened by the first test that needs it."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session that the project itself would open, in a folder of its own."""
+    from backfill_assets.adapters.session import spark_session
+    from backfill_assets.settings import Settings
+
+    root = tmp_path_factory.mktemp("session")
+    before = os.environ.get("SPARK_CONF_DIR")
+    settings = Settings(warehouse=str(root), spark={"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"})
+    session = spark_session(root, settings)
+    if before is None:
+        os.environ.pop("SPARK_CONF_DIR", None)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def environment() -> str:
+    """An environment's name that no other test uses: all share one catalog."""
+    return f"env_{uuid.uuid4().hex[:8]}"

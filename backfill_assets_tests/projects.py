@@ -1,0 +1,266 @@
+"""How does a test get a project of its own? Written files, a workspace over the shared Spark session, CLI subprocesses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from textwrap import dedent
+from typing import Any, TypeVar
+
+from backfill_assets.adapters.engine import SparkEngine
+from backfill_assets.adapters.table_log import open_table
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.build.apply import apply
+from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
+from backfill_assets.build.outcome import Outcome
+from backfill_assets.intervals import Cadence, Interval, utc
+from backfill_assets.plan.stages import Request
+from backfill_assets.state.versions import table_path
+
+T = TypeVar("T")
+CHECKOUT = Path(__file__).resolve().parent.parent
+BACKFILL = Path(sys.executable).parent / "backfill"
+SMALL_SPARK = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+"""Settings for subprocesses: several of them run beside the JVM of the tests."""
+
+EVENTS = """\
+sources:
+  - name: raw.events
+    format: csv
+    path: data/events
+    options: {header: true}
+    columns: {id: bigint, at: timestamp, kind: string, amount: "decimal(10,2)"}
+"""
+
+DAILY = """\
+/*
+start: 2024-01-01
+grain: [ds, kind]
+batch_size: {batch_size}
+batch_concurrency: {batch_concurrency}
+audits:
+  - not_null: [ds, kind, n]
+  - range: {{column: total, min: 0}}
+  - completeness
+*/
+SELECT CAST(at AS DATE) AS ds, kind, count(*) AS n, sum(amount) AS total
+FROM raw.events WHERE at >= :start AND at < :end
+GROUP BY CAST(at AS DATE), kind
+"""
+
+RUNNING = """\
+/*
+start: 2024-01-01
+grain: [ds]
+lookback: 1
+batch_size: {batch_size}
+*/
+SELECT now.ds, sum(now.total) AS total, sum(before.total) AS day_before
+FROM (SELECT ds, sum(total) AS total FROM daily WHERE ds >= :start AND ds < :end GROUP BY ds) AS now
+LEFT JOIN (SELECT ds, sum(total) AS total FROM daily WHERE ds >= date_sub(:start, 1) GROUP BY ds) AS before
+  ON before.ds = date_sub(now.ds, 1)
+GROUP BY now.ds
+"""
+
+
+def write_project(
+    root: Path,
+    models: Mapping[str, str],
+    *,
+    sources: str = EVENTS,
+    clock: str = "2024-01-11",
+    environment: str = "prod",
+    spark: Mapping[str, str] = SMALL_SPARK,
+) -> Path:
+    """A project's files: `models` maps file names (`daily.sql`) to their text."""
+    (root / "models").mkdir(parents=True, exist_ok=True)
+    settings = {"name": "tests", "environment": environment, "clock": clock, "spark": dict(spark)}
+    (root / "backfill.yml").write_text(json.dumps(settings))
+    (root / "sources.yml").write_text(dedent(sources))
+    for name, text in models.items():
+        (root / "models" / name).write_text(dedent(text))
+    return root
+
+
+def write_events(root: Path, *, first: str = "2024-01-01", days: int = 10, per_day: int = 6, bad: str = "") -> Path:
+    """A CSV file a day of raw.events; one amount of the day `bad` is negative."""
+    folder = root / "data" / "events"
+    folder.mkdir(parents=True, exist_ok=True)
+    for day in range(days):
+        start = utc(first) + timedelta(days=day)
+        lines = ["id,at,kind,amount"]
+        for n in range(per_day):
+            at = start + timedelta(hours=23 * n // max(per_day - 1, 1), minutes=day % 60)
+            cents = 1000 * (day + 1) + 7 * n if f"{start:%Y-%m-%d}" != bad or n else -500
+            lines.append(f"{day * per_day + n},{at:%Y-%m-%dT%H:%M:%SZ},{'ab'[n % 2]},{cents / 100:.2f}")
+        (folder / f"{start:%Y-%m-%d}.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def small_project(
+    root: Path, *, days: int = 10, batch_size: int = 1, batch_concurrency: int = 2, environment: str = "prod"
+) -> Path:
+    """Two models, `daily` over a CSV source and `running` over `daily`, over the days from 2024-01-01."""
+    write_events(root, days=days)
+    return write_project(
+        root,
+        {
+            "daily.sql": DAILY.format(batch_size=batch_size, batch_concurrency=batch_concurrency),
+            "running.sql": RUNNING.format(batch_size=max(batch_size, 5)),
+        },
+        clock=f"{utc('2024-01-01') + timedelta(days=days):%Y-%m-%d}",
+        environment=environment,
+    )
+
+
+def expected_daily(root: Path) -> list[tuple[Any, ...]]:
+    """What `daily` should hold: (ds, kind, n, total in cents), from the files alone."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for file in sorted((root / "data" / "events").glob("*.csv")):
+        for line in file.read_text().splitlines()[1:]:
+            _, at, kind, amount = line.split(",")
+            found.setdefault((at[:10], kind), []).append(round(float(amount) * 100))
+    return sorted((ds, kind, len(v), sum(v)) for (ds, kind), v in found.items())
+
+
+def built_daily(place: Workspace, commit: int | None = None) -> list[tuple[Any, ...]]:
+    """What the newest `daily` holds, in the form of `expected_daily`. Read without Spark."""
+    table = open_table(path_of(place, "daily"), commit)
+    assert table is not None
+    rows = table.to_pyarrow_table().to_pylist()
+    return sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in rows)
+
+
+def path_of(place: Workspace, model: str) -> str:
+    return table_path(place.warehouse, model, place.project.fingerprints[model])
+
+
+# --- in this process --------------------------------------------------------------------------------------------------
+
+
+def job(place: Workspace, name: str) -> Job:
+    """What a build would hand to the engine right now."""
+    project = place.project
+    inputs: dict[str, Input] = {}
+    for upstream in project.models[name].upstreams:
+        if upstream.name in project.models:
+            version = project.fingerprints[upstream.name]
+            head = place.log.head(upstream.name, version)
+            inputs[upstream.name] = ModelInput(model=project.models[upstream.name], version=version, commit=head)
+        else:
+            source = project.sources[upstream.name]
+            inputs[upstream.name] = SourceInput(source=source, pin=place.pins.pin(source))
+    return Job(model=project.models[name], version=project.fingerprints[name], inputs=inputs)
+
+
+def engine(place: Workspace) -> SparkEngine:
+    found = place.engine()
+    assert isinstance(found, SparkEngine)
+    return found
+
+
+def build_all(place: Workspace, request: Request | None = None) -> dict[str, Outcome]:
+    """Plan and apply, in this process."""
+    made = place.plan(request)
+    assert place.spark is not None  # opened by this thread, not by a worker
+    return apply(place.bench(made.sources), made)
+
+
+def days(first: str, last: str | None = None) -> Interval:
+    """Whole days, both named as people do."""
+    return Interval(utc(first), Cadence.DAILY.shift(utc(last or first), 1))
+
+
+def commits_per_interval(place: Workspace, model: str) -> dict[Interval, int]:
+    """How often each single interval was written, by the table's own history."""
+    counts: dict[Interval, int] = {}
+    cadence = place.project.models[model].cadence
+    for commit in place.log.commits(model, place.project.fingerprints[model]):
+        assert commit.interval is not None, "a commit without batch metadata"
+        for part in cadence.split(commit.interval):
+            counts[part] = counts.get(part, 0) + 1
+    return counts
+
+
+# --- in subprocesses --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """How a subprocess ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """This process's environment without what would lead a subprocess astray."""
+    astray = ("BACKFILL_", "SPARK_", "PYSPARK_", "DAGSTER_", "PYTEST_")
+    return {k: v for k, v in os.environ.items() if not k.startswith(astray)} | more
+
+
+def backfill(
+    *arguments: str | Path, project: Path | None = None, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> Said:
+    """Run the CLI to its end."""
+    command = [str(BACKFILL), *(["--project", str(project)] if project else []), *map(str, arguments)]
+    done = subprocess.run(
+        command, cwd=cwd, env=dict(env or clean_environment()), capture_output=True, text=True, timeout=300, check=False
+    )
+    return Said(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def start(*command: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    """Start a process in a group of its own, so that `kill` reaches its JVM too."""
+    return subprocess.Popen(
+        list(map(str, command)),
+        cwd=cwd,
+        env=dict(env or clean_environment()),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def kill(process: subprocess.Popen[str]) -> str:
+    """kill -9 for the whole group; returns what was said until then."""
+    os.killpg(process.pid, signal.SIGKILL)
+    return process.communicate(timeout=60)[0]
+
+
+def finish(process: subprocess.Popen[str], timeout: float = 300) -> Said:
+    """Wait for the end of a process that `start` began."""
+    out, _ = process.communicate(timeout=timeout)
+    return Said(code=process.returncode, out=out, err="")
+
+
+def script(text: str, *arguments: str | Path) -> Sequence[str]:
+    """The command that runs a Python text in a fresh interpreter."""
+    return [sys.executable, "-c", dedent(text), *map(str, arguments)]
+
+
+def eventually(look: Callable[[], T], *, within: float = 120, while_: Callable[[], bool] = lambda: True) -> T:
+    """The first true value that `look` gives. Fails when time is up, or when `while_` ends before."""
+    deadline = time.monotonic() + within
+    while time.monotonic() < deadline:
+        going = while_()
+        if found := look():
+            return found
+        assert going, "it ended before that happened"
+        time.sleep(0.01)
+    raise AssertionError(f"it did not happen within {within:g} s")
+
