@@ -1,10 +1,12 @@
 """What does Dagster load? `dagster dev -m backfill_assets.definitions`; BACKFILL_PROJECT chooses the project."""
 
+import click
+
 from backfill_assets.defs.build_definitions import build_definitions
 from backfill_assets.errors import BackfillError
 
 try:
     defs = build_definitions()
 except BackfillError as problems:
-    # Dagster shows the text and the stack; of the stack only this line helps.
-    raise problems.with_traceback(None) from None
+    # Dagster's commands print a ClickException as plain text; its UI shows any exception's text. No stack helps here.
+    raise click.ClickException(str(problems)) from None

@@ -7,11 +7,11 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.defs.checks import check_specs, evaluations, summaries
+from backfill_assets.defs.checks import check_specs, summaries
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, Order
 from backfill_assets.defs.metadata import describe_model, model_key, model_metadata, source_key, split_owner, valid_tags
 from backfill_assets.defs.partitions import mapping, partitions
-from backfill_assets.defs.report import latest, log_check, recorded
+from backfill_assets.defs.report import log_checks, recorded
 from backfill_assets.defs.runs import Runs
 from backfill_assets.snapshots.model import Model, Project
 
@@ -46,9 +46,7 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
         assert order.outcome is not None
         results = recorded(runs.workspace, model, order.outcome)
         if order.outcome.built or order.outcome.results:
-            count = order.outcome.requested.count(model.cadence)
-            for event in evaluations(model, results, count, latest(context.instance, model)):
-                log_check(context, event)
+            log_checks(context, model, order.outcome, results)
         yield from summaries(model, results)
 
     return compute

@@ -12,6 +12,8 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.assets import model_asset
 from backfill_assets.defs.external import external_specs
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
+from backfill_assets.defs.jobs import apply_job, promote_job
+from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.defs.runs import Runs
 
 
@@ -32,6 +34,8 @@ def definitions(workspace: Workspace) -> dg.Definitions:
         models = [model_asset(model, runs) for model in workspace.project.models.values()]
     return dg.Definitions(
         assets=[*models, *external_specs(workspace.project)],
+        jobs=[apply_job(workspace), promote_job(workspace)],
+        sensors=[ledger_sensor(workspace)],
         resources={IO_MANAGER_KEY: dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs))},
         executor=dg.in_process_executor,  # one Spark session a run; Spark does the parallel work
     )

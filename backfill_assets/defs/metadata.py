@@ -10,6 +10,8 @@ from dagster._core.definitions.utils import is_valid_owner
 from backfill_assets.snapshots.model import Column, Model, Project
 from backfill_assets.state.versions import table_path
 
+CODE_VERSION_TAG = "dagster/code_version"
+
 
 def model_key(name: str) -> dg.AssetKey:
     return dg.AssetKey(name)

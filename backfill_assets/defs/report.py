@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,13 +15,13 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.defs.checks import Target, evaluations, newest, summary_evaluations
-from backfill_assets.defs.metadata import model_key
+from backfill_assets.defs.metadata import CODE_VERSION_TAG, model_key
 from backfill_assets.intervals import Ranges
 from backfill_assets.snapshots.model import Model
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.versions import table_path
 
-CODE_VERSION_TAG = "dagster/code_version"
+Step = dg.AssetExecutionContext | dg.OpExecutionContext
 
 
 def report(workspace: Workspace, step: dg.AssetExecutionContext, model: Model, outcome: Outcome) -> None:
@@ -35,27 +36,34 @@ def report(workspace: Workspace, step: dg.AssetExecutionContext, model: Model, o
         for key, own in partition_metadata(workspace, model, outcome.green).items():
             step.add_asset_metadata({**shared, **own}, partition_key=key)
         return
-    log_green(workspace, step, model, outcome)
-    results = recorded(workspace, model, outcome)
-    for event in evaluations(model, results, outcome.requested.count(model.cadence), latest(step.instance, model)):
-        log_check(step, event)
-    for event in summary_evaluations(model, results):
-        log_check(step, event)
-    raise failure(model, outcome)
+    log_outcome(workspace, step, model, outcome)
+    raise dg.Failure(
+        description=failure_text(model, outcome),
+        metadata={
+            "missing": str(outcome.requested - outcome.green),
+            "complete": str(outcome.green),
+            "version": outcome.version,
+        },
+        allow_retries=False,
+    )
 
 
-def log_green(
-    workspace: Workspace, step: dg.AssetExecutionContext | dg.OpExecutionContext, model: Model, outcome: Outcome
-) -> None:
-    """Log a materialization for each interval that was asked for and is good."""
+def log_outcome(workspace: Workspace, step: Step, model: Model, outcome: Outcome) -> None:
+    """Log a materialization for each interval that was asked for and is good, and what the audits found."""
     shared = run_metadata(workspace, model, outcome)
     for event in materializations(workspace, model, outcome.green, shared):
         step.log_event(event)
+    results = recorded(workspace, model, outcome)
+    log_checks(step, model, outcome, results)
+    for event in summary_evaluations(model, results):
+        _log(step, event)
 
 
-def log_check(step: dg.AssetExecutionContext, event: dg.AssetCheckEvaluation) -> None:
-    """Log an evaluation. Dagster takes it, though the types of `log_event` do not say so."""
-    step.log_event(event)  # pyright: ignore[reportArgumentType]
+def log_checks(step: Step, model: Model, outcome: Outcome, results: Sequence[AuditResult]) -> None:
+    """Log what the audits found in single intervals. Their materializations must have been logged before."""
+    count = outcome.requested.count(model.cadence)
+    for event in evaluations(model, results, count, _latest(step.instance, model)):
+        _log(step, event)
 
 
 def materializations(
@@ -75,7 +83,11 @@ def recorded(workspace: Workspace, model: Model, outcome: Outcome) -> list[Audit
     return newest(model, before, outcome.requested)
 
 
-def latest(instance: dg.DagsterInstance, model: Model) -> Target:
+def _log(step: Step, event: dg.AssetCheckEvaluation) -> None:
+    step.log_event(event)  # pyright: ignore[reportArgumentType]  # Dagster takes it, though its types do not say so
+
+
+def _latest(instance: dg.DagsterInstance, model: Model) -> Target:
     """Finds the newest materialization of a partition, for a check's evaluation to point at."""
     key = model_key(model.name)
     found: dict[str, Materialized | None] = {}
@@ -118,7 +130,7 @@ def partition_metadata(workspace: Workspace, model: Model, ranges: Ranges) -> di
     }
 
 
-def failure(model: Model, outcome: Outcome) -> dg.Failure:
+def failure_text(model: Model, outcome: Outcome) -> str:
     """What is missing and why, in the words that a person needs to go on."""
     missing = outcome.requested - outcome.green
     count, good = missing.count(model.cadence), outcome.green.count(model.cadence)
@@ -137,11 +149,7 @@ def failure(model: Model, outcome: Outcome) -> dg.Failure:
     if outcome.green:
         lines.append(f"kept: {outcome.green} is complete and audited; building again does only the rest")
     lines.append(f"fix: {_remedy(outcome)}; what environments show has not changed")
-    return dg.Failure(
-        description="\n".join(lines),
-        metadata={"missing": str(missing), "complete": str(outcome.green), "version": outcome.version},
-        allow_retries=False,
-    )
+    return "\n".join(lines)
 
 
 def _remedy(outcome: Outcome) -> str:

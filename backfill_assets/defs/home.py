@@ -1,0 +1,109 @@
+"""Where does Dagster keep its records for a project? A home that lasts, made once, found through `.env`; and its UI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+from backfill_assets.adapters.machine import conf_dir
+from backfill_assets.errors import SettingsError
+from backfill_assets.settings import EMBEDDED_PROJECT, state_root
+
+DEFINITIONS = "backfill_assets.definitions"
+_CONFIG = "dagster.yaml"
+_ENV_NOTE = "# Written by backfill, for every command that is run in this folder. Lines of your own are kept."
+
+
+def ensure_home(root: Path) -> Path:
+    """Make sure that the project has a Dagster home, and that `.env` in its folder names it; returns the home.
+
+    Dagster reads `.env` in the working folder, and it wins over the environment: a DAGSTER_HOME that is there already
+    (or else in the environment) is used as it is. Running it again changes nothing.
+    """
+    folder = state_root(root)
+    file = folder / ".env"
+    given = {k: v for k, v in dotenv_values(file).items() if v} if file.is_file() else {}
+    home = Path(given.get("DAGSTER_HOME") or os.environ.get("DAGSTER_HOME") or folder / ".dagster")
+    if not home.is_absolute():
+        raise SettingsError(
+            f"DAGSTER_HOME is {home}, a relative path",
+            why="Dagster's processes run in different folders",
+            fix=f"make it absolute in {file}, or remove the line and run this again",
+        )
+    home.mkdir(parents=True, exist_ok=True)
+    _configure(home, folder)
+    _remember(file, given, _variables(root, home))
+    return home
+
+
+def run_ui(root: Path, *, host: str = "127.0.0.1", port: int = 3000) -> int:
+    """Start Dagster's webserver, daemon and code server for the project; returns their exit code when they end.
+
+    Raises SettingsError when the port is taken.
+    """
+    home = ensure_home(root)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise SettingsError(
+                f"cannot listen on {host}:{port}", why=str(error), fix="choose another port: backfill ui --port 3001"
+            ) from None
+    print(f"backfill: Dagster's UI will be at http://{host}:{port} (Ctrl-C stops it)", file=sys.stderr, flush=True)
+    command, environment = ui_command(root, home, host=host, port=port)
+    process = subprocess.Popen(command, env=environment, cwd=state_root(root))
+    previous = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    try:
+        return process.wait()
+    except KeyboardInterrupt:  # the children got it as well: let them end
+        return process.wait()
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def ui_command(root: Path, home: Path, *, host: str, port: int) -> tuple[list[str], dict[str, str]]:
+    """The command that starts webserver, daemon and code server, and its environment."""
+    command = [sys.executable, "-m", "dagster", "dev", "-m", DEFINITIONS, "--host", host, "--port", str(port)]
+    quiet = ",".join(p for p in (os.environ.get("PYTHONWARNINGS"), "ignore:Function") if p)  # "… is superseded by dg"
+    return command, {**os.environ, **_variables(root, home), "PYTHONWARNINGS": quiet}
+
+
+def _variables(root: Path, home: Path) -> dict[str, str]:
+    variables = {"DAGSTER_HOME": str(home), "SPARK_CONF_DIR": str(conf_dir(root).resolve())}
+    if root.resolve() != EMBEDDED_PROJECT.resolve():
+        variables["BACKFILL_PROJECT"] = str(root.resolve())
+    return variables
+
+
+def _configure(home: Path, folder: Path) -> None:
+    """Give the home a `dagster.yaml`: a link to the folder's own, or a copy of the one that ships."""
+    config, own = home / _CONFIG, folder / _CONFIG
+    if config.exists():
+        return
+    if own.is_file():
+        config.unlink(missing_ok=True)
+        config.symlink_to(os.path.relpath(own, home))
+        return
+    package = Path(__file__).resolve().parent.parent
+    shipped = next(p for p in (package / "_dagster.yaml", package.parent / _CONFIG) if p.is_file())
+    shutil.copyfile(shipped, config)
+
+
+def _remember(file: Path, given: Mapping[str, str], variables: Mapping[str, str]) -> None:
+    missing = [f"{name}={value}" for name, value in variables.items() if name not in given]
+    if not missing:
+        return
+    before = file.read_text(encoding="utf-8") if file.is_file() else ""
+    if before and not before.endswith("\n"):
+        before += "\n"
+    note = [] if _ENV_NOTE in before else [_ENV_NOTE]
+    file.write_text(before + "\n".join([*note, *missing]) + "\n", encoding="utf-8")

@@ -1,0 +1,73 @@
+"""What can Dagster do besides materializing? `apply` everything that is missing, and `promote` what is complete."""
+
+# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
+
+import dagster as dg
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.build.apply import apply
+from backfill_assets.defs.instance import require_lasting
+from backfill_assets.defs.promotions import unreported_views
+from backfill_assets.defs.report import failure_text, log_outcome
+from backfill_assets.defs.runs import run_name, tell
+from backfill_assets.errors import BackfillError
+
+
+def apply_job(workspace: Workspace) -> dg.JobDefinition:
+    """Plans, and builds and audits what the plan says. Nothing is promoted."""
+
+    @dg.op(name="build_what_is_missing", out=dg.Out(dg.Nothing))
+    def build_missing(context: dg.OpExecutionContext) -> None:
+        try:
+            require_lasting(context.instance)
+            plan = workspace.plan()
+            if not plan.work:
+                context.log.info("nothing to do: everything that can be built is complete; no Spark session was opened")
+            bench = workspace.bench(
+                plan.sources, run=run_name(context.run), listen=tell(context.log.info, context.log.warning)
+            )
+            outcomes = apply(bench, plan) if plan.work else {}
+        except BackfillError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from None
+        for name, outcome in outcomes.items():
+            log_outcome(workspace, context, workspace.project.models[name], outcome)
+        bad = [failure_text(workspace.project.models[name], o) for name, o in outcomes.items() if not o.ok]
+        bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in plan.blocked]
+        if bad:
+            raise dg.Failure(description="\n\n".join(bad), allow_retries=False)
+
+    @dg.job(name="apply", description="Build and audit everything that is missing. Nothing is promoted.")
+    def apply_everything() -> None:
+        build_missing()
+
+    return apply_everything
+
+
+def promote_job(workspace: Workspace) -> dg.JobDefinition:
+    """Moves the environment to what is complete, all models in one commit; fails when anything is in the way."""
+    environment = workspace.environment
+
+    @dg.op(name=f"point_{environment}", out=dg.Out(dg.Nothing))
+    def point(context: dg.OpExecutionContext) -> None:
+        try:
+            require_lasting(context.instance)
+            _, verdict = workspace.promote()
+        except BackfillError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from None
+        if not verdict.open:
+            listed = "\n".join(map(str, verdict.obstacles))
+            raise dg.Failure(
+                description=f"{environment} was not moved; in the way:\n{listed}",
+                metadata={"obstacles": len(verdict.obstacles)},
+                allow_retries=False,
+            )
+        if not verdict.pointers:
+            context.log.info(f"{environment} shows everything already; nothing was moved")
+        for event in unreported_views(workspace, context.instance):
+            context.log_event(event)
+
+    @dg.job(name="promote", description=f"Make {environment} show what is complete, all models in one commit.")
+    def promote_everything() -> None:
+        point()
+
+    return promote_everything
