@@ -1,0 +1,99 @@
+"""What a version's table amounts to, when its log and the ledger are held against each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from backfill_assets.intervals import Interval
+from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind
+from backfill_assets.state.tables import dirt, version_coverage
+from backfill_assets_tests.fakes import Cell, FakeTables, days
+from backfill_assets_tests.unit.state.test_ledger import AUDITS, built, entry
+
+
+@pytest.fixture
+def tables() -> FakeTables:
+    made = FakeTables()
+    made.create("m", "v")
+    return made
+
+
+def write(tables: FakeTables, batch: str, interval: Interval) -> list[Entry]:
+    """Commit a batch; the entries that should follow."""
+    commit = tables.write("m", "v", batch, interval, {interval.start: Cell()})
+    return built(interval, commit.table_commit, batch)
+
+
+def look(entries: list[Entry], tables: FakeTables) -> tuple[Coverage, int]:
+    return version_coverage(entries, tables, model="m", version="v", audits=AUDITS)
+
+
+def test_a_recorded_table_is_clean(tables: FakeTables) -> None:
+    """Every data commit has its entry: no dirt, and the log need not be read commit by commit."""
+    entries = [*write(tables, "a", days("01")), *write(tables, "b", days("02"))]
+    assert dirt(entries, tables, "m", "v") == []
+    tables.commits = None  # type: ignore[method-assign,assignment]
+    assert dirt(entries, tables, "m", "v") == []
+
+
+def test_a_commit_without_an_entry_is_dirt(tables: FakeTables) -> None:
+    """Who died between the commit and the ledger left rows that nobody vouches for; only they count as missing."""
+    entries = write(tables, "a", days("01", "03"))
+    write(tables, "dead", days("02"))
+    assert dirt(entries, tables, "m", "v") == [Dirt(table_commit=2, interval=days("02"), batch="dead")]
+    found, head = look(entries, tables)
+    assert (str(found.green), head) == ("2024-01-01, 2024-01-03", 2)
+    entries += write(tables, "c", days("02"))
+    assert str(look(entries, tables)[0].green) == "2024-01-01..2024-01-03"
+
+
+def test_a_foreign_commit_is_dirt_everywhere(tables: FakeTables) -> None:
+    """Somebody wrote into a version's table by hand: nothing older can be trusted."""
+    entries = write(tables, "a", days("01", "03"))
+    tables.foreign("m", "v")
+    assert dirt(entries, tables, "m", "v") == [Dirt(table_commit=2, interval=None)]
+    entries += write(tables, "b", days("05"))
+    assert str(look(entries, tables)[0].green) == "2024-01-05"
+
+
+def test_compaction_is_no_dirt(tables: FakeTables) -> None:
+    """Commits that change no rows need no entry; and they hide no dirt either."""
+    entries = write(tables, "a", days("01"))
+    tables.optimize("m", "v")
+    assert dirt(entries, tables, "m", "v") == []
+    assert look(entries, tables)[1] == 2
+    write(tables, "dead", days("01"))
+    assert str(look(entries, tables)[0].green) == "nothing"
+
+
+def test_started_alone_does_not_vouch(tables: FakeTables) -> None:
+    """A batch that was begun and killed after its commit is dirt: only BUILT speaks for a commit."""
+    tables.write("m", "v", "a", days("01"), {})
+    started = entry(Kind.STARTED, days("01"), -1, "a")
+    assert [d.batch for d in dirt([started], tables, "m", "v")] == ["a"]
+
+
+def test_a_vanished_table_covers_nothing(tables: FakeTables) -> None:
+    """Somebody deleted the folder: whatever the ledger says is built is missing; declared empties stay declared."""
+    entries = [*write(tables, "a", days("01")), entry(Kind.EMPTY, days("05"), -1, minute=9)]
+    tables.drop("m", "v")
+    found, head = look(entries, tables)
+    assert head == -1
+    assert (str(found.built), str(found.empty)) == ("nothing", "2024-01-05")
+
+
+def test_a_table_made_anew_does_not_inherit_the_old_ones_entries(tables: FakeTables) -> None:
+    """After the folder was deleted and a build began again, only what is in the new table counts, although the new
+    commits have the old ones' numbers."""
+    old = [*write(tables, "a", days("01", "03")), *write(tables, "b", days("04", "06"))]
+    tables.drop("m", "v")
+    tables.create("m", "v")
+    assert str(look(old, tables)[0].built) == "nothing"
+    new = write(tables, "c", days("04", "06"))  # the other batch comes first this time
+    assert str(look([*old, *new], tables)[0].green) == "2024-01-04..2024-01-06"
+
+
+def test_entries_newer_than_the_table_was_seen_do_not_count(tables: FakeTables) -> None:
+    """An entry for a commit beyond the head (a table restored from a backup) is about rows that are not there."""
+    entries = [*write(tables, "a", days("01")), *built(days("02"), 5, "gone")]
+    assert str(look(entries, tables)[0].green) == "2024-01-01"
