@@ -123,15 +123,7 @@ class Environments:
     def read(self, name: str) -> Environment:
         """The environment as it is now; an unknown one is empty."""
         rows, revision = self._table.read_at({"environment": [name]})
-        shown = {cast(str, r["model"]): r for r in rows}
-        journal = shown.pop(_JOURNAL, None)
-        return Environment(
-            name=name,
-            revision=revision,
-            pointers={model: pointer_from_json(cast(str, row["pointer"])) for model, row in shown.items()},
-            releases={model: cast(str, row["release"]) for model, row in shown.items()},
-            promotion=_promotion(journal) if journal else None,
-        )
+        return _environment(name, rows, revision)
 
     def names(self) -> list[str]:
         """Every environment that shows something."""
@@ -144,6 +136,11 @@ class Environments:
     def open(self, seen: Environment, promotion: Promotion) -> Environment:
         """Write a promotion down before it touches any view. Raises ConflictError when anything moved since `seen`."""
         assert seen.promotion is None
+        return self._commit(seen, [_journal_row(seen.name, promotion)], [_JOURNAL], promotion.release)
+
+    def take_over(self, seen: Environment, promotion: Promotion) -> Environment:
+        """Put one's own name under the open promotion: whoever opened it cannot flip any more. Raises ConflictError."""
+        assert seen.promotion is not None
         return self._commit(seen, [_journal_row(seen.name, promotion)], [_JOURNAL], promotion.release)
 
     def close(self, seen: Environment) -> Environment:
@@ -182,13 +179,21 @@ class Environments:
         raise PromotionError(f"{seen.name} is too busy", why="every attempt lost its race", fix="try again in a minute")
 
     def _commit(self, seen: Environment, rows: Sequence[Row], models: Sequence[str], release: str) -> Environment:
-        self._table.replace(
+        """Returns the environment as this commit left it: what others commit right after it is theirs to explain."""
+        revision = self._table.replace(
             rows,
             where={"environment": [seen.name], "model": models},
             revision=seen.revision,
             note={"release": release, "environment": seen.name},
         )
-        return self.read(seen.name)
+        moved = _environment(seen.name, rows, revision)
+        return Environment(
+            name=seen.name,
+            revision=revision,
+            pointers={**{m: p for m, p in seen.pointers.items() if m not in models}, **moved.pointers},
+            releases={**{m: r for m, r in seen.releases.items() if m not in models}, **moved.releases},
+            promotion=moved.promotion if _JOURNAL in models else seen.promotion,
+        )
 
 
 def pointer_from_json(text: str) -> Pointer:
@@ -214,6 +219,18 @@ def pointer_from_json(text: str) -> Pointer:
 _ATTEMPTS = 20
 _JOURNAL = ""
 """The model name of the row that holds the open promotion."""
+
+
+def _environment(name: str, rows: Sequence[Row], revision: int) -> Environment:
+    shown = {cast(str, row["model"]): row for row in rows}
+    journal = shown.pop(_JOURNAL, None)
+    return Environment(
+        name=name,
+        revision=revision,
+        pointers={model: pointer_from_json(cast(str, row["pointer"])) for model, row in shown.items()},
+        releases={model: cast(str, row["release"]) for model, row in shown.items()},
+        promotion=_promotion(journal) if journal else None,
+    )
 
 
 def _to_row(environment: str, pointer: Pointer, release: str, at: datetime) -> Row:
