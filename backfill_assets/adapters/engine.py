@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.inputs import check_pin, input_frame
@@ -124,16 +124,15 @@ class SparkEngine:
         return view
 
     def _function(self, job: Job) -> Callable[..., Any]:
-        """The model's function, from its file as the project was loaded."""
+        """The model's function, from its file's text as the project was loaded: what the fingerprint is of."""
         model = job.model
         with self._lock:
             if model.name not in self._modules:
                 if str(model.path.parent) not in sys.path:
                     sys.path.insert(0, str(model.path.parent))
-                spec = importlib.util.spec_from_file_location(f"backfill_model_{model.name}", model.path)
-                assert spec and spec.loader
-                module = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(module)
+                module = ModuleType(f"backfill_model_{model.name}")
+                module.__file__ = str(model.path)
+                exec(compile(model.code, str(model.path), "exec"), module.__dict__)
                 self._modules[model.name] = getattr(module, model.name)
             return self._modules[model.name]
 

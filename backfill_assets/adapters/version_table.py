@@ -34,17 +34,25 @@ def create_version_table(job: Job, schema: StructType, location: str) -> tuple[t
     table = open_table(location)
     if table is None:
         from deltalake import DeltaTable, Schema
+        from deltalake.exceptions import DeltaError
 
-        DeltaTable.create(
-            location,
-            schema=Schema.from_json(json.dumps(_as_delta(job.model, schema))),
-            mode="ignore",
-            partition_by=[_spelled(schema, job.model.time_column)],
-            configuration=PROPERTIES,
-            description=job.model.description or None,
-            name=job.model.name,
-        )
-        table = open_table(location)
+        try:
+            DeltaTable.create(
+                location,
+                schema=Schema.from_json(json.dumps(_as_delta(job.model, schema))),
+                mode="ignore",
+                partition_by=[_spelled(schema, job.model.time_column)],
+                configuration=PROPERTIES,
+                description=job.model.description or None,
+                name=job.model.name,
+            )
+        except DeltaError as error:
+            table = open_table(location)  # another run created it at the same moment
+            if table is None:
+                raise BuildError(
+                    f"cannot create the table of {job.model.name}", why=str(error), fix=f"check {location}"
+                ) from None
+        table = table or open_table(location)
     assert table is not None
     there = {f["name"].lower(): f["type"] for f in json.loads(table.schema().to_json())["fields"]}
     mine = {f["name"].lower(): f["type"] for f in _as_delta(job.model, schema)["fields"]}
@@ -101,7 +109,7 @@ def _check(model: Model, schema: StructType) -> None:
         raise BuildError(
             f"time column {model.time_column} of {model.name} is {have}, not {want}",
             why=f"a {model.cadence.value} model's table is partitioned by it, one partition an interval",
-            fix=f"cast it: CAST({model.time_column} AS {want.upper()}) AS {model.time_column}, cut to the interval's start",
+            fix=f"CAST(… AS {want.upper()}) AS {model.time_column}, cut to the start of the interval",
         )
 
 

@@ -106,8 +106,7 @@ class Workspace:
     def gate(self, request: Request, facts: Facts, plan: Plan) -> Verdict:
         """Whether the plan's models may be promoted as they are now."""
         models = [m for stage in plan.stages for m in _promoted(stage)]
-        heads = {name: self.log.head(name, self.project.fingerprints[name]) for name in models}
-        return gate(self.project, facts, heads, self.control.versions.all(), request, models)
+        return gate(self.project, facts, self.control.versions.all(), request, models)
 
     def promote(self, request: Request | None = None) -> tuple[Environment, Verdict]:
         """Move the environment to the code's versions if the gate is open; the environment afterwards and the verdict.

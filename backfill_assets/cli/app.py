@@ -30,6 +30,7 @@ app = typer.Typer(
     help="Rewrite history safely: plan, build beside prod, audit, move every prod view in one step.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -59,7 +60,10 @@ def _root(
 
 @app.command()
 def plan(start: Start = None, end: End = None, select: Select = None, as_json: AsJson = False) -> None:
-    """Say what is missing, in which order and in how many batches it would be built. Changes nothing; needs no Spark."""
+    """Say what is missing.
+
+    In which order it would be built, in how many batches, and what could move then. Changes nothing, needs no Spark.
+    """
     place = _open()
     made = place.plan(_request(start, end, select))
     if as_json:
@@ -80,7 +84,10 @@ def apply(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Build and audit what is missing, beside prod. Run it again at any time: it does only what is still missing."""
+    """Build and audit what is missing, beside prod.
+
+    Run it again at any time, also after a crash: it does only what is still missing. Prod shows what it showed.
+    """
     place = _open()
     request = _request(start, end, select)
     made = place.plan(request)
@@ -102,13 +109,19 @@ def apply(
 
 @app.command()
 def promote(start: Start = None, end: End = None, select: Select = None, as_json: AsJson = False) -> None:
-    """Point prod at what was built, every model in one atomic step; or say all that is in the way."""
+    """Point prod at what was built, in one atomic step.
+
+    Every model moves in one commit; or nothing moves, and all that is in the way is listed, each with its remedy.
+    """
     _promote(_open(), _request(start, end, select), as_json=as_json)
 
 
 @app.command()
 def status(as_json: AsJson = False) -> None:
-    """Show what each model has, what prod shows of it, and what is running right now. Needs no Spark."""
+    """Show what is built, shown, running and missing.
+
+    Each model's coverage, what the environment shows of it, batches in flight and the last failure. Needs no Spark.
+    """
     from backfill_assets.cli.status import print_status, read_status
 
     place = _open()
@@ -126,7 +139,10 @@ def sql(
     limit: Annotated[int, typer.Option(help="Show at most this many rows.", min=1)] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Run a query over the views of an environment, all of one release: SELECT … FROM prod.campaign_performance."""
+    """Run a Spark SQL query over prod's views.
+
+    All views are of one release: backfill sql "SELECT * FROM prod.campaign_performance".
+    """
     from backfill_assets.cli.query import run_query
 
     text = sys.stdin.read() if query == "-" else query
@@ -135,7 +151,10 @@ def sql(
 
 @app.command()
 def shell(environment: EnvironmentName = None) -> None:
-    """Open a Python prompt with `spark`, its prod views, and `read` for Arrow tables without Spark."""
+    """Open a Python prompt with the views in Spark.
+
+    `spark` has the environment's views, `sql(query)` runs a query, `read(model)` gives Arrow tables without Spark.
+    """
     from backfill_assets.cli.query import run_shell
 
     run_shell(_open(), environment=environment)
@@ -146,7 +165,7 @@ def ui(
     port: Annotated[int, typer.Option(help="Where the Dagster UI listens.", min=1, max=65535)] = 3000,
     host: Annotated[str, typer.Option(help="The address that it listens on.")] = "127.0.0.1",
 ) -> None:
-    """Start Dagster (UI and daemon) for this project, with a home of its own that lasts."""
+    """Start Dagster, UI and daemon, for this project."""
     from backfill_assets.defs.home import run_ui
 
     raise typer.Exit(run_ui(_root_folder(), host=host, port=port))
@@ -154,7 +173,10 @@ def ui(
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Check this machine and this project: Java, jars, disk, configuration, files, state. Says how to mend each."""
+    """Check this machine and this project.
+
+    Java, jars, disk, configuration, files and state; says how to mend what is wrong.
+    """
     from backfill_assets.cli.doctor import examine, print_checks
 
     checks = examine(_root_folder())
@@ -170,7 +192,10 @@ def doctor(as_json: AsJson = False) -> None:
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that does not exist, or is empty.")],
 ) -> None:
-    """Make a new project: settings, a source, two models and a consumer that work, to be replaced by yours."""
+    """Make a new project from a template.
+
+    Settings, a source with data, two models and a consumer that work, to be replaced by yours.
+    """
     from backfill_assets.cli.init import make_project
 
     make_project(folder)
@@ -180,7 +205,10 @@ def init(
 def demo(
     events: Annotated[int, typer.Option(help="How many ad events to generate.", min=10_000)] = 2_000_000,
 ) -> None:
-    """Run the whole demo: generate 540 days of ad events, build and audit three models, promote them, query prod."""
+    """Run the whole demo, from nothing to prod.
+
+    Generates 540 days of ad events, builds and audits three models, promotes them and queries prod.
+    """
     from backfill_assets.cli.demo import run_demo
 
     run_demo(events)
@@ -247,7 +275,7 @@ def _request(start: str | None, end: str | None, select: list[str] | None) -> Re
 
 
 def _instant(text: str | None, option: str, *, last: bool = False) -> datetime | None:
-    """The instant that a day or ISO text names; the last day of a range is included, so its end is the next midnight."""
+    """The instant that a day or ISO text names; a last day is included, so its end is the next midnight."""
     if text is None:
         return None
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from rich.text import Text
 
@@ -147,15 +147,11 @@ def _running(entries: list[Entry]) -> tuple[Entry, ...]:
     """Batches that began and have not ended."""
     ended = {e.batch for e in entries if e.kind is Kind.BUILT}
     given_up = [e for e in entries if e.kind is Kind.FAILED]
-    newest = max((e.at for e in entries), default=None)
-    from datetime import UTC
-
     return tuple(
         e
         for e in entries
         if e.kind is Kind.STARTED
         and e.batch not in ended
-        and newest is not None
         and datetime.now(UTC) - e.at < LIVELY
         and not any(f.interval.intersection(e.interval) and f.at >= e.at for f in given_up)
         and not any(

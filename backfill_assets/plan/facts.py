@@ -37,17 +37,23 @@ def read_facts(
     names = [name for name in project.models if models is None or name in models]
     groups = by_version(control.ledger.entries())
 
-    def one(name: str) -> Coverage:
+    def one(name: str) -> tuple[Coverage, int]:
         version = project.fingerprints[name]
         entries = groups.get((name, version), [])
         if not entries:
-            return Coverage()
+            return Coverage(), -1
         digest = audits_digest(project.models[name])
-        return version_coverage(entries, log, model=name, version=version, audits=digest)[0]
+        return version_coverage(entries, log, model=name, version=version, audits=digest)
 
     read = {u.name for name in names for u in project.models[name].upstreams}
     with ThreadPoolExecutor(max_workers=8) as pool:
-        covered = dict(zip(names, pool.map(one, names), strict=True))
+        seen = dict(zip(names, pool.map(one, names), strict=True))
         wanted = [source for name, source in project.sources.items() if name in read]
         pinned = dict(zip((s.name for s in wanted), pool.map(pins.pin, wanted), strict=True))
-    return Facts(now=now, environment=control.environments.read(environment), coverage=covered, sources=pinned)
+    return Facts(
+        now=now,
+        environment=control.environments.read(environment),
+        coverage={name: covered for name, (covered, _) in seen.items()},
+        heads={name: head for name, (_, head) in seen.items()},
+        sources=pinned,
+    )

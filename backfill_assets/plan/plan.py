@@ -24,6 +24,8 @@ class Facts:
     environment: Environment
     coverage: Mapping[str, Coverage]
     """Of the version that the code says, for every model."""
+    heads: Mapping[str, int]
+    """The table commit that each coverage was seen at; -1 where there is no table."""
     sources: Mapping[str, Mapping[str, object]]
 
 

@@ -43,14 +43,13 @@ class Verdict:
 def gate(
     project: Project,
     facts: Facts,
-    heads: Mapping[str, int],
     versions: Mapping[tuple[str, str], Version],
     request: Request,
     models: Sequence[str],
 ) -> Verdict:
     """Look at every model that would move, and say all that is in the way at once.
 
-    `heads` are the table commits that `facts.coverage` was seen at; a pointer pins that commit.
+    A pointer pins the table commit that `facts.coverage` was seen at, so that nothing written since can leak.
     """
     pointers: list[Pointer] = []
     obstacles: list[Obstacle] = []
@@ -73,7 +72,7 @@ def gate(
             timestamps=model.cadence is Cadence.HOURLY,
             columns=record.columns,
             segments=tuple(
-                Segment(version=project.fingerprints[name], commit=heads[name], interval=part) for part in publish
+                Segment(version=project.fingerprints[name], commit=facts.heads[name], interval=part) for part in publish
             ),
         )
         if shown is None or pointer.segments != shown.segments:

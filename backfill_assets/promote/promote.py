@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -47,43 +47,41 @@ def promote(
         return seen
     if views is None:
         return environments.flip(seen, pointers, release=release, at=datetime.now(UTC))
-    promotion = Promotion(
-        release=release,
-        models=tuple(p.model for p in pointers),
-        opened=datetime.now(UTC),
-        host=socket.gethostname(),
-        pid=os.getpid(),
-    )
-    try:
-        opened = environments.open(seen, promotion)
-    except ConflictError as error:
-        raise PromotionError(
-            f"{seen.name} moved since it was looked at", why=error.what, fix="run the promotion again"
-        ) from None
-    try:
-        for pointer in pointers:
-            old = opened.pointers.get(pointer.model)
-            if old is not None:
-                views.expand(seen.name, old, pointer)
-        flipped = environments.flip(opened, pointers, release=release, at=datetime.now(UTC))
-    except Exception:
-        recover(environments, seen.name, views, mine=release)
-        raise
-    views.settle(flipped, promotion.models)
-    return _close(environments, flipped)
+    promotion = _promotion(release, [p.model for p in pointers])
+    with _at_work(promotion):
+        try:
+            opened = environments.open(seen, promotion)
+        except ConflictError as error:
+            raise PromotionError(
+                f"{seen.name} moved since it was looked at", why=error.what, fix="run the promotion again"
+            ) from None
+        try:
+            for pointer in pointers:
+                old = opened.pointers.get(pointer.model)
+                if old is not None:
+                    views.expand(seen.name, old, pointer)
+            flipped = environments.flip(opened, pointers, release=release, at=datetime.now(UTC))
+        except Exception:
+            _clean_up(environments, promotion, seen.name, views)
+            raise
+        views.settle(flipped, promotion.models)
+        closed = _close(environments, flipped)
+        if closed is None:  # somebody took over while we settled: what we settled may be old by now
+            return _clean_up(environments, promotion, seen.name, views)
+        return closed
 
 
-def recover(environments: Environments, name: str, views: ViewCatalog | None, *, mine: str = "") -> Environment:
+def recover(environments: Environments, name: str, views: ViewCatalog | None) -> Environment:
     """Finish or withdraw a promotion that nobody is working on any more; returns the environment as it then is.
 
     Whether its commit happened is in the environment itself, so both come to the same: make the views plain.
-    Raises PromotionError when the promotion may still be alive. `mine` names a release that is known not to be.
+    Raises PromotionError when the promotion may still be alive.
     """
     current = environments.read(name)
     promotion = current.promotion
     if promotion is None:
         return current
-    if promotion.release != mine and alive(promotion, now=datetime.now(UTC)):
+    if alive(promotion, now=datetime.now(UTC)):
         raise PromotionError(
             f"another promotion of {name} is under way",
             why=f"release {promotion.release} was opened at {promotion.opened:%Y-%m-%d %H:%M:%S} UTC "
@@ -96,16 +94,42 @@ def recover(environments: Environments, name: str, views: ViewCatalog | None, *,
             why=f"release {promotion.release} altered views of a shared catalog",
             fix="promote from a place whose Spark configuration has that catalog: it recovers by itself",
         )
-    current = _close(environments, current)  # from here on the other one cannot flip
-    views.settle(current, promotion.models)
+    return _finish(environments, current, views)
+
+
+def _finish(environments: Environments, current: Environment, views: ViewCatalog) -> Environment:
+    """Make the views of the open promotion plain, then close it: a crash in between leaves it to the next one."""
+    assert current.promotion is not None
+    mine = _promotion(current.promotion.release, current.promotion.models)
+    with _at_work(mine):
+        try:
+            taken = environments.take_over(current, mine)  # from here on the other one cannot flip
+        except ConflictError as error:
+            raise PromotionError(
+                f"{current.name} moved while a promotion was being recovered", why=error.what, fix="run this again"
+            ) from None
+        views.settle(taken, mine.models)
+        return _close(environments, taken) or environments.read(current.name)
+
+
+def _clean_up(environments: Environments, mine: Promotion, name: str, views: ViewCatalog) -> Environment:
+    """After a failure: leave the views of our own promotion plain, whoever withdrew it.
+
+    Another open promotion settles its views itself.
+    """
+    current = environments.read(name)
+    if current.promotion == mine:
+        return _finish(environments, current, views)
+    if current.promotion is None:
+        views.settle(current, mine.models)
     return current
 
 
 def alive(promotion: Promotion, *, now: datetime) -> bool:
     """Whether the process that opened a promotion may still be at work."""
     if promotion.host == socket.gethostname():
-        if promotion.pid == os.getpid():
-            return True
+        if promotion.pid == os.getpid():  # ours, or a container that was started again
+            return promotion in _working
         try:
             os.kill(promotion.pid, 0)
         except ProcessLookupError:
@@ -116,12 +140,32 @@ def alive(promotion: Promotion, *, now: datetime) -> bool:
     return now - promotion.opened < ABANDONED_AFTER
 
 
-def _close(environments: Environments, seen: Environment) -> Environment:
+_working: set[Promotion] = set()
+"""The promotions that this process is working on right now."""
+
+
+@contextmanager
+def _at_work(promotion: Promotion) -> Iterator[None]:
+    _working.add(promotion)
+    try:
+        yield
+    finally:
+        _working.discard(promotion)
+
+
+def _promotion(release: str, models: Sequence[str]) -> Promotion:
+    return Promotion(
+        release=release, models=tuple(models), opened=datetime.now(UTC), host=socket.gethostname(), pid=os.getpid()
+    )
+
+
+def _close(environments: Environments, seen: Environment) -> Environment | None:
+    """The environment without its promotion; None when somebody else put an end to it first."""
     current = seen
     for _ in range(20):
         with suppress(ConflictError):
             return environments.close(current)
         current = environments.read(seen.name)
         if current.promotion != seen.promotion:
-            return current
+            return None
     raise PromotionError(f"{seen.name} is too busy", why="every attempt lost its race", fix="try again in a minute")
