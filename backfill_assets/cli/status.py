@@ -19,6 +19,17 @@ LIVELY = timedelta(hours=6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast the run that is under way goes: its finished intervals and rows since it began, and what that says."""
+
+    intervals: int
+    rows: int
+    seconds: float
+    left: float | None
+    """Seconds until nothing is missing, at this pace; None before the first batch is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
     """One model: the code's version, how much of it there is, and what the environment shows."""
 
@@ -31,6 +42,7 @@ class ModelStatus:
     shown_version: str | None
     shown: Ranges
     running: tuple[Entry, ...]
+    pace: Pace | None
     last_failure: Entry | None
 
     @property
@@ -68,6 +80,13 @@ class Status:
                         {"interval": str(e.interval), "since": e.at.isoformat(), "run": e.run, "attempt": e.attempt}
                         for e in m.running
                     ],
+                    "pace": m.pace
+                    and {
+                        "intervals": m.pace.intervals,
+                        "rows": m.pace.rows,
+                        "seconds": round(m.pace.seconds, 1),
+                        "seconds_left": m.pace.left and round(m.pace.left, 1),
+                    },
                     "last_failure": m.last_failure
                     and {
                         "interval": str(m.last_failure.interval),
@@ -89,6 +108,8 @@ def read_status(place: Workspace) -> Status:
         version, covered = place.project.fingerprints[name], facts.coverage[name]
         mine = [e for e in entries if (e.model, e.version) == (name, version)]
         pointer = facts.environment.pointers.get(name)
+        running = _running(mine)
+        missing = model.expected(facts.now) - covered.complete
         failures = [e for e in mine if e.kind in (Kind.FAILED, Kind.INVALIDATED)]
         found.append(
             ModelStatus(
@@ -100,7 +121,8 @@ def read_status(place: Workspace) -> Status:
                 unaudited=covered.unaudited,
                 shown_version=pointer.version if pointer else None,
                 shown=pointer.covers if pointer else Ranges(),
-                running=_running(mine),
+                running=running,
+                pace=_pace(mine, running, model.cadence, missing.count(model.cadence)),
                 last_failure=next((e for e in reversed(failures) if e.interval not in covered.complete), None),
             )
         )
@@ -137,6 +159,10 @@ def print_status(status: Status) -> None:
             console.print(
                 f"running  {m.model} {entry.interval}, attempt {entry.attempt}, since {entry.at:%H:%M:%S} UTC"
             )
+        if m.pace:
+            left = f", about {m.pace.left:.0f} s left" if m.pace.left is not None else ""
+            rate = m.pace.rows / m.pace.seconds
+            console.print(f"pace     {m.model} {amount(m.pace.intervals, m.cadence)} done, {rate:,.0f} rows/s{left}")
         if m.last_failure:
             console.print(Text(f"failed   {m.model} {m.last_failure.interval}: {m.last_failure.reason}", style="red"))
         if m.missing and m.green:
@@ -158,6 +184,23 @@ def _running(entries: list[Entry]) -> tuple[Entry, ...]:
             later.kind in (Kind.STARTED, Kind.BUILT) and later.at > e.at and later.interval.intersection(e.interval)
             for later in entries
         )
+    )
+
+
+def _pace(entries: list[Entry], running: tuple[Entry, ...], cadence: Cadence, missing: int) -> Pace | None:
+    """The pace of the run that the batches in flight are of; None when nothing runs."""
+    if not running:
+        return None
+    run = running[-1].run
+    began = min(e.at for e in entries if e.run == run)
+    done = [e for e in entries if e.run == run and e.kind is Kind.BUILT]
+    intervals = sum(cadence.count(e.interval) for e in done)
+    seconds = max((datetime.now(UTC) - began).total_seconds(), 0.001)
+    return Pace(
+        intervals=intervals,
+        rows=sum(e.rows for e in done),
+        seconds=seconds,
+        left=seconds / intervals * missing if intervals else None,
     )
 
 
