@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -145,7 +145,7 @@ _working: set[Promotion] = set()
 
 
 @contextmanager
-def _at_work(promotion: Promotion) -> Iterator[None]:
+def _at_work(promotion: Promotion) -> Generator[None]:
     _working.add(promotion)
     try:
         yield
