@@ -118,7 +118,8 @@ def parse_audits(
         taken.add(name)
         blocking = options.severity == "error"
         audits.append(Audit(name=name, kind=kind, arguments=arguments, blocking=blocking, line=line))
-    if not any(a.kind == "unique_grain" for a in audits):
+    key = {c.lower() for c in grain}
+    if not any(a.kind == "unique_grain" and {c.lower() for c in audit_columns(a)} == key for a in audits):
         line = document.line_of("grain")
         name = _free("unique_grain", taken)
         audits.append(Audit(name=name, kind="unique_grain", arguments={"columns": grain}, line=line))
