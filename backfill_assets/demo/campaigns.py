@@ -64,8 +64,8 @@ def campaigns() -> tuple[Campaign, ...]:
 
 # suffix of seasonal names, price of a click, click rate, conversion rate, daily budget of a campaign of weight 1
 _CHANNEL = {
-    "google_ads": ("Search", 0.85, 0.090, 0.110, 900),
-    "facebook": ("Social", 0.55, 0.080, 0.080, 700),
+    "google_ads": ("Search", 2.60, 0.090, 0.110, 900),
+    "facebook": ("Social", 1.70, 0.080, 0.080, 700),
     "email": ("Newsletter", 0.0, 0.060, 0.090, 60),
 }
 

@@ -428,7 +428,9 @@ def _conversions(world: _World, rng: np.random.Generator, events: Rows) -> Rows:
 
 def _deliver_twice(rows: Rows, rng: np.random.Generator, last_day: int, max_delay: int) -> tuple[Rows, int]:
     """The rows and a second delivery of some of them, on the same day or the next; and how many."""
-    copies = _take(rows, rng.random(len(rows["id"])) < _DUPLICATES)
+    again = rng.random(len(rows["id"])) < _DUPLICATES
+    again[:1] = True  # however small the demo, somebody trips over one
+    copies = _take(rows, again)
     n = len(copies["id"])
     landed = copies["landed"] + (rng.random(n) < 0.4)
     copies["landed"] = np.minimum(np.minimum(landed, copies["day"] + max_delay), last_day).astype(np.int32)

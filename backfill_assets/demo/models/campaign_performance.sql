@@ -31,44 +31,49 @@ audits:
 */
 WITH events AS (
   -- Some deliveries come twice: one row an event. They land at most 3 days after their own day.
-  SELECT DISTINCT event_id, CAST(event_time AS DATE) AS ds, campaign_id, channel, event_type, spend
+  SELECT
+    event_id,
+    CAST(event_time AS DATE) AS ds,
+    campaign_id,
+    bool_or(event_type = 'click') AS is_click,
+    max(spend) AS spend
   FROM raw.ad_events
   WHERE event_time >= :start AND event_time < :end
     AND landed_on >= :start AND landed_on < date_add(:end, 3)
+  GROUP BY event_id, CAST(event_time AS DATE), campaign_id
 ),
 
 ads AS (
   SELECT
     ds,
     campaign_id,
-    channel,
-    count_if(event_type = 'impression') AS impressions,
-    count_if(event_type = 'click') AS clicks,
+    count_if(NOT is_click) AS impressions,
+    count_if(is_click) AS clicks,
     CAST(sum(spend) AS DECIMAL(18, 6)) AS spend
   FROM events
-  GROUP BY ds, campaign_id, channel
+  GROUP BY ds, campaign_id
 ),
 
 acquisitions AS (
   -- One row a conversion, on the day of its click. They land at most 14 days after it.
-  SELECT conversion_id, CAST(click_time AS DATE) AS ds, campaign_id, channel
+  SELECT conversion_id, CAST(click_time AS DATE) AS ds, campaign_id
   FROM raw.conversions
   WHERE click_time >= :start AND click_time < :end
     AND landed_on >= :start AND landed_on < date_add(:end, 14)
-  GROUP BY conversion_id, CAST(click_time AS DATE), campaign_id, channel
+  GROUP BY conversion_id, CAST(click_time AS DATE), campaign_id
 ),
 
 acquired AS (
-  SELECT ds, campaign_id, channel, count(*) AS conversions
+  SELECT ds, campaign_id, count(*) AS conversions
   FROM acquisitions
-  GROUP BY ds, campaign_id, channel
+  GROUP BY ds, campaign_id
 )
 
 SELECT
   ads.ds,
   ads.campaign_id,
   campaigns.campaign_name,
-  ads.channel,
+  campaigns.channel,
   ads.impressions,
   ads.clicks,
   ads.spend,
@@ -78,6 +83,6 @@ SELECT
   CAST(ads.spend / nullif(acquired.conversions, 0) AS DECIMAL(18, 6)) AS cost_per_acquisition
 FROM ads
 LEFT JOIN acquired
-  ON acquired.ds = ads.ds AND acquired.campaign_id = ads.campaign_id AND acquired.channel = ads.channel
+  ON acquired.ds = ads.ds AND acquired.campaign_id = ads.campaign_id
 LEFT JOIN raw.campaigns AS campaigns
   ON campaigns.campaign_id = ads.campaign_id

@@ -9,7 +9,7 @@ from backfill_assets import model
 
 
 @model(
-    description="One row per day, campaign and channel: what it cost, what it earned, and how that compares to its week.",
+    description="One row per day, campaign and channel: its cost, its return, and how that compares to its week.",
     owner="growth@example.com",
     start="2024-01-01",
     cadence="daily",
@@ -35,7 +35,7 @@ from backfill_assets import model
             "type": "decimal(18,6)",
         },
         "acquisition_cost_index": {
-            "description": "cost_per_acquisition relative to the mean of the days with one among the seven; 1 is as usual.",
+            "description": "cost_per_acquisition relative to its mean over the seven days; 1 is as usual.",
             "type": "double",
         },
     },
