@@ -31,7 +31,7 @@ from backfill_assets.plan.missing import ready
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.control import Control
-from backfill_assets.state.ledger import Coverage, Entry, Kind, by_version, new_id
+from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, new_id
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version
@@ -118,7 +118,7 @@ def _look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[str, i
     """What the model and its upstream models have now, and the table commit at which each was seen."""
     model = bench.project.models[name]
     names = [name, *upstream_models(bench.project, model)]
-    groups = by_version(bench.control.ledger.entries(names))
+    groups = by_version(bench.control.ledger.entries(names, kinds=DECIDING))
     have: dict[str, Coverage] = {}
     heads: dict[str, int] = {}
     for each in names:

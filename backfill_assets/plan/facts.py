@@ -11,7 +11,7 @@ from backfill_assets.audit.digest import audits_digest
 from backfill_assets.plan.plan import Facts
 from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
-from backfill_assets.state.ledger import Coverage, by_version
+from backfill_assets.state.ledger import DECIDING, Coverage, by_version
 from backfill_assets.state.tables import TableLog, version_coverage
 
 
@@ -35,7 +35,7 @@ def read_facts(
 ) -> Facts:
     """The facts for the project's versions (of these models; None: of all)."""
     names = [name for name in project.models if models is None or name in models]
-    groups = by_version(control.ledger.entries())
+    groups = by_version(control.ledger.entries(kinds=DECIDING))
 
     def one(name: str) -> tuple[Coverage, int]:
         version = project.fingerprints[name]

@@ -57,6 +57,9 @@ class Entry:
     id: str = ""
 
 
+DECIDING = frozenset(Kind) - {Kind.STARTED, Kind.FAILED}
+"""The kinds that coverage is computed from."""
+
 LEDGER = TableSpec(
     name="ledger",
     columns={
@@ -93,9 +96,14 @@ class Ledger:
         if entries:
             self._table.append([_to_row(entry) for entry in entries])
 
-    def entries(self, models: Collection[str] | None = None) -> list[Entry]:
-        """Everything recorded for these models (None: for all), oldest first."""
-        rows = self._table.read({"model": list(models)} if models is not None else None)
+    def entries(self, models: Collection[str] | None = None, *, kinds: Collection[Kind] | None = None) -> list[Entry]:
+        """What was recorded for these models, of these kinds (None: all), oldest first."""
+        where: dict[str, Collection[str]] = {}
+        if models is not None:
+            where["model"] = list(models)
+        if kinds is not None:
+            where["kind"] = [kind.value for kind in kinds]
+        rows = self._table.read(where)
         return sorted(map(_from_row, rows), key=lambda e: (e.at, e.id))
 
     def revision(self) -> int:
@@ -171,7 +179,7 @@ def coverage(
         if entry.kind is Kind.AUDITED:
             if entry.audits == audits:
                 audited[entry.batch].append(entry.interval)
-        elif entry.kind not in (Kind.STARTED, Kind.FAILED):
+        elif entry.kind in DECIDING:
             painted.append(((entry.table_commit, entry.at, entry.id), entry.interval, entry))
     painted.extend(
         ((spot.table_commit, newest, ""), spot.interval, None)
