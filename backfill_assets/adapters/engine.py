@@ -137,13 +137,16 @@ class SparkEngine:
             return self._modules[model.name]
 
     def _session(self, job: Job) -> SparkSession:
+        # A tag is known to the thread that set it only, so another one can interrupt no less than a whole session:
+        # batches that have a timeout have a session each.
+        key = f"{job.model.name}/{threading.get_ident()}" if job.model.timeout is not None else job.model.name
         with self._lock:
-            if job.model.name not in self._sessions:
+            if key not in self._sessions:
                 session = self._spark.newSession()
-                for key, value in job.model.spark.items():
-                    session.conf.set(key, value)
-                self._sessions[job.model.name] = session
-            return self._sessions[job.model.name]
+                for name, value in job.model.spark.items():
+                    session.conf.set(name, value)
+                self._sessions[key] = session
+            return self._sessions[key]
 
     @contextmanager
     def _view(self, job: Job, commit: int, interval: Interval) -> Generator[tuple[SparkSession, str]]:
@@ -171,19 +174,21 @@ class SparkEngine:
 
     @contextmanager
     def _limited(self, job: Job, batch: str, interval: Interval) -> Generator[None]:
-        """Tag what this thread starts, and interrupt it when the model's timeout is over."""
+        """Interrupt what this thread's session does when the model's timeout is over."""
         if job.model.timeout is None:
             yield
             return
-        spark, late = self._session(job), threading.Event()
+        spark, over, late = self._session(job), threading.Event(), threading.Event()
 
         def interrupt() -> None:
+            if over.wait(job.model.timeout):
+                return
             late.set()
-            spark.interruptTag(batch)
+            spark.interruptAll()
+            while not over.wait(1):  # between two jobs of a batch there is nothing to interrupt
+                spark.interruptAll()
 
-        timer = threading.Timer(job.model.timeout, interrupt)
-        spark.addTag(batch)
-        timer.start()
+        threading.Thread(target=interrupt, name=f"timeout-{batch}", daemon=True).start()
         try:
             yield
         except Exception:
@@ -195,8 +200,7 @@ class SparkEngine:
                 ) from None
             raise
         finally:
-            timer.cancel()
-            spark.removeTag(batch)
+            over.set()
 
     @contextmanager
     def _errors(self, doing: str) -> Generator[None]:
