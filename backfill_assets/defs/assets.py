@@ -42,7 +42,10 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
     )
     def compute(context: dg.AssetExecutionContext) -> Iterator[Any]:
         order = Order(model=model, context=context)
-        yield dg.Output(order)  # the io manager builds here, and raises unless everything is green
+        version = dg.DataVersion(project.fingerprints[model.name])
+        yield dg.Output(
+            order, data_version=version
+        )  # the io manager builds here, and raises unless everything is green
         assert order.outcome is not None
         results = recorded(runs.workspace, model, order.outcome)
         if order.outcome.built or order.outcome.results:

@@ -13,7 +13,7 @@ import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.audit.digest import audits_digest
-from backfill_assets.defs.metadata import CODE_VERSION_TAG, model_key
+from backfill_assets.defs.metadata import DATA_VERSION_TAG, model_key
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import materializations
 from backfill_assets.intervals import Cadence, Interval, Ranges
@@ -94,9 +94,9 @@ def _unreported(
 def _known(instance: dg.DagsterInstance, name: str, version: str) -> Iterator[str]:
     """The partitions whose newest materialization is of this version."""
     tags = instance.event_log_storage.get_latest_tags_by_partition(
-        model_key(name), dg.DagsterEventType.ASSET_MATERIALIZATION, [CODE_VERSION_TAG]
+        model_key(name), dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
     )
-    return (key for key, of in tags.items() if of.get(CODE_VERSION_TAG) == version)
+    return (key for key, of in tags.items() if of.get(DATA_VERSION_TAG) == version)
 
 
 def _busy(instance: dg.DagsterInstance) -> Callable[[str], bool]:

@@ -11,6 +11,8 @@ from backfill_assets.snapshots.model import Column, Model, Project
 from backfill_assets.state.versions import table_path
 
 CODE_VERSION_TAG = "dagster/code_version"
+DATA_VERSION_TAG = "dagster/data_version"
+"""The fingerprint is both: what computed the rows decides them. Dagster finds partitions by this tag only."""
 
 
 def model_key(name: str) -> dg.AssetKey:

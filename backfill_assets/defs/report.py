@@ -15,7 +15,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.defs.checks import Target, evaluations, newest, summary_evaluations
-from backfill_assets.defs.metadata import CODE_VERSION_TAG, model_key
+from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, model_key
 from backfill_assets.intervals import Ranges
 from backfill_assets.snapshots.model import Model
 from backfill_assets.state.results import AuditResult
@@ -70,7 +70,8 @@ def materializations(
     workspace: Workspace, model: Model, ranges: Ranges, shared: dict[str, Any]
 ) -> list[dg.AssetMaterialization]:
     """A materialization a partition, with its rows."""
-    tags = {CODE_VERSION_TAG: workspace.project.fingerprints[model.name]}
+    version = workspace.project.fingerprints[model.name]
+    tags = {CODE_VERSION_TAG: version, DATA_VERSION_TAG: version}
     return [
         dg.AssetMaterialization(model_key(model.name), partition=key, metadata={**shared, **own}, tags=tags)
         for key, own in partition_metadata(workspace, model, ranges).items()

@@ -27,7 +27,7 @@ class Runs:
     def bench(self, context: dg.AssetExecutionContext) -> Workbench:
         """The workbench of the run that the context is of. Its progress goes to the run's log."""
         with self._lock:
-            pins = self._pins.setdefault(context.run_id, FrozenPins(self.workspace, self._sources(context)))
+            pins = self._pins.setdefault(context.run.run_id, FrozenPins(self.workspace, self._sources(context)))
             while len(self._pins) > _KEPT_RUNS:
                 del self._pins[next(iter(self._pins))]
         return self.workspace.bench(pins, run=run_name(context.run), listen=tell(context.log.info, context.log.warning))
@@ -36,7 +36,7 @@ class Runs:
         """The sources that the run's models read."""
         project = self.workspace.project
         selection = context.run.asset_selection
-        models = [m for m in project.models.values() if selection is None or model_key(m.name) in selection]
+        models = [m for m in project.models.values() if not selection or model_key(m.name) in selection]
         read = {u.name for m in models for u in m.upstreams}
         return [name for name in project.sources if name in read]
 
@@ -50,11 +50,13 @@ class FrozenPins(Mapping[str, Mapping[str, object]]):
         self._pins: dict[str, Mapping[str, object]] | None = None
 
     def __getitem__(self, name: str) -> Mapping[str, object]:
+        known = self._workspace.project.sources
         with self._lock:
             if self._pins is None:
-                known = self._workspace.project.sources
                 self._pins = {n: self._workspace.pins.pin(known[n]) for n in self._sources}
-        return self._pins[name]
+            if name not in self._pins:  # a run whose selection Dagster does not say
+                self._pins[name] = self._workspace.pins.pin(known[name])
+            return self._pins[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sources)
