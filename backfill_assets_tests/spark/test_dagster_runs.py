@@ -1,0 +1,429 @@
+"""What does Dagster get to know of a run? Events of good, failed and empty runs, in process, on an instance that lasts.
+
+The engine is a fake, so no JVM is started; `test_dagster_spark.py` has the real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.build.engine import Job
+from backfill_assets.defs.build_definitions import definitions
+from backfill_assets.defs.io_manager import Order
+from backfill_assets.defs.ledger_sensor import ledger_sensor
+from backfill_assets.errors import BuildError
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.stages import Request
+from backfill_assets.snapshots.model import Model
+from backfill_assets_tests.fakes import Cell, FakePins, World, a_model, days
+
+pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
+KEYS = [f"2024-01-{d:02}" for d in range(1, 11)]
+INSTANCES: dict[str, dg.DagsterInstance] = {}
+"""Which instance a run was on."""
+
+
+class Place(Workspace):
+    """A workspace over fakes. It counts how often an engine (and so a Spark session) was asked for."""
+
+    world: World
+    opened: int = 0
+
+    def engine(self) -> Any:
+        self.opened += 1
+        return self.world.engine
+
+    def shared_views(self) -> None:
+        return None
+
+
+def a_place(*models: Model) -> Place:
+    world = World(*models)
+    settings = world.project.settings.model_copy(update={"clock": days("10").end})
+    project = _with(world.project, settings=settings, columns={m.name: () for m in models})
+    place = Place(project=project, control=world.control, log=world.tables, pins=FakePins())  # type: ignore[arg-type]
+    place.world = world
+    return place
+
+
+def _with(value: Any, **changes: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(value, **changes)
+
+
+@pytest.fixture
+def place() -> Place:
+    return a_place(a_model("base", "raw"), a_model("top", "base", lookback=1))
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    with dg.instance_for_test(temp_dir=str(tmp_path)) as found:
+        yield found
+
+
+def materialize(
+    place: Place, instance: dg.DagsterInstance, *names: str, first: str = KEYS[0], last: str = KEYS[4]
+) -> dg.ExecuteInProcessResult:
+    """As the UI and the CLI run a range: one run, the range in its tags."""
+    job = definitions(place).resolve_implicit_global_asset_job_def()
+    tags = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+    result = job.get_subset(asset_selection={dg.AssetKey(n) for n in names}).execute_in_process(
+        instance=instance, tags=tags, raise_on_error=False
+    )
+    INSTANCES[result.run_id] = instance
+    return result
+
+
+def events_of(result: dg.ExecuteInProcessResult, kind: dg.DagsterEventType) -> list[Any]:
+    """What the instance keeps of a run: of a failed step, the result itself does not have all."""
+    records = INSTANCES[result.run_id].get_records_for_run(result.run_id, of_type=kind).records
+    return [r.event_log_entry.get_dagster_event().event_specific_data for r in records]
+
+
+def materializations_of(result: dg.ExecuteInProcessResult, name: str) -> list[dg.AssetMaterialization]:
+    events = events_of(result, dg.DagsterEventType.ASSET_MATERIALIZATION)
+    return [e.materialization for e in events if e.materialization.asset_key == dg.AssetKey(name)]
+
+
+def partitions_of(result: dg.ExecuteInProcessResult, name: str) -> list[str | None]:
+    return [m.partition for m in materializations_of(result, name)]
+
+
+def evaluations_of(result: dg.ExecuteInProcessResult) -> list[dg.AssetCheckEvaluation]:
+    return events_of(result, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+
+
+def failure_of(result: dg.ExecuteInProcessResult, name: str) -> str:
+    data = result.failure_data_for_node(name)
+    assert data and data.user_failure_data
+    return data.user_failure_data.description or ""
+
+
+def red(job: Job, interval: Interval) -> Cell:
+    """Every model has a red day: the 3rd."""
+    return Cell(failures={"rows_ok": 2}) if interval.start.day == 3 else Cell()
+
+
+def test_good_run_reports_each_partition_with_its_rows(place: Place, instance: dg.DagsterInstance) -> None:
+    """Five days: five materializations with row counts and the code version, five evaluations and one summary."""
+    result = materialize(place, instance, "base")
+    assert result.success
+    assert partitions_of(result, "base") == KEYS[:5]
+    first = materializations_of(result, "base")[0]
+    assert first.metadata["dagster/partition_row_count"].value == 10
+    assert first.tags and first.tags["dagster/code_version"] == "base-1"
+    assert "built 2024-01-01..2024-01-05 (5 intervals)" in str(first.metadata["outcome"].value)
+    per_day = [e for e in evaluations_of(result) if e.partition]
+    assert [(e.partition, e.passed, e.blocking) for e in per_day] == [(k, True, True) for k in KEYS[:5]]
+    assert all(e.target_materialization_data for e in per_day)
+    assert [e.description for e in evaluations_of(result) if not e.partition] == ["passed in all 5 intervals"]
+    assert {e.run for e in place.control.ledger.entries()} == {result.run_id}
+
+
+def test_complete_range_is_a_no_op_that_says_so(place: Place, instance: dg.DagsterInstance) -> None:
+    """Running it again builds nothing and opens no Spark session; Dagster still shows the range as materialized."""
+    materialize(place, instance, "base")
+    opened, entries = place.opened, place.control.ledger.entries()
+    result = materialize(place, instance, "base")
+    assert result.success and partitions_of(result, "base") == KEYS[:5]
+    assert place.opened == opened and place.control.ledger.entries() == entries
+    said = str(materializations_of(result, "base")[0].metadata["outcome"].value)
+    assert said.startswith("nothing to do: 2024-01-01..2024-01-05 (5 intervals) was complete")
+    assert [(e.partition, e.passed) for e in evaluations_of(result)] == [(None, True)]
+
+
+def test_only_what_is_missing_is_built(place: Place, instance: dg.DagsterInstance) -> None:
+    """A wider range builds only what the first did not."""
+    materialize(place, instance, "base", last=KEYS[2])
+    place.world.engine.writes.clear()
+    result = materialize(place, instance, "base", last=KEYS[4])
+    assert result.success
+    assert Ranges.of(i for _, i in place.world.engine.writes) == Ranges((days("04", "05"),))
+    assert "; 3 were complete already" in str(materializations_of(result, "base")[0].metadata["outcome"].value)
+
+
+def test_red_day_fails_the_run_after_the_good_days_are_reported(place: Place, instance: dg.DagsterInstance) -> None:
+    """One day fails its blocking audit: four are materialized, the run fails and says which, nothing below it ran."""
+    place.world.engine.cell = red
+    result = materialize(place, instance, "base", "top")
+    assert not result.success
+    assert partitions_of(result, "base") == [k for k in KEYS[:5] if k != "2024-01-03"]
+    said = failure_of(result, "base")
+    assert "base: 1 of 5 intervals are not complete: 2024-01-03" in said
+    assert "audit rows_ok failed in 2024-01-03" in said and "for example: rows_ok@2024-01-03" in said
+    assert "kept: 2024-01-01..2024-01-02, 2024-01-04..2024-01-05 is complete and audited" in said
+    assert "fix: correct the source data" in said
+    bad = [e for e in evaluations_of(result) if not e.passed]
+    assert [(e.partition, e.severity) for e in bad] == [
+        ("2024-01-03", dg.AssetCheckSeverity.ERROR),
+        (None, dg.AssetCheckSeverity.ERROR),
+    ]
+    assert not partitions_of(result, "top") and not [n for n, _ in place.world.engine.writes if n == "top"]
+
+
+def test_warning_reports_and_stops_nothing(instance: dg.DagsterInstance) -> None:
+    """An audit of severity warn that fails is shown on its day, and the run succeeds."""
+    audit = _with(a_model("x").audits[0], blocking=False)
+    place = a_place(a_model("base", "raw", audits=(audit,)))
+    place.world.engine.cell = red
+    result = materialize(place, instance, "base")
+    assert result.success and partitions_of(result, "base") == KEYS[:5]
+    bad = [e for e in evaluations_of(result) if not e.passed]
+    assert [(e.partition, e.severity) for e in bad] == [
+        ("2024-01-03", dg.AssetCheckSeverity.WARN),
+        (None, dg.AssetCheckSeverity.WARN),
+    ]
+
+
+def test_failed_batch_keeps_the_others(place: Place, instance: dg.DagsterInstance) -> None:
+    """An error in one batch: its days are not reported, the other batch's are, and the message has the error."""
+
+    def fail(job: Job, interval: Interval) -> None:
+        if interval.start.day == 4:
+            raise BuildError("cannot build base", why="division by zero", fix="guard the division")
+
+    place.world.engine.before_write = fail
+    result = materialize(place, instance, "base")
+    assert not result.success
+    assert partitions_of(result, "base") == KEYS[:3]
+    said = failure_of(result, "base")
+    assert "2024-01-04..2024-01-05 failed: cannot build base" in said and "division by zero" in said
+    place.world.engine.before_write = lambda job, interval: None
+    assert materialize(place, instance, "base").success
+
+
+def test_downstream_waits_for_what_is_not_there(place: Place, instance: dg.DagsterInstance) -> None:
+    """A model whose upstream lacks days builds what it can, fails, and says what it waits for."""
+    materialize(place, instance, "base", last=KEYS[2])
+    result = materialize(place, instance, "top", last=KEYS[4])
+    assert not result.success
+    assert partitions_of(result, "top") == KEYS[:3]
+    said = failure_of(result, "top")
+    assert "2024-01-04..2024-01-05 waits for base: 2024-01-04..2024-01-05" in said
+    assert "fix: materialize base for 2024-01-04..2024-01-05 first" in said
+
+
+def test_long_run_evaluates_only_what_failed(instance: dg.DagsterInstance) -> None:
+    """An event costs 10 ms: a run of more than 31 days logs the summary, and the days that are worth a look."""
+    place = a_place(a_model("base", "raw", start=days("2023-11-01").start))
+    place.world.engine.cell = lambda job, interval: Cell(
+        failures={"rows_ok": 1} if str(interval) == "2023-12-24" else {}
+    )
+    result = materialize(place, instance, "base", first="2023-11-01", last="2024-01-10")
+    assert not result.success
+    assert len(partitions_of(result, "base")) == 70
+    assert [e.partition for e in evaluations_of(result)] == ["2023-12-24", None]
+
+
+def test_reversed_range_is_refused(place: Place, instance: dg.DagsterInstance) -> None:
+    """Dagster would run it with no partitions at all."""
+    result = materialize(place, instance, "base", first=KEYS[4], last=KEYS[0])
+    assert not result.success and "reversed" in failure_of(result, "base")
+    assert place.control.ledger.entries() == []
+
+
+def test_throw_away_instance_is_refused_before_anything_is_built(place: Place) -> None:
+    """Without a Dagster home the run would be forgotten: it names the way to a lasting one."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = materialize(place, instance, "base")
+    assert not result.success
+    said = failure_of(result, "base")
+    assert "throw-away Dagster instance; nothing was built" in said and "backfill ui" in said
+    assert place.control.ledger.entries() == [] and place.opened == 0
+
+
+def test_temporary_home_of_the_dagster_command_is_refused(place: Place, tmp_path: Path) -> None:
+    """The `dagster` command makes one in the working folder when there is none, and deletes it afterwards."""
+    home = tmp_path / ".tmp_dagster_home_x1"
+    home.mkdir()
+    with dg.DagsterInstance.local_temp(str(home)) as instance:
+        result = materialize(place, instance, "base")
+    assert "throw-away" in failure_of(result, "base")
+
+
+def test_run_config_cannot_redirect_the_tables(place: Place, instance: dg.DagsterInstance) -> None:
+    """The io manager takes no configuration: no click can send a build anywhere else."""
+    job = definitions(place).resolve_implicit_global_asset_job_def()
+    job.get_subset(asset_selection={dg.AssetKey("base")}).execute_in_process(
+        instance=instance,
+        partition_key=KEYS[0],
+        run_config={"resources": {"version_tables": {"config": {"warehouse": "elsewhere"}}}},
+    )
+    assert place.log.head("base", "base-1") == 1
+
+
+def test_runs_of_a_dagster_backfill_share_its_name(place: Place, instance: dg.DagsterInstance) -> None:
+    """The ledger names the backfill, so that all its runs can be found together."""
+    job = definitions(place).resolve_implicit_global_asset_job_def()
+    subset = job.get_subset(asset_selection={dg.AssetKey("base")})
+    subset.execute_in_process(instance=instance, partition_key=KEYS[0], tags={"dagster/backfill": "abcdefgh"})
+    assert {e.run for e in place.control.ledger.entries()} == {"abcdefgh"}
+
+
+def test_sources_are_pinned_once_a_run(instance: dg.DagsterInstance) -> None:
+    """Two models of one run read the same snapshot of a source, even when it grows between them."""
+    place = a_place(a_model("one", "raw"), a_model("two", "raw", "one"))
+    pins = FakePins(raw=7)
+    place.pins = pins  # type: ignore[assignment]
+    place.world.engine.after_commit = lambda job, interval: pins.commits.update(raw=8)
+    assert materialize(place, instance, "one", "two").success
+    entries = place.control.ledger.entries()
+    assert {e.inputs["raw"]["commit"] for e in entries if e.inputs} == {7}  # type: ignore[index]
+    assert pins.asked == ["raw"]
+
+
+# --- the sensor and the jobs ------------------------------------------------------------------------------------------
+
+
+def tick(place: Place, instance: dg.DagsterInstance, cursor: str | None = None) -> dg.SensorResult | dg.SkipReason:
+    sensor = ledger_sensor(place)
+    context = dg.build_sensor_context(instance=instance, cursor=cursor)
+    found = sensor(context)
+    assert isinstance(found, dg.SensorResult | dg.SkipReason)
+    if isinstance(found, dg.SensorResult):
+        for event in found.asset_events:
+            instance.report_runless_asset_event(event)
+    return found
+
+
+def told(result: dg.SensorResult | dg.SkipReason) -> list[tuple[str, str | None]]:
+    events = result.asset_events if isinstance(result, dg.SensorResult) else []
+    return [(e.asset_key.to_user_string(), e.partition) for e in events]
+
+
+def build_elsewhere(place: Place, *names: str, run: str = "cli-run") -> None:
+    """What `backfill apply` does."""
+    from backfill_assets.build.apply import apply
+
+    plan = place.plan(Request(select=names))
+    apply(place.bench(plan.sources, run=run), plan)
+
+
+def test_sensor_reports_what_the_command_built_once(place: Place, instance: dg.DagsterInstance) -> None:
+    """Ten days built by `backfill apply` appear in Dagster; the next tick has nothing to say."""
+    build_elsewhere(place, "base")
+    first = tick(place, instance)
+    assert told(first) == [("base", k) for k in KEYS]
+    assert isinstance(first, dg.SensorResult) and first.cursor
+    assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS)
+    assert isinstance(tick(place, instance, first.cursor), dg.SkipReason)
+    assert told(tick(place, instance, None)) == []  # a lost cursor repeats nothing
+
+
+def test_sensor_leaves_red_days_out(place: Place, instance: dg.DagsterInstance) -> None:
+    """What failed its audits is no materialization, whoever built it."""
+    place.world.engine.cell = red
+    build_elsewhere(place, "base")
+    assert ("base", "2024-01-03") not in told(tick(place, instance))
+
+
+def test_sensor_says_nothing_of_dagsters_own_runs(place: Place, instance: dg.DagsterInstance) -> None:
+    """A run of Dagster's reports itself."""
+    materialize(place, instance, "base")
+    assert told(tick(place, instance)) == []
+
+
+def test_sensor_waits_for_a_run_that_is_still_going_on(place: Place, instance: dg.DagsterInstance) -> None:
+    """What a running run built is left to it; when it died without a word, the sensor reports it."""
+    job = definitions(place).resolve_implicit_global_asset_job_def()
+    run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+    build_elsewhere(place, "base", run=run.run_id)
+    waiting = tick(place, instance)
+    assert told(waiting) == [] and isinstance(waiting, dg.SensorResult) and not waiting.cursor
+    instance.report_run_failed(run)
+    assert told(tick(place, instance, waiting.cursor)) == [("base", k) for k in KEYS]
+
+
+def test_sensor_is_bounded_and_goes_on(
+    place: Place, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long history arrives in several ticks, each of a few seconds, in order and complete."""
+    monkeypatch.setattr("backfill_assets.defs.ledger_sensor.MOST_EVENTS", 4)
+    build_elsewhere(place, "base")
+    seen: list[str | None] = []
+    cursor: str | None = None
+    for _ in range(4):
+        found = tick(place, instance, cursor)
+        assert len(told(found)) <= 4
+        seen += [key for _, key in told(found)]
+        if isinstance(found, dg.SensorResult):
+            cursor = found.cursor
+    assert seen == KEYS
+
+
+def test_sensor_reports_a_promotion(place: Place, instance: dg.DagsterInstance) -> None:
+    """A promotion by the command: the view's asset gets its release, version, range and rows."""
+    build_elsewhere(place, "base", "top")
+    moved, verdict = place.promote()
+    assert verdict.open
+    result = tick(place, instance)
+    views = {k for k, _ in told(result) if k.startswith("prod/")}
+    assert views == {"prod/base", "prod/top"}
+    event = instance.get_latest_materialization_event(dg.AssetKey(["prod", "base"]))
+    assert event and event.asset_materialization
+    metadata = {k: v.value for k, v in event.asset_materialization.metadata.items()}
+    assert metadata["release"] == moved.releases["base"]
+    assert metadata["version"] == "base-1" and metadata["dagster/row_count"] == 100
+    assert metadata["range"] == "2024-01-01..2024-01-10"
+    assert told(tick(place, instance, None)) == []
+
+
+def execute(place: Place, instance: dg.DagsterInstance, job: str) -> dg.ExecuteInProcessResult:
+    return definitions(place).resolve_job_def(job).execute_in_process(instance=instance, raise_on_error=False)
+
+
+def test_apply_job_builds_everything_and_moves_nothing(place: Place, instance: dg.DagsterInstance) -> None:
+    """All models, in order, reported partition by partition; prod does not move."""
+    result = execute(place, instance, "apply")
+    assert result.success
+    for name in ("base", "top"):
+        assert instance.get_materialized_partitions(dg.AssetKey(name)) == set(KEYS)
+    assert place.control.environments.read("prod").pointers == {}
+    assert told(tick(place, instance)) == []
+    opened = place.opened
+    assert execute(place, instance, "apply").success and place.opened == opened
+
+
+def test_apply_job_fails_with_what_is_left(place: Place, instance: dg.DagsterInstance) -> None:
+    """A red day and what waits for it are both in the message."""
+    place.world.engine.cell = red
+    result = execute(place, instance, "apply")
+    assert not result.success
+    said = failure_of(result, "build_what_is_missing")
+    assert "audit rows_ok failed in 2024-01-03" in said and "waits for base: 2024-01-03" in said
+    assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS) - {"2024-01-03"}
+
+
+def test_promote_job_moves_prod_and_reports_the_views(place: Place, instance: dg.DagsterInstance) -> None:
+    """One run, one commit, the views' assets told in the same run."""
+    build_elsewhere(place, "base", "top")
+    result = execute(place, instance, "promote")
+    assert result.success
+    assert set(place.control.environments.read("prod").pointers) == {"base", "top"}
+    assert instance.get_latest_materialization_event(dg.AssetKey(["prod", "top"]))
+    assert execute(place, instance, "promote").success  # nothing left to move
+
+
+def test_closed_gate_fails_the_run_with_every_obstacle(place: Place, instance: dg.DagsterInstance) -> None:
+    """Each thing in the way has its remedy; prod stays."""
+    place.world.engine.cell = red
+    build_elsewhere(place, "base", "top")
+    result = execute(place, instance, "promote")
+    assert not result.success
+    said = failure_of(result, "point_prod")
+    assert "prod was not moved; in the way:" in said
+    assert "base: 1 intervals" in said and "top:" in said and said.count("fix: ") == 2
+    assert place.control.environments.read("prod").pointers == {}
+
+
+def test_order_is_all_that_an_asset_hands_over(place: Place) -> None:
+    """The asset's function computes nothing: what is written is decided by the build alone."""
+    assert set(Order.__slots__) == {"model", "context", "outcome"}
