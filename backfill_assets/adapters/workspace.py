@@ -105,8 +105,7 @@ class Workspace:
 
     def gate(self, request: Request, facts: Facts, plan: Plan) -> Verdict:
         """Whether the plan's models may be promoted as they are now."""
-        models = [m for stage in plan.stages for m in _promoted(stage)]
-        return gate(self.project, facts, self.control.versions.all(), request, models)
+        return gate(self.project, facts, self.control.versions.all(), request, plan.models)
 
     def promote(self, request: Request | None = None) -> tuple[Environment, Verdict]:
         """Move the environment to the code's versions if the gate is open; the environment afterwards and the verdict.
@@ -133,9 +132,3 @@ class Workspace:
         from backfill_assets.adapters.spark_views import SparkViews
 
         return SparkViews(self.spark, self.warehouse)
-
-
-def _promoted(stage: object) -> list[str]:
-    from backfill_assets.plan.stages import Promote
-
-    return [m for m, _ in stage.models] if isinstance(stage, Promote) else []

@@ -77,10 +77,11 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
             why="; ".join(f"{n}: {_extent(project.models[n], facts.now)}" for n in selected),
             fix="choose --start and --end within a model's range",
         )
+    stuck = {b.model for b in blocked}
     moves = tuple(
         (name, project.fingerprints[name])
         for name in selected
-        if _moves(facts.environment, project, name, complete[name])
+        if name not in stuck and _moves(facts.environment, project, name, complete[name])
     )
     if moves:
         stages.append(Promote(environment=facts.environment.name, models=moves))

@@ -1,0 +1,106 @@
+"""What a person reads of a plan, under a fixed clock, word for word."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.cli.init import TEMPLATE
+from backfill_assets.cli.render import print_plan
+from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.snapshots.loader import load_project
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.ledger import Coverage
+
+EMPTY = Environment(name="prod", revision=-1, pointers={}, releases={})
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """The template as `backfill init` makes it."""
+    return load_project(Path(shutil.copytree(TEMPLATE, tmp_path / "project")))
+
+
+def facts(project: Project, **covered: Coverage) -> Facts:
+    """Nothing is built, save what is said."""
+    return Facts(
+        now=utc("2024-02-01"),
+        environment=EMPTY,
+        coverage={name: covered.get(name, Coverage()) for name in project.models},
+        heads={name: -1 for name in project.models},
+        sources={},
+    )
+
+
+def said(plan: Plan, project: Project, capsys: pytest.CaptureFixture[str]) -> str:
+    """The plan's text, without its id and without the width of its columns."""
+    print_plan(plan, project)
+    text = capsys.readouterr().out.replace(plan.id, "PLAN")
+    return "\n".join(re.sub(" {2,}", "  ", line.rstrip()) for line in text.splitlines())
+
+
+def days(start: str, end: str) -> Ranges:
+    return Ranges((Interval.of(start, end),))
+
+
+def test_first_plan(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """A first plan says what is built, in how many batches, and what comes next."""
+    plan = make_plan(project, facts(project), Request())
+    assert said(plan, project, capsys) == (
+        "Plan PLAN for prod, as of 2024-02-01 00:00 UTC\n"
+        "build  daily_revenue  31 days  2024-01-01..2024-01-31  1 batch  new in prod\n"
+        "build  revenue_rolling  31 days  2024-01-01..2024-01-31  1 batch  new in prod\n"
+        "Then daily_revenue, revenue_rolling can move in prod, in one step.\n"
+        "Next: backfill apply"
+    )
+
+
+def test_gaps_audits_and_waiting(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """Gaps are found anywhere, stale audits are told from missing rows, and what waits says for what."""
+    small = replace(project, models={n: replace(m, batch_size=4) for n, m in project.models.items()})
+    gap = days("2024-01-01", "2024-01-10") | days("2024-01-20", "2024-02-01")
+    have = facts(
+        small,
+        daily_revenue=Coverage(
+            green=gap - days("2024-01-05", "2024-01-07"), unaudited=days("2024-01-05", "2024-01-07")
+        ),
+    )
+    rolling_only = make_plan(small, have, Request(select=("revenue_rolling",)))
+    assert said(rolling_only, small, capsys) == (
+        "Plan PLAN for prod, as of 2024-02-01 00:00 UTC\n"
+        "build  revenue_rolling  10 days  2024-01-01..2024-01-04, 2024-01-26..2024-01-31  3 batches, one by one"
+        "  new in prod\n"
+        "wait  revenue_rolling  21 days  2024-01-05..2024-01-25"
+        "  needs daily_revenue 2024-01-05..2024-01-06, 2024-01-10..2024-01-19\n"
+        "Next: backfill apply"
+    )
+    everything = make_plan(small, have, Request())
+    assert said(everything, small, capsys) == (
+        "Plan PLAN for prod, as of 2024-02-01 00:00 UTC\n"
+        "audit  daily_revenue  2 days  2024-01-05..2024-01-06  "
+        "built, but not audited with the present audits\n"
+        "build  daily_revenue  10 days  2024-01-10..2024-01-19  3 batches, one by one  intervals are missing\n"
+        "build  revenue_rolling  31 days  2024-01-01..2024-01-31  8 batches, one by one  new in prod\n"
+        "Then daily_revenue, revenue_rolling can move in prod, in one step.\n"
+        "Next: backfill apply"
+    )
+
+
+def test_nothing_to_build(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is complete is kept, with the reason, and the next step is the promotion."""
+    full = Coverage(green=days("2024-01-01", "2024-02-01"))
+    plan = make_plan(project, facts(project, daily_revenue=full, revenue_rolling=full), Request())
+    assert said(plan, project, capsys) == (
+        "Plan PLAN for prod, as of 2024-02-01 00:00 UTC\n"
+        "keep  daily_revenue  complete and audited\n"
+        "keep  revenue_rolling  complete and audited\n"
+        "Then daily_revenue, revenue_rolling can move in prod, in one step.\n"
+        "Nothing to build. Next: backfill promote"
+    )
