@@ -46,7 +46,7 @@ def ranges(*intervals: Interval) -> Ranges:
 
 
 def a_model(name: str, *upstreams: str, **more: object) -> Model:
-    """A daily SQL model from 2024-01-01, in batches of three days, with a `rows_ok` audit that `FakeEngine` can fail."""
+    """A daily SQL model from 2024-01-01, in batches of three days, with an audit `rows_ok` that a Cell can fail."""
     values: dict[str, object] = {
         "name": name,
         "path": Path(f"/project/{name}.sql"),
@@ -139,7 +139,9 @@ class FakeTables:
         with self._lock:
             self._tables.setdefault((model, version), _Table([None], [{}]))
 
-    def write(self, model: str, version: str, batch: str, interval: Interval, cells: Mapping[datetime, Cell]) -> DataCommit:
+    def write(
+        self, model: str, version: str, batch: str, interval: Interval, cells: Mapping[datetime, Cell]
+    ) -> DataCommit:
         """Replace the interval's rows in one commit."""
         with self._lock:
             table = self._tables[model, version]
@@ -263,7 +265,8 @@ class World:
 
     def __init__(self, *models: Model, store: Store | None = None, versions: Mapping[str, str] | None = None) -> None:
         self.project = a_project(*models, versions=versions)
-        self.control = Control.over(store or MemoryStore())
+        self.store = store or MemoryStore()
+        self.control = Control.over(self.store)
         self.tables = FakeTables()
         self.engine = FakeEngine(self.tables)
         self.engines_opened = 0
@@ -305,7 +308,7 @@ class Crash(BaseException):
 
 @dataclass(slots=True)
 class Life:
-    """A process that dies after `steps_left` steps (None: never). Each step is a moment before or after a side effect."""
+    """A process that dies after `steps_left` steps (None: never). A step is a moment before or after a side effect."""
 
     steps_left: int | None = None
     steps: int = 0

@@ -69,7 +69,9 @@ class InDelta:
         )
 
     def foreign(self) -> None:
-        write_deltalake(self.place, pa.table({"ds": [utc("2024-01-01").date()], "id": [0]}, schema=SCHEMA), mode="append")
+        write_deltalake(
+            self.place, pa.table({"ds": [utc("2024-01-01").date()], "id": [0]}, schema=SCHEMA), mode="append"
+        )
 
     def optimize(self) -> None:
         before = DeltaTable(self.place).version()
@@ -110,7 +112,10 @@ def test_batches_are_read_back_from_the_log(tables: Tables) -> None:
     tables.write("b1", days("01", "02"), {days("01").start: 2, days("02").start: 1})
     tables.write("b2", days("03"), {days("03").start: 1})
     found = tables.log.commits(MODEL, VERSION)
-    assert [(c.table_commit, c.batch, c.interval) for c in found] == [(1, "b1", days("01", "02")), (2, "b2", days("03"))]
+    assert [(c.table_commit, c.batch, c.interval) for c in found] == [
+        (1, "b1", days("01", "02")),
+        (2, "b2", days("03")),
+    ]
     assert tables.log.head(MODEL, VERSION) == 2
 
 

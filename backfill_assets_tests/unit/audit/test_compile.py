@@ -230,7 +230,12 @@ KINDS = (
 def test_every_text_is_spark_sql(cadence: Cadence) -> None:
     """Scan, extra queries and samples parse in Spark's dialect, with nothing left to fill in."""
     scan = compile_audits(a_model("m", audits=KINDS, cadence=cadence))
-    for text in (scan.aggregate, *scan.distinct.values(), *scan.samples.values(), f"SELECT {interval_text(a_model('m'))}"):
+    for text in (
+        scan.aggregate,
+        *scan.distinct.values(),
+        *scan.samples.values(),
+        f"SELECT {interval_text(a_model('m'))}",
+    ):
         filled = text.replace("{relation}", "rows").replace("{where}", "true")
         assert "{" not in filled
         assert sqlglot.parse_one(filled, read="spark").find(sqlglot.exp.Command) is None
@@ -246,7 +251,9 @@ def test_the_digest_changes_with_what_is_checked_only() -> None:
         a_model("m", audits=KINDS[1:]),
         a_model("m", audits=(*KINDS[1:], audit("not_null", "a", columns=("x",)))),
         a_model("m", audits=(*KINDS[1:], audit("not_null", "renamed", columns=("id",)))),
-        a_model("m", audits=(*KINDS[1:], Audit(name="a", kind="not_null", arguments={"columns": ("id",)}, blocking=False))),
+        a_model(
+            "m", audits=(*KINDS[1:], Audit(name="a", kind="not_null", arguments={"columns": ("id",)}, blocking=False))
+        ),
         a_model("m", audits=KINDS, grain=("ds",)),
         a_model("m", audits=KINDS, time_column="day"),
     ]

@@ -1,4 +1,4 @@
-"""Building one model: what is missing is written once, recorded, audited; what dies, fails or collides loses nothing."""
+"""Building one model: what is missing is written once, recorded, audited; deaths, failures, collisions lose nothing."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_batch_concurrency_is_reached_and_never_exceeded(most: int) -> None:
 
 
 def test_a_transient_error_is_tried_again_with_growing_waits() -> None:
-    """Up to `retries` more attempts of that batch only, each after a longer pause; the events say that another follows."""
+    """Up to `retries` more attempts of that batch only, each after a longer pause; events say that another follows."""
     world = World(a_model("a", retries=3))
     world.engine.before_write = failing_on("05", TransientBuildError("lost connection"), times=3)
     outcome = go(world)
@@ -129,7 +129,12 @@ def test_a_transient_error_is_tried_again_with_growing_waits() -> None:
     assert [1 <= world.sleeps[0] <= 2, 2 <= world.sleeps[1] <= 3, 4 <= world.sleeps[2] <= 5] == [True] * 3
     failed = [e for e in world.events if isinstance(e, BatchFailed)]
     assert [e.again for e in failed] == [True] * 3
-    assert [e.attempt for e in world.events if isinstance(e, BatchStarted) and e.interval == days("04", "06")] == [1, 2, 3, 4]
+    assert [e.attempt for e in world.events if isinstance(e, BatchStarted) and e.interval == days("04", "06")] == [
+        1,
+        2,
+        3,
+        4,
+    ]
     assert [e.attempt for e in kinds(world, Kind.BUILT) if e.interval == days("04", "06")] == [4]
 
 
@@ -223,7 +228,10 @@ def test_killed_between_the_commit_and_the_ledger_costs_that_batch_only() -> Non
     world.engine.after_commit = lambda job, interval: None
     world.engine.writes.clear()
     assert go(world).ok
-    assert set(written(world)) == {"2024-01-01..2024-01-03", "2024-01-04..2024-01-06", "2024-01-07..2024-01-09", "2024-01-10"} - there
+    assert (
+        set(written(world))
+        == {"2024-01-01..2024-01-03", "2024-01-04..2024-01-06", "2024-01-07..2024-01-09", "2024-01-10"} - there
+    )
 
 
 def test_killed_between_the_ledger_and_the_audit_is_audited_not_rebuilt() -> None:
@@ -361,14 +369,16 @@ def test_changed_audits_are_run_on_what_is_built() -> None:
 
 
 def test_row_counts_are_compared_with_what_the_environment_shows() -> None:
-    """Half of prod's rows on a day that prod has fails; days that prod lacks, and a version compared with itself, pass."""
+    """Half of prod's rows on a day that prod has fails; days that prod lacks, and a version beside itself, pass."""
     audit = Audit(name="like_prod", kind="row_count", arguments={"within_percent": 10, "of": "prod"})
     world = World(a_model("a", audits=(audit,)), versions={"a": "2"})
     world.tables.create("a", "a-1")
     old = {u.start: Cell(rows=20) for u in Cadence.DAILY.split(days("01", "05"))}
     world.tables.write("a", "a-1", "old", days("01", "05"), old)
     pointer = a_pointer("a", "a-1", days("01", "03"), commit=1)
-    world.control.environments.flip(world.control.environments.read("prod"), [pointer], release="r", at=utc("2024-01-05"))
+    world.control.environments.flip(
+        world.control.environments.read("prod"), [pointer], release="r", at=utc("2024-01-05")
+    )
     world.engine.cell = lambda job, unit: Cell(rows=10 if unit == days("02") else 19)
     outcome = go(world, days("01", "05"))
     assert str(outcome.red) == "2024-01-02", "days 04 and 05 are in the old table, but prod does not show them"
@@ -427,7 +437,7 @@ def assert_consistent(world: World, name: str = "a") -> None:
 
 
 def test_two_builds_of_the_same_range_end_with_every_day_built_and_consistent() -> None:
-    """Started at the same moment, writing over each other: all days are green, and the ledger names the right batches."""
+    """Started at the same moment, writing over each other: all days are green, the ledger names the right batches."""
     world = World(a_model("a", batch_size=2, batch_concurrency=2))
     together = threading.Barrier(2)
 
@@ -475,7 +485,11 @@ def test_part_of_a_batch_that_another_run_built_is_left_alone() -> None:
 
     world.engine.before_write = race
     assert go(world, days("01", "03")).ok
-    assert sorted(str(c.interval) for c in world.tables.commits("a", "a-1")) == ["2024-01-01", "2024-01-02", "2024-01-03"]
+    assert sorted(str(c.interval) for c in world.tables.commits("a", "a-1")) == [
+        "2024-01-01",
+        "2024-01-02",
+        "2024-01-03",
+    ]
     assert_consistent(world)
 
 
@@ -496,7 +510,14 @@ def test_events_come_in_order() -> None:
     """One start, for each batch a start and an end with its numbers, one end: progress bars add up."""
     world = World(a_model("a"))
     go(world, days("01", "04"))
-    assert [type(e) for e in world.events] == [ModelStarted, BatchStarted, BatchDone, BatchStarted, BatchDone, ModelDone]
+    assert [type(e) for e in world.events] == [
+        ModelStarted,
+        BatchStarted,
+        BatchDone,
+        BatchStarted,
+        BatchDone,
+        ModelDone,
+    ]
     first = world.events[0]
     assert isinstance(first, ModelStarted)
     assert (first.intervals, first.batches) == (4, 2)

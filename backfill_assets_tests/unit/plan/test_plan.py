@@ -33,7 +33,7 @@ def facts(project: Project, *shown: Pointer, **coverage: Coverage) -> Facts:
         now=NOW,
         environment=Environment(name="prod", revision=0, pointers={p.model: p for p in shown}, releases={}),
         coverage={name: coverage.get(name, Coverage()) for name in project.models},
-        heads={name: 1 for name in project.models},
+        heads=dict.fromkeys(project.models, 1),
         sources={"raw": {"commit": 7}},
     )
 
@@ -54,14 +54,19 @@ def test_an_empty_warehouse_needs_everything_upstreams_first() -> None:
     """All models, all days that are over, in batches, then one promotion of them together."""
     project = a_project(*MODELS)
     plan = make_plan(project, facts(project), Request())
-    assert builds(plan) == dict.fromkeys("a b c x solo".split(), ALL)
+    assert builds(plan) == dict.fromkeys(["a", "b", "c", "x", "solo"], ALL)
     assert list(builds(plan)) == ["a", "b", "c", "x", "solo"]
     assert promotes(plan) == ["a", "b", "c", "x", "solo"]
     assert isinstance(plan.stages[-1], Promote)
     first = plan.stages[0]
     assert isinstance(first, Build)
     assert (first.count, first.reason) == (10, "new in prod")
-    assert [str(b) for b in first.batches] == ["2024-01-01..2024-01-03", "2024-01-04..2024-01-06", "2024-01-07..2024-01-09", "2024-01-10"]
+    assert [str(b) for b in first.batches] == [
+        "2024-01-01..2024-01-03",
+        "2024-01-04..2024-01-06",
+        "2024-01-07..2024-01-09",
+        "2024-01-10",
+    ]
     assert plan.sources == {"raw": {"commit": 7}}
     assert plan.blocked == ()
     assert plan.work == plan.stages[:-1]
@@ -249,7 +254,11 @@ def test_nothing_missing_is_forgotten(a: Ranges, unaudited: Ranges, b: Ranges, l
 def test_applying_a_plan_leaves_nothing_missing(a: Ranges, b: Ranges, lookback: int, size: int) -> None:
     """From any state that builds can leave, one plan and one apply make everything complete; the next plan has no
     work."""
-    world = World(a_model("a", "raw", batch_size=size), a_model("b", "a", lookback=lookback), a_model("w", "b", cadence=Cadence.WEEKLY))
+    world = World(
+        a_model("a", "raw", batch_size=size),
+        a_model("b", "a", lookback=lookback),
+        a_model("w", "b", cadence=Cadence.WEEKLY),
+    )
     from backfill_assets.build.build import build
 
     build(world.bench(), "a", a)
@@ -300,7 +309,9 @@ def test_facts_of_some_models_pin_only_their_sources() -> None:
     from backfill_assets.plan.facts import read_facts
 
     world = World(a_model("a", "raw"), a_model("b", "other"))
-    found = read_facts(world.project, world.control, world.tables, world.pins, now=NOW, environment="prod", models=["b"])
+    found = read_facts(
+        world.project, world.control, world.tables, world.pins, now=NOW, environment="prod", models=["b"]
+    )
     assert list(found.coverage) == ["b"]
     assert world.pins.asked == ["other"]
 

@@ -104,9 +104,7 @@ def test_declared_empty_days_never_count_as_coverage() -> None:
 
 def test_everything_in_the_way_is_said_at_once() -> None:
     """All kinds, of all models, in one answer; a model that would be fine does not move alone."""
-    mixed = Coverage(
-        green=ranges(days("02", "06")), unaudited=ranges(days("07", "08")), empty=ranges(days("09", "10"))
-    )
+    mixed = Coverage(green=ranges(days("02", "06")), unaudited=ranges(days("07", "08")), empty=ranges(days("09", "10")))
     verdict = ask(a_project(A, B, C), {"a": mixed, "b": GREEN}, a_pointer("a", "a-0", days("2023-12-30", "2024-01-10")))
     assert obstacles(verdict) == [
         ("a", "2024-01-01"),
@@ -142,7 +140,10 @@ def test_a_range_of_the_version_that_is_shown_adds_to_it() -> None:
     shown = a_pointer("a", "a-1", days("01", "03"))
     request = Request(start=days("07").start, end=days("08").end)
     verdict = ask(a_project(A), {"a": GREEN}, shown, request=request)
-    assert [str(s.interval) for s in verdict.pointers[0].segments] == ["2024-01-01..2024-01-03", "2024-01-07..2024-01-08"]
+    assert [str(s.interval) for s in verdict.pointers[0].segments] == [
+        "2024-01-01..2024-01-03",
+        "2024-01-07..2024-01-08",
+    ]
     hole = Coverage(green=ranges(days("01"), days("03", "10")))
     assert obstacles(ask(a_project(A), {"a": hole}, shown, request=request)) == [("a", "2024-01-02")]
 
@@ -190,7 +191,7 @@ def test_an_upstream_that_is_not_shown_does_not_matter() -> None:
 def test_an_open_gate_shows_green_days_only_and_loses_none(
     green: Ranges, unaudited: Ranges, empty: Ranges, shown: Ranges, same: bool, ranged: bool
 ) -> None:
-    """For any coverage and any environment: pointers are within green, hold what was shown, and are all that is wanted."""
+    """For any coverage and any environment: pointers are within green, hold what was shown, and all that is wanted."""
     coverage = Coverage(green=green, unaudited=unaudited - green, empty=empty - green - unaudited)
     before = [a_pointer("a", "a-1" if same else "a-0", *shown)] if shown else []
     request = Request(start=days("03").start, end=days("05").end) if ranged else None

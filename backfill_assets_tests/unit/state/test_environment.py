@@ -41,14 +41,26 @@ def environments(store: MemoryStore) -> Environments:
     return Environments(store)
 
 
-def flip(environments: Environments, *pointers: Pointer, seen: Environment | None = None, name: str = "prod", release: str = "r") -> Environment:
+def flip(
+    environments: Environments,
+    *pointers: Pointer,
+    seen: Environment | None = None,
+    name: str = "prod",
+    release: str = "r",
+) -> Environment:
     return environments.flip(seen or environments.read(name), pointers, release=release, at=AT)
 
 
 class Racing:
     """A table that lets something else happen, once, before or after the next replacement commits."""
 
-    def __init__(self, store: MemoryStore, *, before: Callable[[], object] | None = None, after: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        store: MemoryStore,
+        *,
+        before: Callable[[], object] | None = None,
+        after: Callable[[], object] | None = None,
+    ) -> None:
         self.table, self.before, self.after = store.table(ENVIRONMENTS), before, after
         store.tables[ENVIRONMENTS.name] = self  # type: ignore[assignment]
 
@@ -242,7 +254,12 @@ def pointers(draw: st.DrawFn) -> Pointer:
         timestamps=draw(st.booleans()),
         columns=tuple(draw(st.lists(st.tuples(names, names), max_size=3))),
         segments=tuple(
-            Segment(version=draw(names), revision=draw(st.sampled_from(["", "r1"])), commit=draw(st.integers(0)), interval=part)
+            Segment(
+                version=draw(names),
+                revision=draw(st.sampled_from(["", "r1"])),
+                commit=draw(st.integers(0)),
+                interval=part,
+            )
             for part in draw(st.lists(spans(), min_size=1, max_size=3))
         ),
     )

@@ -111,7 +111,11 @@ def test_dirt_hides_what_is_under_it_and_not_what_is_over_it() -> None:
     entries = built(days("01", "04"), 1, "a")
     dirty = [Dirt(table_commit=2, interval=days("02", "03"), batch="dead")]
     assert look(entries, dirty) == ("2024-01-01, 2024-01-04", NONE, NONE)
-    assert look([*entries, *built(days("02"), 3, "c", minute=5)], dirty) == ("2024-01-01..2024-01-02, 2024-01-04", NONE, NONE)
+    assert look([*entries, *built(days("02"), 3, "c", minute=5)], dirty) == (
+        "2024-01-01..2024-01-02, 2024-01-04",
+        NONE,
+        NONE,
+    )
 
 
 def test_foreign_data_may_be_anywhere() -> None:
@@ -213,7 +217,9 @@ def by_day(entries: list[Entry], dirt: list[Dirt], commit: int | None, number: i
 
 @quick
 @given(histories(), st.one_of(st.none(), st.integers(-1, 6)))
-def test_coverage_is_what_a_day_by_day_interpreter_says(history: tuple[list[Entry], list[Dirt]], commit: int | None) -> None:
+def test_coverage_is_what_a_day_by_day_interpreter_says(
+    history: tuple[list[Entry], list[Dirt]], commit: int | None
+) -> None:
     """For any history and any commit, every day is green, unaudited, empty or missing as its newest event says."""
     entries, dirt = history
     found = coverage(entries, audits=AUDITS, dirt=dirt, commit=commit)
@@ -227,7 +233,9 @@ def test_coverage_is_what_a_day_by_day_interpreter_says(history: tuple[list[Entr
 
 @quick
 @given(histories(), st.randoms())
-def test_coverage_does_not_depend_on_the_order_of_reading(history: tuple[list[Entry], list[Dirt]], random: object) -> None:
+def test_coverage_does_not_depend_on_the_order_of_reading(
+    history: tuple[list[Entry], list[Dirt]], random: object
+) -> None:
     """A store returns rows in no order; the answer is the same."""
     entries, dirt = history
     shuffled = list(entries)
@@ -258,7 +266,10 @@ def test_entries_come_back_as_recorded_oldest_first() -> None:
     assert ledger.entries(["m"]) == [first, full]
     assert ledger.entries([]) == []
     assert {e.model for e in ledger.entries()} == {"m", "other"}
-    assert {key: len(group) for key, group in by_version(ledger.entries()).items()} == {("m", "v"): 2, ("other", "v"): 1}
+    assert {key: len(group) for key, group in by_version(ledger.entries()).items()} == {
+        ("m", "v"): 2,
+        ("other", "v"): 1,
+    }
 
 
 def test_an_entry_without_an_id_gets_one() -> None:

@@ -1,0 +1,204 @@
+"""Whatever happens, in whatever order: builds, red days, deaths, new code, promotions, crashes, recoveries."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from backfill_assets.audit.digest import audits_digest
+from backfill_assets.build.apply import apply
+from backfill_assets.intervals import Cadence
+from backfill_assets.plan.plan import make_plan
+from backfill_assets.plan.stages import Promote, Request
+from backfill_assets.promote.gate import gate
+from backfill_assets.promote.promote import promote, recover
+from backfill_assets.state.control import Control
+from backfill_assets.state.ledger import by_version
+from backfill_assets.state.tables import version_coverage
+from backfill_assets_tests.fakes import NOW, Catalog, Cell, Crash, FakeViews, Life, MortalStore, World, a_model
+
+MODELS = (a_model("a", "raw"), a_model("b", "a", lookback=1), a_model("c", batch_size=2))
+BEGAN = NOW - timedelta(days=6)
+selections = st.sampled_from([(), ("a",), ("b",), ("c",), ("a", "b"), ("b", "c")])
+
+
+class Killed(BaseException):
+    """The build's process dies."""
+
+
+class Warehouse(RuleBasedStateMachine):
+    """One warehouse, one environment, one shared catalog, and people who do things at random."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.world = World(*MODELS)
+        self.catalog = Catalog()
+        self.versions = dict.fromkeys("abc", 1)
+        self.now = BEGAN
+        self.crashed = False
+
+    # --- what happens -------------------------------------------------------------------------------------------------
+
+    @rule()
+    def a_day_goes_by(self) -> None:
+        self.now += timedelta(days=1)
+
+    @rule(name=st.sampled_from("abc"), number=st.integers(1, 3))
+    def code_changes(self, name: str, number: int) -> None:
+        """To a new text, or back to an older one; the fingerprint of b depends on a's."""
+        self.versions[name] = number
+        prints = {n: f"{n}-{self.versions[n]}" for n in "abc"}
+        prints["b"] = f"b-{self.versions['b']}{self.versions['a']}"
+        self.world.project = replace(self.world.project, fingerprints=prints)
+
+    @rule(select=selections, bad=st.sets(st.integers(0, 12), max_size=2), late=st.integers(0, 8), scan=st.booleans())
+    def somebody_builds(self, select: tuple[str, ...], bad: set[int], late: int, scan: bool) -> None:
+        """Some days are red; the process may be killed after some commits, before the ledger or before the audit."""
+        starts = {MODELS[0].start + timedelta(days=n) for n in bad}
+        left = [late]
+
+        def die(*_: object) -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                raise Killed
+
+        engine = self.world.engine
+        engine.cell = lambda job, unit: Cell(failures={"rows_ok": int(unit.start in starts)})
+        engine.after_commit = (lambda job, interval: None) if scan else die
+        engine.before_scan = die if scan else (lambda job, intervals: None)
+        plan = self.world.plan(Request(select=select), now=self.now)
+        with suppress(Killed):
+            apply(self.world.bench(), plan)
+
+    @rule(model=st.sampled_from("abc"), what=st.sampled_from(["foreign", "optimize"]))
+    def somebody_touches_a_table(self, model: str, what: str) -> None:
+        """By hand, or to compact it."""
+        version = self.world.project.fingerprints[model]
+        if self.world.tables.head(model, version) >= 0:
+            getattr(self.world.tables, what)(model, version)
+
+    @rule(select=selections, steps=st.one_of(st.none(), st.integers(0, 12)))
+    def somebody_promotes(self, select: tuple[str, ...], steps: int | None) -> None:
+        """As `Workspace.promote` does; killed after so many steps."""
+        life = Life(steps)
+        environments = self.as_a_process(life).environments
+        before = self.world.control.environments.read("prod")
+        try:
+            recover(environments, "prod", FakeViews(self.catalog, life))
+            facts = self.world.facts(self.now)
+            request = Request(select=select)
+            models = [
+                m
+                for s in make_plan(self.world.project, facts, request).stages
+                if isinstance(s, Promote)
+                for m, _ in s.models
+            ]
+            verdict = gate(self.world.project, facts, self.world.control.versions.all(), request, models)
+            if verdict.open and verdict.pointers:
+                promote(environments, facts.environment, verdict.pointers, FakeViews(self.catalog, life))
+        except Crash:
+            self.crashed = True
+        else:
+            self.crashed = False
+            assert self.catalog.views == dict(self.world.control.environments.read("prod").pointers)
+        after = self.world.control.environments.read("prod")
+        for name, pointer in before.pointers.items():
+            assert not pointer.covers - after.pointers[name].covers, "a promotion took days away"
+
+    @precondition(lambda self: self.crashed)
+    @rule(steps=st.one_of(st.none(), st.integers(0, 8)))
+    def somebody_recovers(self, steps: int | None) -> None:
+        """And may be killed as well."""
+        life = Life(steps)
+        try:
+            recover(self.as_a_process(life).environments, "prod", FakeViews(self.catalog, life))
+        except Crash:
+            return
+        self.crashed = False
+        now = self.world.control.environments.read("prod")
+        assert now.promotion is None
+        assert self.catalog.views == dict(now.pointers)
+
+    @precondition(lambda self: not self.crashed)
+    @rule()
+    def all_is_well_in_the_end(self) -> None:
+        """Good rows and no deaths: two applies make everything complete (the first may find that rows which nobody had
+        audited are red), one promotion shows it."""
+        engine = self.world.engine
+        engine.cell = lambda job, unit: Cell()
+        engine.after_commit = lambda job, interval: None
+        engine.before_scan = lambda job, intervals: None
+        apply(self.world.bench(), self.world.plan(now=self.now))
+        outcomes = apply(self.world.bench(), self.world.plan(now=self.now))
+        assert all(o.ok for o in outcomes.values())
+        assert self.world.plan(now=self.now).work == ()
+        self.somebody_promotes((), None)
+        shown = self.world.control.environments.read("prod").pointers
+        for model in self.world.project.models.values():
+            expected = model.expected(self.now)
+            if expected:
+                assert not expected - shown[model.name].covers
+                assert shown[model.name].version == self.world.project.fingerprints[model.name]
+
+    def as_a_process(self, life: Life) -> Control:
+        return Control.over(MortalStore(self.world.store, life))
+
+    # --- what always holds --------------------------------------------------------------------------------------------
+
+    @invariant()
+    def readers_see_what_the_environment_says(self) -> None:
+        """Every view shows its model's pointer; one may be absent or left over only while a promotion is open."""
+        now = self.world.control.environments.read("prod")
+        for model in self.catalog.views:
+            assert self.catalog.shows(now, model) == now.pointers.get(model)
+        if now.promotion is None:
+            assert self.catalog.views == dict(now.pointers)
+
+    @invariant()
+    def an_environment_shows_green_days_only(self) -> None:
+        """At the pinned commit, by the ledger (green) and by the rows themselves (there, and none that fails)."""
+        groups = by_version(self.world.control.ledger.entries())
+        for name, pointer in self.world.control.environments.read("prod").pointers.items():
+            for segment in pointer.segments:
+                cells = self.world.tables.cells(name, segment.version, segment.commit)
+                for unit in Cadence.DAILY.split(segment.interval):
+                    assert unit.start in cells, f"{name} {unit} has no rows"
+                    assert not cells[unit.start].failures.get("rows_ok"), f"{name} {unit} is red"
+                batches = {cells[u.start].batch for u in Cadence.DAILY.split(segment.interval)}
+                recorded = {e.batch for e in groups[name, segment.version] if e.kind == "audited"}
+                assert batches <= recorded, f"{name} shows rows that no audit has seen"
+
+    @invariant()
+    def an_environment_shows_what_belongs_together(self) -> None:
+        """A model is never shown beside another version of its upstream than it was computed from."""
+        shown = self.world.control.environments.read("prod").pointers
+        records = self.world.control.versions.all()
+        for name, pointer in shown.items():
+            for upstream, version in records[name, pointer.version].upstream.items():
+                assert upstream not in shown or shown[upstream].version == version
+
+    @invariant()
+    def the_ledger_tells_the_truth(self) -> None:
+        """What it says is green is in the table, from the batch that it names."""
+        groups = by_version(self.world.control.ledger.entries())
+        for name, version in self.world.project.fingerprints.items():
+            if self.world.tables.head(name, version) < 0:
+                continue
+            digest = audits_digest(self.world.project.models[name])
+            entries = groups.get((name, version), [])
+            found, head = version_coverage(entries, self.world.tables, model=name, version=version, audits=digest)
+            cells = self.world.tables.cells(name, version, head)
+            for part, entry in found.sources:
+                for unit in Cadence.DAILY.split(part):
+                    assert cells[unit.start].batch == entry.batch
+
+
+TestWarehouse = Warehouse.TestCase
+TestWarehouse.settings = settings(
+    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)

@@ -1,0 +1,152 @@
+"""How a project is set up: the file, the environment variables, and every mistake with its place."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.errors import ProjectError, SettingsError
+from backfill_assets.intervals import utc
+from backfill_assets.settings import (
+    EMBEDDED_PROJECT,
+    Settings,
+    load_settings,
+    project_root,
+    resolve_location,
+    spark_conf,
+    state_root,
+)
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BACKFILL_WAREHOUSE", "BACKFILL_PROJECT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def load(root: Path, text: str) -> Settings:
+    (root / "backfill.yml").write_text(text)
+    return load_settings(root)
+
+
+def test_without_a_file_everything_has_a_default(tmp_path: Path) -> None:
+    """A folder of models is a project; its state is beside it."""
+    found = load_settings(tmp_path)
+    assert found == Settings(warehouse=str(tmp_path.resolve() / ".backfill/warehouse"))
+    assert (found.environment, found.batch_size, found.clock) == ("prod", 90, None)
+
+
+def test_an_empty_file_is_no_mistake(tmp_path: Path) -> None:
+    """Nor is one of comments."""
+    assert load(tmp_path, "# nothing yet\n").environment == "prod"
+
+
+def test_everything_can_be_set(tmp_path: Path) -> None:
+    """Values arrive typed; YAML's truth is Spark's text."""
+    found = load(
+        tmp_path,
+        "name: shop\nenvironment: dev\nwarehouse: data\nclock: 2024-06-01\nbatch_size: 7\n"
+        "spark: {spark.sql.ansi.enabled: true, spark.sql.shuffle.partitions: 4}\n",
+    )
+    assert (found.name, found.environment, found.batch_size) == ("shop", "dev", 7)
+    assert found.warehouse == str(tmp_path.resolve() / "data")
+    assert found.spark == {"spark.sql.ansi.enabled": "true", "spark.sql.shuffle.partitions": "4"}
+    assert found.now() == utc("2024-06-01")
+
+
+@pytest.mark.parametrize("written", ["2024-06-01T12:00:00", "2024-06-01T14:00:00+02:00", "'2024-06-01T12:00'"])
+def test_the_clock_is_utc(tmp_path: Path, written: str) -> None:
+    """Whatever zone it is written in; none means UTC."""
+    assert load(tmp_path, f"clock: {written}\n").now() == utc("2024-06-01T12:00")
+
+
+def test_without_a_clock_now_is_now() -> None:
+    """In UTC."""
+    before = datetime.now(UTC)
+    assert before <= Settings().now() <= datetime.now(UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("warehous: x\n", "warehous"),
+        ("batch_size: 0\n", "batch_size"),
+        ("batch_size: many\n", "batch_size"),
+        ("environment: 'prod; DROP'\n", "environment"),
+        ("- a list\n", "mapping"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, text: str, what: str) -> None:
+    """With the file, the setting, and where to look."""
+    with pytest.raises(ProjectError) as refused:
+        load(tmp_path, text)
+    [problem] = refused.value.problems
+    assert what in problem.what
+    assert problem.file == tmp_path / "backfill.yml"
+    assert problem.fix
+
+
+def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
+    """Nobody corrects them one run at a time."""
+    with pytest.raises(ProjectError) as refused:
+        load(tmp_path, "batch_size: 0\nnonsense: 1\nenvironment: 7up\n")
+    assert len(refused.value.problems) == 3
+
+
+def test_broken_yaml_is_shown_at_its_line(tmp_path: Path) -> None:
+    """Line numbers count from one."""
+    with pytest.raises(ProjectError) as refused:
+        load(tmp_path, "name: shop\nspark: [unclosed\nwarehouse: x\n")
+    [problem] = refused.value.problems
+    assert problem.what == "this is not valid YAML"
+    assert problem.line in (2, 3)
+
+
+def test_the_warehouse_can_be_overridden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """BACKFILL_WAREHOUSE wins over the file, and is resolved the same way."""
+    monkeypatch.setenv("BACKFILL_WAREHOUSE", "elsewhere")
+    assert load(tmp_path, "warehouse: here\n").warehouse == str(tmp_path.resolve() / "elsewhere")
+    monkeypatch.setenv("BACKFILL_WAREHOUSE", "s3://bucket/place/")
+    assert load(tmp_path, "warehouse: here\n").warehouse == "s3://bucket/place"
+
+
+def test_locations(tmp_path: Path) -> None:
+    """Relative paths start at the base, absolute ones and URIs are themselves."""
+    assert resolve_location("a/../b", tmp_path) == str(tmp_path.resolve() / "b")
+    assert resolve_location("/abs/x", tmp_path) == "/abs/x"
+    assert resolve_location("gs://b/x/", tmp_path) == "gs://b/x"
+    assert resolve_location("~/x", tmp_path) == str(Path.home() / "x")
+
+
+def test_which_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The argument, else BACKFILL_PROJECT, else the embedded demo, whose state is not inside the package."""
+    assert project_root() == EMBEDDED_PROJECT.resolve()
+    assert EMBEDDED_PROJECT not in [
+        state_root(EMBEDDED_PROJECT.resolve()),
+        *state_root(EMBEDDED_PROJECT.resolve()).parents,
+    ]
+    monkeypatch.setenv("BACKFILL_PROJECT", str(tmp_path))
+    assert project_root() == tmp_path.resolve() == state_root(project_root())
+    other = tmp_path / "other"
+    other.mkdir()
+    assert project_root(other) == other.resolve()
+
+
+def test_a_project_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    """With how to make one."""
+    with pytest.raises(SettingsError) as refused:
+        project_root(tmp_path / "nope")
+    assert "backfill init" in refused.value.fix
+
+
+def test_spark_values_are_text() -> None:
+    """True and false in lower case, as Spark writes them."""
+    assert spark_conf({"a": True, "b": False, "c": 1, "d": "X", 5: 0.5}) == {
+        "a": "true",
+        "b": "false",
+        "c": "1",
+        "d": "X",
+        "5": "0.5",
+    }
