@@ -9,7 +9,7 @@ import dagster as dg
 
 from backfill_assets.defs.checks import check_specs, summaries
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, Order
-from backfill_assets.defs.metadata import describe_model, model_key, model_metadata, source_key, split_owner, valid_tags
+from backfill_assets.defs.metadata import describe_model, model_key, model_metadata, source_key, split_owner, split_tags
 from backfill_assets.defs.partitions import mapping, partitions
 from backfill_assets.defs.report import log_checks, recorded
 from backfill_assets.defs.runs import Runs
@@ -22,6 +22,7 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
     """The asset of a model. Its function only says what to build; the io manager builds it."""
     project = runs.workspace.project
     owners, unnamed = split_owner(model.owner)
+    tags, untagged = split_tags(model.tags)
 
     @dg.asset(
         name=model.name,
@@ -31,21 +32,19 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
         code_version=project.fingerprints[model.name],
         owners=owners,
         kinds={"spark", "delta", model.language},
-        tags=valid_tags(model),
+        tags={**tags, "backfill/cadence": model.cadence.value},
         group_name=MODELS_GROUP,
         description=describe_model(model),
-        metadata=model_metadata(model, project) | unnamed,
+        metadata=model_metadata(model, project) | unnamed | untagged,
         check_specs=check_specs(model),
         io_manager_key=IO_MANAGER_KEY,
         pool=model.pool,
-        output_required=True,
     )
     def compute(context: dg.AssetExecutionContext) -> Iterator[Any]:
         order = Order(model=model, context=context)
         version = dg.DataVersion(project.fingerprints[model.name])
-        yield dg.Output(
-            order, data_version=version
-        )  # the io manager builds here, and raises unless everything is green
+        # The io manager builds while this waits, and raises unless everything is green.
+        yield dg.Output(order, data_version=version)
         assert order.outcome is not None
         results = recorded(runs.workspace, model, order.outcome)
         if order.outcome.built or order.outcome.results:

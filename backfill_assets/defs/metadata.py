@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
 from dagster._core.definitions.utils import is_valid_owner
+from dagster._utils.tags import is_valid_strict_tag_value, is_valid_tag_key
 
 from backfill_assets.snapshots.model import Column, Model, Project
 from backfill_assets.state.versions import table_path
@@ -107,6 +109,11 @@ def split_owner(owner: str) -> tuple[list[str] | None, dict[str, Any]]:
     return ([owner], {}) if is_valid_owner(owner) else (None, {"owner": owner})
 
 
-def valid_tags(model: Model) -> dict[str, str]:
-    """The model's tags, and what is worth filtering by."""
-    return {**model.tags, "backfill/cadence": model.cadence.value}
+def split_tags(tags: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Dagster's tags are short and hold letters, digits, `_`, `-` and `.` only; any other is shown as metadata.
+
+    >>> split_tags({"team": "growth", "why": "asked for by the CFO"})
+    ({'team': 'growth'}, {'why': 'asked for by the CFO'})
+    """
+    good = {k: v for k, v in tags.items() if is_valid_tag_key(k) and is_valid_strict_tag_value(v)}
+    return good, {k: v for k, v in tags.items() if k not in good}

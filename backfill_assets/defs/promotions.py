@@ -47,6 +47,7 @@ def rows_shown(workspace: Workspace, pointer: Pointer) -> int:
     return sum(
         rows
         for segment in pointer.segments
+        if workspace.log.head(pointer.model, segment.version) >= segment.commit  # else somebody deleted the table
         for instant, rows in workspace.log.rows(pointer.model, segment.version, segment.commit).items()
         if segment.interval.start <= instant < segment.interval.end
     )

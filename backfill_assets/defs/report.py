@@ -79,9 +79,13 @@ def materializations(
 
 
 def recorded(workspace: Workspace, model: Model, outcome: Outcome) -> list[AuditResult]:
-    """The results that count for what was asked for, whichever run found them: of this run, else as recorded before."""
+    """The results that count for what was asked for, whichever run found them.
+
+    A blocking failure of an interval that is complete nevertheless is outdated: it was declared complete since.
+    """
     before = workspace.control.results.read(model=model.name, version=outcome.version)
-    return newest(model, before, outcome.requested)
+    found = newest(model, before, outcome.requested)
+    return [r for r in found if r.passed or not r.blocking or r.interval not in outcome.green]
 
 
 def _log(step: Step, event: dg.AssetCheckEvaluation) -> None:
@@ -165,6 +169,8 @@ def _remedy(outcome: Outcome) -> str:
 
 def _done(model: Model, outcome: Outcome) -> str:
     built, asked = outcome.built.count(model.cadence), outcome.requested.count(model.cadence)
+    if not built and outcome.results:
+        return f"audited {outcome.requested} again ({asked} intervals); nothing had to be built"
     if not built:
         return f"nothing to do: {outcome.requested} ({asked} intervals) was complete; no Spark session was opened"
     kept = (outcome.green - outcome.built).count(model.cadence)
