@@ -99,7 +99,7 @@ def write_events(root: Path, *, first: str = "2024-01-01", days: int = 10, per_d
         lines = ["id,at,kind,amount"]
         for n in range(per_day):
             at = start + timedelta(hours=23 * n // max(per_day - 1, 1), minutes=day % 60)
-            cents = 1000 * (day + 1) + 7 * n if f"{start:%Y-%m-%d}" != bad or n else -500
+            cents = 1000 * (day + 1) + 7 * n if f"{start:%Y-%m-%d}" != bad or n else -50_000
             lines.append(f"{day * per_day + n},{at:%Y-%m-%dT%H:%M:%SZ},{'ab'[n % 2]},{cents / 100:.2f}")
         (folder / f"{start:%Y-%m-%d}.csv").write_text("\n".join(lines) + "\n")
     return folder

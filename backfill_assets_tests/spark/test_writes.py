@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -180,3 +181,16 @@ def files(place: Workspace) -> dict[str, set[str]]:
         folder, name = uri.rsplit("/", 2)[1:]
         found.setdefault(folder.removeprefix("ds="), set()).add(name)
     return found
+
+
+def test_a_table_that_vanished_is_built_whole(spark: SparkSession, tmp_path: Path) -> None:
+    """Nothing that the ledger says of a lost table counts for the one that takes its place, commit by commit."""
+    place = Workspace.open(small_project(tmp_path, days=6, batch_size=6))
+    build_all(place)
+    shutil.rmtree(path_of(place, "daily"))
+    smaller = Workspace.open(small_project(tmp_path, days=6, batch_size=4, batch_concurrency=1))
+    assert smaller.project.fingerprints == place.project.fingerprints
+
+    assert build_all(smaller)["daily"].ok
+
+    assert built_daily(smaller) == expected_daily(tmp_path)

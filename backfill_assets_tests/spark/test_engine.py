@@ -1,0 +1,150 @@
+"""What does the engine keep apart? Timeouts, settings, parameters, and what a model reads around its interval."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.adapters.table_log import open_table
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.errors import BuildError
+from backfill_assets_tests.projects import (
+    DAILY,
+    RUNNING,
+    build_all,
+    days,
+    engine,
+    job,
+    path_of,
+    write_events,
+    write_project,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+ENDLESS = """\
+/*
+start: 2024-01-01
+grain: [ds]
+timeout: 2s
+spark: {spark.sql.shuffle.partitions: 1}
+*/
+SELECT :start AS ds, count(*) AS n
+FROM range(0, 4000000, 1, 1) AS a CROSS JOIN range(0, 4000000, 1, 1) AS b
+WHERE hash(a.id, b.id) = 1 AND EXISTS (SELECT 1 FROM raw.events WHERE at < :end)
+"""
+
+
+def test_a_timeout_interrupts_a_long_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """A batch that runs longer than its model's timeout is stopped in Spark, and says which settings would help."""
+    write_events(tmp_path, days=1)
+    place = Workspace.open(write_project(tmp_path, {"endless.sql": ENDLESS}))
+    todo, work = job(place, "endless"), engine(place)
+    work.prepare(todo, days("2024-01-01"))
+
+    began = time.monotonic()
+    with pytest.raises(BuildError, match="cannot build endless 2024-01-01") as late:
+        work.write(todo, "b", days("2024-01-01"))
+
+    assert not late.value.retryable
+    assert "timeout of 0:00:02" in late.value.why and "batch_size" in late.value.fix
+    assert time.monotonic() - began < 120  # 16e12 pairs would take hours
+    table = open_table(path_of(place, "endless"))
+    assert table is not None and table.version() == 0
+    assert spark.range(3).count() == 3  # the session is as good as before
+
+
+SETTING = """\
+/*
+start: 2024-01-01
+grain: [ds]
+spark: {{spark.sql.shuffle.partitions: {partitions}{more}}}
+*/
+SELECT CAST(at AS DATE) AS ds, {value} AS value FROM raw.events
+WHERE at >= :start AND at < :end GROUP BY CAST(at AS DATE)
+"""
+
+
+def test_a_models_settings_are_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    """`spark:` of one model changes neither another model's results nor the process's session."""
+    before = {key: spark.conf.get(key) for key in ("spark.sql.ansi.enabled", "spark.sql.shuffle.partitions")}
+    write_events(tmp_path, days=2)
+    loose = SETTING.format(partitions=3, more=", spark.sql.ansi.enabled: false", value="CAST(max(kind) AS INT)")
+    strict = SETTING.format(partitions=5, more="", value="CAST(max(kind) AS INT)")
+    place = Workspace.open(write_project(tmp_path, {"loose.sql": loose, "strict.sql": strict}, clock="2024-01-03"))
+
+    outcomes = build_all(place)
+
+    assert outcomes["loose"].ok  # NULL where ANSI mode is off
+    assert [f.error for f in outcomes["strict"].failures if "CAST_INVALID_INPUT" in f.error]
+    assert {key: spark.conf.get(key) for key in before} == before
+
+
+def test_named_parameters_reach_delta_sessions(spark: SparkSession) -> None:
+    """`:start` binds in a session with Delta's parser, also inside subqueries and functions (delta-io/delta #7640)."""
+    assert spark.conf.get("spark.sql.extensions") == "io.delta.sql.DeltaSparkSessionExtension"
+    text = """
+        SELECT count(*) AS n, date_add(:start, 1) AS next, (SELECT max(id) FROM range(0, :top)) AS top
+        FROM range(10) WHERE id >= :least AND id IN (SELECT id FROM range(:top) WHERE id < :top)"""
+    (row,) = spark.sql(text, args={"start": days("2024-01-31").start.date(), "least": 2, "top": 5}).collect()
+    assert (row["n"], f"{row['next']}", row["top"]) == (3, "2024-02-01", 4)
+
+
+def test_lookback_stops_where_the_upstream_starts(spark: SparkSession, tmp_path: Path) -> None:
+    """The first days are built although nothing precedes them; a later day waits for the day that it looks back to."""
+    write_events(tmp_path, days=4)
+    models = {
+        "daily.sql": DAILY.format(batch_size=4, batch_concurrency=1),
+        "running.sql": RUNNING.format(batch_size=1).replace("lookback: 1", "lookback: 3"),
+    }
+    place = Workspace.open(write_project(tmp_path, models, clock="2024-01-05"))
+
+    outcomes = build_all(place)
+
+    assert outcomes["running"].ok and not outcomes["running"].waits
+    table = open_table(path_of(place, "running"))
+    assert table is not None
+    found = {f"{row['ds']}": row for row in table.to_pyarrow_table().to_pylist()}
+    assert sorted(found) == ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"]
+    assert found["2024-01-01"]["day_before"] is None
+    for one, before in (("2024-01-02", "2024-01-01"), ("2024-01-04", "2024-01-03")):
+        assert found[one]["day_before"] == found[before]["total"]
+
+
+ROLLING = '''\
+from backfill_assets import model
+from pyspark.sql import functions as F
+
+
+@model(start="2024-01-01", grain=["ds"], lookback=2, batch_size=2)
+def rolling(daily, interval):
+    """Which days it was given, for each of its own."""
+    seen = daily.agg(F.min("ds").alias("first"), F.max("ds").alias("last"))
+    own = daily.where((F.col("ds") >= interval.start.date()) & (F.col("ds") < interval.end.date()))
+    return own.select("ds").distinct().crossJoin(seen)
+'''
+
+
+def test_a_python_model_is_given_its_window_only(spark: SparkSession, tmp_path: Path) -> None:
+    """A function gets the upstream's rows of its interval and the lookback before it, clipped at the start."""
+    write_events(tmp_path, days=4)
+    models = {"daily.sql": DAILY.format(batch_size=4, batch_concurrency=1), "rolling.py": ROLLING}
+    place = Workspace.open(write_project(tmp_path, models, clock="2024-01-05"))
+
+    assert build_all(place)["rolling"].ok
+
+    table = open_table(path_of(place, "rolling"))
+    assert table is not None
+    rows = table.to_pyarrow_table().to_pylist()
+    assert {(row["ds"].day, row["first"].day, row["last"].day) for row in rows} == {
+        (1, 1, 2),
+        (2, 1, 2),
+        (3, 1, 4),
+        (4, 1, 4),
+    }

@@ -1,0 +1,126 @@
+"""Does `backfill_assets.read` give what Spark's views show, without Spark?"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import backfill_assets
+from backfill_assets.adapters.spark_views import show_environment
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets_tests.projects import build_all, clean_environment, finish, script, start, write_events, write_project
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+pytestmark = pytest.mark.spark
+
+MODEL = """\
+/*
+start: 2024-01-01
+grain: [ds, id]
+batch_size: 2
+*/
+SELECT
+  CAST(at AS DATE) AS ds, id, at, kind, amount,
+  CAST(amount AS DECIMAL(38, 18)) / 3 AS third,
+  CAST(amount AS DOUBLE) / 7 AS ratio,
+  CAST(id AS FLOAT) / 3 AS short_ratio,
+  CAST(id AS INT) AS small, CAST(id % 100 AS TINYINT) AS tiny,
+  id % 2 = 0 AS even,
+  CAST(kind AS BINARY) AS raw,
+  CAST(NULL AS STRING) AS nothing,
+  array(kind, NULL, 'ä€') AS words,
+  named_struct('n', id, 'inner', named_struct('at', at, 'cents', amount)) AS nested,
+  array(named_struct('x', id)) AS many,
+  map(kind, amount) AS pairs,
+  CASE WHEN id % 2 = 0 THEN DATE '1969-12-31' END AS some_day
+FROM raw.events WHERE at >= :start AND at < :end
+"""
+
+
+@pytest.fixture(scope="module")
+def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A table with a column of every type, promoted."""
+    root = tmp_path_factory.mktemp("reader")
+    write_events(root, days=3)
+    project = write_project(root, {"wide.sql": MODEL}, clock="2024-01-04", environment="env_reader")
+    found = Workspace.open(project)
+    outcomes = build_all(found)
+    assert outcomes["wide"].ok, outcomes["wide"].failures
+    found.promote()
+    return found
+
+
+def test_every_type_reads_as_in_spark(spark: SparkSession, place: Workspace) -> None:
+    """The same rows, columns, order of columns and values as the view's: decimals, dates, instants, nested ones."""
+    table = backfill_assets.read("wide", project=place.project.root)
+    show_environment(spark, place.control.environments.read("env_reader"), place.warehouse)
+    frame = spark.sql("SELECT * FROM env_reader.wide")
+
+    assert table.column_names == frame.columns
+    assert table.num_rows == 18
+    assert by_key(table) == sorted((plain(row) for row in frame.collect()), key=lambda row: row["id"])
+    types = {field.name: field.type for field in table.schema}
+    assert types["ds"] == pa.date32()
+    assert types["at"] == pa.timestamp("us", tz="UTC")
+    assert types["third"] == pa.decimal128(38, 18) or types["third"].scale > 6
+    assert types["ratio"] == pa.float64() and types["tiny"] == pa.int8()
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "found"),
+    [
+        (None, None, {1, 2, 3}),
+        ("2024-01-02", None, {2, 3}),
+        (None, datetime(2024, 1, 3, tzinfo=UTC), {1, 2}),
+        ("2024-01-02", "2024-01-03", {2}),
+        ("2024-05-01", None, set()),
+    ],
+)
+def test_a_range_cuts_half_open(place: Workspace, start: Any, end: Any, found: set[int]) -> None:
+    """`start` is included, `end` is not; a range without rows is an empty table with the same columns."""
+    table = backfill_assets.read("wide", project=place.project.root, start=start, end=end, columns=["id", "ds"])
+    assert table.column_names == ["id", "ds"]
+    assert {day.day for day in table["ds"].to_pylist()} == found
+
+
+def test_reading_opens_no_jvm(place: Workspace) -> None:
+    """A process that only reads imports neither pyspark nor dagster, and needs no Java."""
+    text = """
+        import sys
+        import backfill_assets
+        rows = backfill_assets.read("wide", project=sys.argv[1]).num_rows
+        heavy = [name for name in ("pyspark", "py4j", "dagster") if name in sys.modules]
+        print(rows, heavy)
+    """
+    environment = clean_environment(JAVA_HOME="/nowhere")
+    said = finish(start(*script(text, place.project.root), env=environment))
+    assert (said.code, said.out) == (0, "18 []\n")
+
+
+def by_key(table: pa.Table) -> list[dict[str, Any]]:
+    return sorted(map(unpaired, table.to_pylist()), key=lambda row: row["id"])
+
+
+def unpaired(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {"pairs": dict(row["pairs"])}  # Arrow gives maps as pairs
+
+
+def plain(row: Row) -> dict[str, Any]:
+    """Spark's row in Arrow's Python values: instants are UTC, bytes are bytes."""
+
+    def value(one: Any) -> Any:
+        if isinstance(one, datetime):
+            return one.astimezone(UTC)
+        if isinstance(one, dict):
+            return {k: value(v) for k, v in one.items()}
+        if isinstance(one, list):
+            return [value(v) for v in one]
+        return bytes(one) if isinstance(one, bytearray) else one
+
+    return {k: value(v) for k, v in row.asDict(recursive=True).items()}

@@ -1,0 +1,177 @@
+"""Does a view show exactly one release at any moment, at no cost?"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.adapters.spark_views import SparkViews
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.errors import PromotionError
+from backfill_assets.intervals import utc
+from backfill_assets.promote.gate import Verdict
+from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets_tests.projects import build_all, small_project
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+NOW = utc("2024-02-01")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shop:
+    """A project whose first release is in its environment and whose second one is built."""
+
+    place: Workspace
+    views: SparkViews
+    first: Environment
+    old: Pointer
+    new: Pointer
+
+    @property
+    def view(self) -> str:
+        return f"{self.first.name}.daily"
+
+    def flip(self, pointer: Pointer) -> Environment:
+        environments = self.place.control.environments
+        return environments.flip(environments.read(self.first.name), [pointer], release="r", at=NOW)
+
+
+@pytest.fixture
+def shop(spark: SparkSession, tmp_path: Path, environment: str) -> Iterator[Shop]:
+    """Release 1 of `daily` shown by a persisted view; release 2 adds `most` and makes `n` ten times as much."""
+    place = Workspace.open(small_project(tmp_path, days=3, batch_size=3, environment=environment))
+    build_all(place)
+    first, _ = place.promote()
+    views = SparkViews(spark, place.warehouse)
+    views.settle(first, ["daily"])
+    file = tmp_path / "models" / "daily.sql"
+    text = file.read_text().replace("count(*) AS n", "10 * count(*) AS n, max(amount) AS most")
+    file.write_text(text)
+    changed = Workspace.open(tmp_path)
+    build_all(changed)
+    verdict = changed_verdict(changed)
+    new = next(p for p in verdict.pointers if p.model == "daily")
+    yield Shop(place=changed, views=views, first=first, old=first.pointers["daily"], new=new)
+    spark.sql(f"DROP DATABASE {environment} CASCADE")
+
+
+def changed_verdict(place: Workspace) -> Verdict:
+    facts = place.facts()
+    from backfill_assets.plan.plan import make_plan
+    from backfill_assets.plan.stages import Request
+
+    verdict = place.gate(Request(), facts, make_plan(place.project, facts, Request()))
+    assert verdict.open, [str(o) for o in verdict.obstacles]
+    return verdict
+
+
+def test_an_expanded_view_turns_with_the_commit(spark: SparkSession, shop: Shop) -> None:
+    """Between expand and contract the view shows the old rows until the environment's commit and the new ones after it."""
+    shop.views.expand(shop.first.name, shop.old, shop.new)
+    before = spark.sql(f"SELECT * FROM {shop.view}")
+    assert before.columns == ["ds", "kind", "n", "total"]
+    assert {row["n"] for row in before.collect()} == {3}
+
+    flipped = shop.flip(shop.new)
+    after = spark.sql(f"SELECT * FROM {shop.view}")
+    assert after.columns == ["ds", "kind", "n", "total"]
+    assert {row["n"] for row in after.collect()} == {30} and after.count() == 6
+
+    shop.views.settle(flipped, ["daily"])
+    assert spark.sql(f"SELECT * FROM {shop.view}").columns == ["ds", "kind", "n", "most", "total"]
+
+
+def test_the_branch_that_is_off_reads_no_files(spark: SparkSession, shop: Shop) -> None:
+    """An expanded view opens the files of one release only, before the flip and after it."""
+    shop.views.expand(shop.first.name, shop.old, shop.new)
+    assert versions_read(spark, shop) == {shop.old.version}
+    shop.flip(shop.new)
+    assert versions_read(spark, shop) == {shop.new.version}
+
+
+def test_a_view_of_days_reads_their_files_only(spark: SparkSession, shop: Shop) -> None:
+    """A query for one day over a view reads that day's partition, not the table."""
+    whole = files_opened(spark, f"SELECT * FROM {shop.view}")
+    day = files_opened(spark, f"SELECT * FROM {shop.view} WHERE ds = DATE '2024-01-02'")
+    assert (sum(whole.values()), sum(day.values())) == (3, 1)
+
+
+def test_columns_that_go_are_null_until_the_view_is_contracted(spark: SparkSession, shop: Shop) -> None:
+    """Turning back to a release without a column: readers of the expanded view still find it, empty."""
+    flipped = shop.flip(shop.new)
+    shop.views.settle(flipped, ["daily"])
+    shop.views.expand(shop.first.name, shop.new, shop.old)
+    shop.flip(shop.old)
+    rows = spark.sql(f"SELECT n, most FROM {shop.view}").collect()
+    assert {(row["n"], row["most"]) for row in rows} == {(3, None)}
+
+
+def test_a_cast_that_loses_values_is_refused(spark: SparkSession, shop: Shop) -> None:
+    """A column whose type shrinks cannot be shown to readers of the old type: refused before any view is touched."""
+    columns = tuple((n, "string" if n == "n" else t) for n, t in shop.old.columns)
+    from dataclasses import replace
+
+    with pytest.raises(PromotionError, match="column n of daily changes from string to bigint"):
+        shop.views.expand(shop.first.name, replace(shop.old, columns=columns), shop.new)
+    assert {row["n"] for row in spark.sql(f"SELECT n FROM {shop.view}").collect()} == {3}
+
+
+def test_altering_a_view_leaves_no_gap(spark: SparkSession, shop: Shop) -> None:
+    """While a view is altered again and again, every query finds it."""
+    stop, looks, errors = threading.Event(), [0], list[str]()
+    session = spark.newSession()
+
+    def look() -> None:
+        while not stop.is_set():
+            try:
+                session.sql(f"SELECT n FROM {shop.view} LIMIT 1").schema  # noqa: B018
+                looks[0] += 1
+            except Exception as error:
+                errors.append(str(error).splitlines()[0])
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    try:
+        changes = 0
+        while (looks[0] < 60 or changes < 40) and not errors and changes < 2000:
+            shop.views.settle(shop.first, ["daily"])
+            changes += 1
+    finally:
+        stop.set()
+        reader.join(60)
+    assert not errors
+    assert looks[0] >= 60 and changes >= 40
+
+
+def versions_read(spark: SparkSession, shop: Shop) -> set[str]:
+    """Of which versions a query on the view opens files, as its scans counted."""
+    opened = files_opened(spark, f"SELECT * FROM {shop.view}")
+    both = (shop.old.version, shop.new.version)
+    assert all(any(f"/{version}" in path for path in opened) for version in both), "both branches are scanned"
+    return {version for version in both if any(f"/{version}" in path and n for path, n in opened.items())}
+
+
+def files_opened(spark: SparkSession, query: str) -> dict[str, int]:
+    """Table → how many files its scans opened when the query ran."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.adaptive.enabled", "false")  # else the plan hides its scans
+    frame = session.sql(query)
+    assert frame.collect()
+    leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()  # pyright: ignore
+    opened: dict[str, int] = {}
+    for number in range(leaves.size()):
+        scan = leaves.apply(number)
+        if scan.metrics().contains("numFiles"):
+            path = scan.relation().location().rootPaths().apply(0).toString()
+            opened[path] = opened.get(path, 0) + scan.metrics().apply("numFiles").value()
+    return opened
+
