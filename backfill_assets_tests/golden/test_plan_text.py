@@ -34,7 +34,7 @@ def facts(project: Project, **covered: Coverage) -> Facts:
         now=utc("2024-02-01"),
         environment=EMPTY,
         coverage={name: covered.get(name, Coverage()) for name in project.models},
-        heads={name: -1 for name in project.models},
+        heads=dict.fromkeys(project.models, -1),
         sources={},
     )
 
@@ -66,6 +66,7 @@ def test_gaps_audits_and_waiting(project: Project, capsys: pytest.CaptureFixture
     """Gaps are found anywhere, stale audits are told from missing rows, and what waits says for what."""
     small = replace(project, models={n: replace(m, batch_size=4) for n, m in project.models.items()})
     gap = days("2024-01-01", "2024-01-10") | days("2024-01-20", "2024-02-01")
+    old = days("2024-01-05", "2024-01-07")
     have = facts(
         small,
         daily_revenue=Coverage(
