@@ -1,4 +1,4 @@
-"""All checks behind one command: style, types, layers, generated docs, doctests and tests. Exits non-zero if any fails."""
+"""All checks behind one command: style, types, layers, generated docs and tests. Exits non-zero if any fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def main() -> int:
         print(f"\n== {name}: {' '.join(command)}", flush=True)
         began = time.monotonic()
         done = subprocess.run([str(BIN / command[0]), *command[1:]], cwd=ROOT, check=False)
-        print(f"== {name}: {'ok' if done.returncode == 0 else 'FAILED'} in {time.monotonic() - began:.0f} s", flush=True)
+        verdict = "ok" if done.returncode == 0 else "FAILED"
+        print(f"== {name}: {verdict} in {time.monotonic() - began:.0f} s", flush=True)
         if done.returncode != 0:
             failed.append(name)
     if failed:

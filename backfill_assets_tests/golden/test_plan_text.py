@@ -69,9 +69,7 @@ def test_gaps_audits_and_waiting(project: Project, capsys: pytest.CaptureFixture
     old = days("2024-01-05", "2024-01-07")
     have = facts(
         small,
-        daily_revenue=Coverage(
-            green=gap - days("2024-01-05", "2024-01-07"), unaudited=days("2024-01-05", "2024-01-07")
-        ),
+        daily_revenue=Coverage(green=gap - old, unaudited=old),
     )
     rolling_only = make_plan(small, have, Request(select=("revenue_rolling",)))
     assert said(rolling_only, small, capsys) == (
