@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.inputs import check_pin, input_frame
 from backfill_assets.adapters.spark_errors import as_build_error
-from backfill_assets.adapters.table_log import batch_metadata, data_commit, open_table
+from backfill_assets.adapters.table_log import batch_metadata, data_commit, history
 from backfill_assets.adapters.version_table import create_version_table, in_interval
 from backfill_assets.audit.compile import INTERVAL, ROWS, compile_audits
 from backfill_assets.audit.judge import Counts
@@ -163,8 +163,7 @@ class SparkEngine:
     def _commit_of(self, job: Job, batch: str) -> DataCommit:
         """The commit that the batch made. Spark does not return it; the table's log knows."""
         for limit in (20, None):
-            table = open_table(self._path(job))
-            for info in table.history(limit) if table else ():
+            for info in history(self._path(job), limit):
                 commit = data_commit(info)
                 if commit.batch == batch:
                     return commit

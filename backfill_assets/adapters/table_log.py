@@ -43,8 +43,8 @@ class DeltaTableLog:
         return table.version() if table else -1
 
     def commits(self, model: str, version: str) -> list[DataCommit]:
-        table = open_table(table_path(self._warehouse, model, version))
-        return [data_commit(c) for c in reversed(table.history()) if c["operation"] not in HARMLESS] if table else []
+        found = history(table_path(self._warehouse, model, version))
+        return [data_commit(c) for c in reversed(found) if c["operation"] not in HARMLESS]
 
     def rows(self, model: str, version: str, commit: int) -> Mapping[datetime, int]:
         table = open_table(table_path(self._warehouse, model, version), commit)
@@ -68,6 +68,20 @@ def open_table(location: str, commit: int | None = None) -> DeltaTable | None:
         return DeltaTable(location, version=commit)
     except TableNotFoundError:
         return None
+
+
+def history(location: str, limit: int | None = None) -> list[dict[str, Any]]:
+    """The table's commits, newest first, each with its number in `version`; none when there is no table.
+
+    delta-rs numbers them backwards from the version that it loaded, but also lists what was committed since: with a
+    concurrent writer the numbers are off. They are right when nobody committed in between.
+    """
+    while (table := open_table(location)) is not None:
+        found = table.history(limit)
+        now = open_table(location)
+        if now is not None and now.version() == table.version():
+            return found
+    return []
 
 
 def batch_metadata(batch: str, interval: Interval) -> str:
