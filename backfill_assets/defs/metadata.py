@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -72,6 +72,15 @@ def column_schema(columns: tuple[Column, ...], grain: tuple[str, ...] = ()) -> d
             for c in columns
         ]
     )
+
+
+def built_schema(
+    built: Sequence[tuple[str, str]], declared: Sequence[Column], grain: tuple[str, ...] = ()
+) -> dg.TableSchema:
+    """The schema of a table that exists: its names and types (`built`), with the descriptions that the project has."""
+    described = {c.name.lower(): c.description for c in declared}
+    columns = tuple(Column(name=n, type=t, description=described.get(n.lower(), "")) for n, t in built)
+    return column_schema(columns, grain)
 
 
 def column_lineage(model: Model, project: Project) -> dg.TableColumnLineage | None:

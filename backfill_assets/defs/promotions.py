@@ -5,8 +5,7 @@ from __future__ import annotations
 import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.defs.metadata import column_schema, view_key
-from backfill_assets.snapshots.model import Column
+from backfill_assets.defs.metadata import built_schema, view_key
 from backfill_assets.state.environment import Environment, Pointer
 
 POINTER = "pointer"
@@ -24,9 +23,7 @@ def unreported_views(workspace: Workspace, instance: dg.DagsterInstance) -> list
 
 def view_event(workspace: Workspace, shown: Environment, pointer: Pointer) -> dg.AssetMaterialization:
     """What the environment shows of one model since its last promotion."""
-    columns = tuple(Column(name=name, type=kind) for name, kind in pointer.columns)
-    described = {c.name: c.description for c in workspace.project.columns[pointer.model]}
-    columns = tuple(Column(name=c.name, type=c.type, description=described.get(c.name, "")) for c in columns)
+    model, columns = workspace.project.models[pointer.model], workspace.project.columns[pointer.model]
     return dg.AssetMaterialization(
         view_key(shown.name, pointer.model),
         description=f"{shown.name} shows version {pointer.version} since release {shown.releases[pointer.model]}",
@@ -35,7 +32,7 @@ def view_event(workspace: Workspace, shown: Environment, pointer: Pointer) -> dg
             "version": ", ".join(dict.fromkeys(s.version for s in pointer.segments)),
             "range": str(pointer.covers),
             "dagster/row_count": rows_shown(workspace, pointer),
-            "dagster/column_schema": column_schema(columns),
+            "dagster/column_schema": built_schema(pointer.columns, columns, model.grain),
             "segments": len(pointer.segments),
             POINTER: pointer.id,
         },

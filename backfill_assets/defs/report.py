@@ -15,7 +15,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.defs.checks import Target, evaluations, newest, summary_evaluations
-from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, model_key
+from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, built_schema, model_key
 from backfill_assets.intervals import Ranges
 from backfill_assets.snapshots.model import Model
 from backfill_assets.state.results import AuditResult
@@ -122,17 +122,25 @@ def run_metadata(workspace: Workspace, model: Model, outcome: Outcome) -> dict[s
 
 
 def partition_metadata(workspace: Workspace, model: Model, ranges: Ranges) -> dict[str, dict[str, Any]]:
-    """Rows of each interval, by partition key; from file statistics, no rows are read."""
+    """Rows of each interval, by partition key; from file statistics, no rows are read.
+
+    The last one has the table's schema too: the asset's page shows the newest event's, with types that only Spark knew.
+    """
     version = workspace.project.fingerprints[model.name]
     head = workspace.log.head(model.name, version)
     counts: dict[datetime, int] = defaultdict(int)
     if head >= 0:
         for instant, rows in workspace.log.rows(model.name, version, head).items():
             counts[model.cadence.floor(instant)] += rows
-    return {
+    found: dict[str, dict[str, Any]] = {
         model.cadence.key(start): {"dagster/partition_row_count": counts[start]}
         for start in (i.start for i in ranges.split(model.cadence))
     }
+    record = workspace.control.versions.get(model.name, version)
+    if found and record:
+        schema = built_schema(record.columns, workspace.project.columns[model.name], model.grain)
+        found[list(found)[-1]]["dagster/column_schema"] = schema
+    return found
 
 
 def failure_text(model: Model, outcome: Outcome) -> str:
@@ -174,4 +182,8 @@ def _done(model: Model, outcome: Outcome) -> str:
     if not built:
         return f"nothing to do: {outcome.requested} ({asked} intervals) was complete; no Spark session was opened"
     kept = (outcome.green - outcome.built).count(model.cadence)
-    return f"built {outcome.built} ({built} intervals)" + (f"; {kept} were complete already" if kept else "")
+    return (
+        f"built {outcome.built} ({built} intervals)"
+        + (f"; {kept} were complete already" if kept else "")
+        + (f"; a blocking audit failed in {outcome.red}" if outcome.red else "")
+    )
