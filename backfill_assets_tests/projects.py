@@ -1,4 +1,4 @@
-"""How does a test get a project of its own? Written files, a workspace over the shared Spark session, CLI subprocesses."""
+"""How does a test get a project of its own? Written files, a workspace over the shared session, CLI subprocesses."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def backfill(
     """Run the CLI to its end."""
     command = [str(BACKFILL), *(["--project", str(project)] if project else []), *map(str, arguments)]
     done = subprocess.run(
-        command, cwd=cwd, env=dict(env or clean_environment()), capture_output=True, text=True, timeout=300, check=False
+        command, cwd=cwd, env=dict(env or clean_environment()), capture_output=True, text=True, timeout=900, check=False
     )
     return Said(code=done.returncode, out=done.stdout, err=done.stderr)
 
@@ -242,7 +242,7 @@ def kill(process: subprocess.Popen[str]) -> str:
     return process.communicate(timeout=60)[0]
 
 
-def finish(process: subprocess.Popen[str], timeout: float = 300) -> Said:
+def finish(process: subprocess.Popen[str], timeout: float = 900) -> Said:
     """Wait for the end of a process that `start` began."""
     out, _ = process.communicate(timeout=timeout)
     return Said(code=process.returncode, out=out, err="")
@@ -263,4 +263,3 @@ def eventually(look: Callable[[], T], *, within: float = 120, while_: Callable[[
         assert going, "it ended before that happened"
         time.sleep(0.01)
     raise AssertionError(f"it did not happen within {within:g} s")
-

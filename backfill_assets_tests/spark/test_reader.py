@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +11,15 @@ import pytest
 import backfill_assets
 from backfill_assets.adapters.spark_views import show_environment
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets_tests.projects import build_all, clean_environment, finish, script, start, write_events, write_project
+from backfill_assets_tests.projects import (
+    build_all,
+    clean_environment,
+    finish,
+    script,
+    start,
+    write_events,
+    write_project,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

@@ -75,7 +75,7 @@ def changed_verdict(place: Workspace) -> Verdict:
 
 
 def test_an_expanded_view_turns_with_the_commit(spark: SparkSession, shop: Shop) -> None:
-    """Between expand and contract the view shows the old rows until the environment's commit and the new ones after it."""
+    """Between expand and contract the view shows the old rows until the environment's commit, then the new ones."""
     shop.views.expand(shop.first.name, shop.old, shop.new)
     before = spark.sql(f"SELECT * FROM {shop.view}")
     assert before.columns == ["ds", "kind", "n", "total"]
@@ -174,4 +174,3 @@ def files_opened(spark: SparkSession, query: str) -> dict[str, int]:
             path = scan.relation().location().rootPaths().apply(0).toString()
             opened[path] = opened.get(path, 0) + scan.metrics().apply("numFiles").value()
     return opened
-

@@ -53,11 +53,13 @@ def a_place(root: Path, models: dict[str, str] | None = None) -> Workspace:
     "ds",
     [
         pytest.param("CAST(at AS DATE)", id="of other days"),
-        pytest.param("CASE WHEN at >= :start AND at < :end THEN nullif(CAST(at AS DATE), :start) END", id="without a day"),
+        pytest.param(
+            "CASE WHEN at >= :start AND at < :end THEN nullif(CAST(at AS DATE), :start) END", id="without a day"
+        ),
     ],
 )
 def test_rows_outside_the_interval_are_refused(spark: SparkSession, tmp_path: Path, ds: str) -> None:
-    """A batch that computes rows of other days, or without a day, ends as BuildError with a remedy; nothing is written."""
+    """A batch that computes rows of other days, or of none, ends as BuildError with a remedy; nothing is written."""
     place = a_place(tmp_path, {"leaky.sql": TOO_MANY.format(ds=ds)})
     todo = job(place, "leaky")
     engine(place).prepare(todo, days("2024-01-03"))
@@ -74,7 +76,9 @@ def test_rows_outside_the_interval_are_refused(spark: SparkSession, tmp_path: Pa
 
 def test_a_refused_batch_is_recorded_as_failed_once(spark: SparkSession, tmp_path: Path) -> None:
     """An error that would come again is not tried again; the ledger says what it was, and nothing counts as built."""
-    place = a_place(tmp_path, {"leaky.sql": TOO_MANY.format(ds="CAST(at AS DATE)").replace("[id]", "[id]\nbatch_size: 5")})
+    place = a_place(
+        tmp_path, {"leaky.sql": TOO_MANY.format(ds="CAST(at AS DATE)").replace("[id]", "[id]\nbatch_size: 5")}
+    )
 
     outcome = build_all(place)["leaky"]
 

@@ -1,0 +1,132 @@
+"""The demo's tables are what a second, independent computation says (A2, A5), however they were built (A4, B6)."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import backfill_assets
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.demo.generate import generate
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.settings import EMBEDDED_PROJECT
+from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets_tests import reference
+from backfill_assets_tests.projects import build_all, commits_per_interval, days
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+FIRST, LAST = date(2024, 1, 1), date(2024, 5, 1)
+MODELS: dict[str, Callable[[Path, date, date], pa.Table]] = {
+    "campaign_performance": reference.campaign_performance,
+    "roi_analysis": reference.roi_analysis,
+    "campaign_trends_monthly": reference.campaign_trends_monthly,
+}
+TOLERANCE = 1e-9
+
+
+@pytest.fixture(scope="module")
+def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The demo project on four months of 60 thousand events, built and promoted."""
+    root = tmp_path_factory.mktemp("demo")
+    shutil.copytree(EMBEDDED_PROJECT / "models", root / "models", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(EMBEDDED_PROJECT / "sources.yml", root)
+    settings = (EMBEDDED_PROJECT / "backfill.yml").read_text()
+    assert "clock: 2025-06-24T06:00:00+00:00" in settings
+    (root / "backfill.yml").write_text(settings.replace("2025-06-24T06", f"{LAST}T06"))
+    generate(root / ".backfill" / "data", events=60_000, days=(LAST - FIRST).days)
+    place = Workspace.open(root)
+    outcomes = build_all(place)
+    assert all(o.ok for o in outcomes.values()), {n: (o.failures, o.red) for n, o in outcomes.items()}
+    _, verdict = place.promote()
+    assert verdict.open
+    return place
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_row_equals_the_reference(demo: Workspace, model: str) -> None:
+    """Every table, day and value: counts, texts and decimals exactly, doubles to the ninth digit."""
+    root = demo.project.root
+    shown = backfill_assets.read(model, project=root)
+    expected = MODELS[model](root / ".backfill" / "data", FIRST, LAST)
+
+    whole = Ranges((days("2024-01-01", "2024-04-30"),))
+    assert demo.project.models[model].expected(demo.now()) == whole
+    assert demo.control.environments.read("prod").pointers[model].covers == whole
+    assert expected.num_rows >= 4 * 20  # months and campaigns
+    assert_equal(demo, model, shown, expected)
+
+
+def test_a_day_that_is_built_again_has_the_same_rows(demo: Workspace) -> None:
+    """Days that the ledger takes back are built again, they alone, with the rows that they had."""
+    day = days("2024-02-28", "2024-03-01")
+    before = {model: commits_per_interval(demo, model) for model in MODELS}
+    invalidate(demo, "campaign_performance", day)
+    assert demo.plan().stages[0].intervals == Ranges((day,))  # type: ignore[union-attr]
+
+    outcomes = build_all(demo)
+
+    assert outcomes["campaign_performance"].built == Ranges((day,))
+    after = commits_per_interval(demo, "campaign_performance")
+    again = {i for i, n in after.items() if n != before["campaign_performance"][i]}
+    assert Ranges.of(again) == Ranges((day,))
+    demo.promote()
+    test_every_row_equals_the_reference(demo, "campaign_performance")
+
+
+def test_a_table_that_vanished_is_built_again(demo: Workspace) -> None:
+    """A version whose folder is gone covers nothing, whatever the ledger says; rebuilt, its rows are the same."""
+    version = demo.project.fingerprints["campaign_trends_monthly"]
+    shutil.rmtree(Path(demo.warehouse) / "campaign_trends_monthly" / version)
+    assert not demo.facts().coverage["campaign_trends_monthly"].complete
+
+    outcomes = build_all(demo)
+
+    assert outcomes["campaign_trends_monthly"].ok and list(outcomes) == ["campaign_trends_monthly"]
+    demo.promote()
+    test_every_row_equals_the_reference(demo, "campaign_trends_monthly")
+
+
+def invalidate(place: Workspace, model: str, interval: Interval) -> None:
+    """As an audit or a restatement does it."""
+    version = place.project.fingerprints[model]
+    head = place.log.head(model, version)
+    now = datetime.now(UTC)
+    entry = Entry(
+        kind=Kind.INVALIDATED,
+        model=model,
+        version=version,
+        interval=interval,
+        table_commit=head,
+        at=now,
+        reason="a test",
+    )
+    place.control.ledger.append([entry])
+
+
+def assert_equal(place: Workspace, model: str, shown: pa.Table, expected: pa.Table) -> None:
+    keys = [(key, "ascending") for key in place.project.models[model].grain]
+    shown, expected = shown.sort_by(keys), expected.sort_by(keys)
+    assert shown.column_names == expected.column_names
+    assert shown.num_rows == expected.num_rows
+    for name in shown.column_names:
+        mine, theirs = shown.column(name), expected.column(name)
+        if pa.types.is_floating(mine.type):
+            close = pytest.approx(numbers(theirs), rel=TOLERANCE, abs=TOLERANCE, nan_ok=True)
+            assert mine.is_null().equals(theirs.is_null()) and numbers(mine) == close, name
+        else:
+            assert mine.cast(theirs.type).to_pylist() == theirs.to_pylist(), name
+
+
+def numbers(column: pa.ChunkedArray) -> list[float]:
+    return [math.nan if value is None else value for value in column.to_pylist()]

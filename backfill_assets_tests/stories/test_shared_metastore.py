@@ -1,0 +1,153 @@
+"""Prod views in a metastore that every Spark client shares: promoted by one process, read by others (A3).
+
+`spark-conf/metastore/` is used as it ships, with a PostgreSQL server that the test starts.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets_tests.projects import (
+    CHECKOUT,
+    backfill,
+    clean_environment,
+    eventually,
+    finish,
+    kill,
+    script,
+    start,
+)
+from backfill_assets_tests.stories.releases import JOINED, ROWS, build_releases
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+CONFIGURATION = CHECKOUT / "spark-conf" / "metastore"
+
+READER = """
+    # A client without any of the project's code: plain PySpark with SPARK_CONF_DIR.
+    import sys
+    from pathlib import Path
+    from pyspark.sql import SparkSession
+
+    query, seen, stop = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    spark = SparkSession.builder.config("spark.driver.memory", "1g").enableHiveSupport().getOrCreate()
+    assert not [name for name in sys.modules if name.startswith("backfill_assets")]
+    with seen.open("a") as out:
+        while not stop.exists():
+            for row in spark.sql(query).collect():
+                print(*row, file=out, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The JDBC URL of an empty database in a server of its own."""
+    programs = programs_of_postgres()
+    folder = tmp_path_factory.mktemp("postgres")
+    for parent in (folder, folder.parent, folder.parent.parent):
+        parent.chmod(0o755)
+    port = free_port()
+    as_other = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
+
+    def run(program: str, *arguments: str) -> None:
+        said = subprocess.run(
+            [programs / program, *arguments],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            **as_other,
+        )
+        assert said.returncode == 0, f"{program}: {said.stdout}{said.stderr}"
+
+    data = folder / "data"
+    data.mkdir(mode=0o700)
+    if as_other:
+        shutil.chown(data, "postgres", "postgres")
+        shutil.chown(folder, "postgres", "postgres")
+    run("initdb", "-D", str(data), "-A", "trust", "-U", "metastore", "--no-sync")
+    # Its output goes to a file: a server that inherits our pipes would keep `run` waiting.
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
+    run("pg_ctl", "-D", str(data), "-w", "-l", str(folder / "log"), "-o", options, "start")
+    try:
+        run("createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "metastore", "metastore")
+        yield f"jdbc:postgresql://127.0.0.1:{port}/metastore"
+    finally:
+        run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
+
+
+def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgres: str) -> None:
+    """`backfill promote` persists the views; other processes read them, and see one release a query while they move."""
+    releases = build_releases(tmp_path, "prod")
+    environment = clean_environment(SPARK_CONF_DIR=str(CONFIGURATION), BACKFILL_METASTORE_URL=postgres)
+    first, second = releases.one.project.root, releases.two.project.root
+
+    promoted = backfill("promote", "--json", project=first, env=environment)
+    assert promoted.code == 0, promoted.err
+    assert {p["model"] for p in promoted.json["promoted"]} == {"daily", "running"}
+
+    seen, stop = tmp_path / "seen", tmp_path / "stop"
+
+    def queries() -> list[str]:
+        return seen.read_text().splitlines() if seen.exists() else []
+
+    reader = start(*script(READER, JOINED.format("prod"), seen, stop), cwd=tmp_path, env=environment)
+    try:
+        eventually(lambda: len(queries()) >= 3, while_=lambda: reader.poll() is None)
+        before = len(queries())
+        for project in (second, first, second):
+            moved = backfill("promote", "--json", project=project, env=environment)
+            assert moved.code == 0 and len(moved.json["promoted"]) == 2, moved
+        after = len(queries())
+        eventually(lambda: len(queries()) >= after + 3, while_=lambda: reader.poll() is None)
+        stop.touch()
+        said = finish(reader)
+        assert said.code == 0, said.out
+    finally:
+        if reader.poll() is None:
+            print(kill(reader))
+
+    assert after - before >= 10, "too few queries ran during the promotions"
+    assert set(queries()) == {f"1 1 1 1 {ROWS}", f"2 2 2 2 {ROWS}"}
+    assert queries()[-1].startswith("2 ")
+
+
+def test_the_cli_queries_the_shared_views(spark: SparkSession, tmp_path: Path, postgres: str) -> None:
+    """`backfill sql` in another process uses the metastore's views, and makes none of its own."""
+    releases = build_releases(tmp_path, "lab")
+    environment = clean_environment(SPARK_CONF_DIR=str(CONFIGURATION), BACKFILL_METASTORE_URL=postgres)
+    assert backfill("promote", project=releases.one.project.root, env=environment).code == 0
+
+    # the other release's project: were the views made on the spot, nothing would differ; so look at who owns them
+    said = backfill("sql", "--json", "SHOW VIEWS IN lab", project=releases.two.project.root, env=environment)
+
+    assert said.code == 0, said.err
+    assert {row["viewName"]: row["isTemporary"] for row in said.json} == {"daily": False, "running": False}
+
+
+def programs_of_postgres() -> Path:
+    """Where Debian's packages put the server's programs; a test without them is no test."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")) or [
+        Path(p).resolve() for p in (shutil.which("pg_ctl"),) if p
+    ]
+    if not found:
+        pytest.fail("no PostgreSQL server on this machine; install it with: apt-get install -y postgresql")
+    return found[-1].parent
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
