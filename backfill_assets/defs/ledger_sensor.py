@@ -7,19 +7,20 @@ crashed Dagster run built and could not report is reported too.
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 
 import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.audit.digest import audits_digest
+from backfill_assets.defs.checks import summary_evaluations
 from backfill_assets.defs.metadata import DATA_VERSION_TAG, model_key
 from backfill_assets.defs.promotions import unreported_views
-from backfill_assets.defs.report import materializations
+from backfill_assets.defs.report import materializations, recorded
 from backfill_assets.intervals import Cadence, Interval, Ranges
 from backfill_assets.state.ledger import Coverage, by_version
 from backfill_assets.state.tables import version_coverage
 
+Report = dg.AssetMaterialization | dg.AssetCheckEvaluation
 MOST_EVENTS = 300
 """Events a tick: each costs about 7 ms, and a tick has a minute."""
 SECONDS_BETWEEN_TICKS = 30
@@ -40,15 +41,14 @@ def ledger_sensor(workspace: Workspace) -> dg.SensorDefinition:
             return dg.SkipReason("nothing happened since the last look")
         views = unreported_views(workspace, context.instance)
         busy = _busy(context.instance)
-        events: list[dg.AssetMaterialization] = [*views]
+        events: list[Report] = [*views]
         complete = True
         for name in workspace.project.models:
-            found, settled = _unreported(workspace, context.instance, name, busy, MOST_EVENTS + 1 - len(events))
+            found, settled = _unreported(workspace, context.instance, name, busy, MOST_EVENTS - len(events))
             events += found
             complete = complete and settled
-        complete = complete and len(events) <= MOST_EVENTS
         return dg.SensorResult(
-            asset_events=events[:MOST_EVENTS],
+            asset_events=events,
             cursor=revisions if complete else "",
             skip_reason=None if events else "everything is known already",
         )
@@ -77,18 +77,22 @@ def to_report(
 
 def _unreported(
     workspace: Workspace, instance: dg.DagsterInstance, name: str, busy: Callable[[str], bool], most: int
-) -> tuple[list[dg.AssetMaterialization], bool]:
+) -> tuple[list[Report], bool]:
+    """A model's events, at most `most`, and whether there are no more. The last ones say what the audits found."""
     model, version = workspace.project.models[name], workspace.project.fingerprints[name]
     entries = by_version(workspace.control.ledger.entries([name])).get((name, version), [])
     if not entries:
         return [], True
     have, _ = version_coverage(entries, workspace.log, model=name, version=version, audits=audits_digest(model))
     intervals, settled = to_report(model.cadence, have, _known(instance, name, version), busy)
-    some = Ranges.of(islice(intervals, max(most, 0)))
+    some = intervals[: max(most - len(model.audits), 0)]
     if not some:
         return [], settled and not intervals
     shared = {"version": version, "outcome": "built by the backfill command"}
-    return materializations(workspace, model, some, shared), settled
+    events: list[Report] = [*materializations(workspace, model, Ranges.of(some), shared)]
+    if len(some) < len(intervals):
+        return events, False
+    return events + summary_evaluations(model, recorded(workspace, model, have.green)), settled
 
 
 def _known(instance: dg.DagsterInstance, name: str, version: str) -> Iterator[str]:

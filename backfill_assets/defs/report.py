@@ -53,7 +53,7 @@ def log_outcome(workspace: Workspace, step: Step, model: Model, outcome: Outcome
     shared = run_metadata(workspace, model, outcome)
     for event in materializations(workspace, model, outcome.green, shared):
         step.log_event(event)
-    results = recorded(workspace, model, outcome)
+    results = recorded(workspace, model, outcome.green, outcome.requested)
     log_checks(step, model, outcome, results)
     for event in summary_evaluations(model, results):
         _log(step, event)
@@ -78,14 +78,14 @@ def materializations(
     ]
 
 
-def recorded(workspace: Workspace, model: Model, outcome: Outcome) -> list[AuditResult]:
-    """The results that count for what was asked for, whichever run found them.
+def recorded(workspace: Workspace, model: Model, green: Ranges, requested: Ranges | None = None) -> list[AuditResult]:
+    """The results that count for the requested ranges (None: for all), whichever run found them.
 
     A blocking failure of an interval that is complete nevertheless is outdated: it was declared complete since.
     """
-    before = workspace.control.results.read(model=model.name, version=outcome.version)
-    found = newest(model, before, outcome.requested)
-    return [r for r in found if r.passed or not r.blocking or r.interval not in outcome.green]
+    before = workspace.control.results.read(model=model.name, version=workspace.project.fingerprints[model.name])
+    found = newest(model, before, Ranges.of(r.interval for r in before) if requested is None else requested)
+    return [r for r in found if r.passed or not r.blocking or r.interval not in green]
 
 
 def _log(step: Step, event: dg.AssetCheckEvaluation) -> None:

@@ -296,7 +296,7 @@ def tick(place: Place, instance: dg.DagsterInstance, cursor: str | None = None) 
 
 def told(result: dg.SensorResult | dg.SkipReason) -> list[tuple[str, str | None]]:
     events = result.asset_events if isinstance(result, dg.SensorResult) else []
-    return [(e.asset_key.to_user_string(), e.partition) for e in events]
+    return [(e.asset_key.to_user_string(), e.partition) for e in events if isinstance(e, dg.AssetMaterialization)]
 
 
 def build_elsewhere(place: Place, *names: str, run: str = "cli-run") -> None:
@@ -322,7 +322,11 @@ def test_sensor_leaves_red_days_out(place: Place, instance: dg.DagsterInstance) 
     """What failed its audits is no materialization, whoever built it."""
     place.world.engine.cell = red
     build_elsewhere(place, "base")
-    assert ("base", "2024-01-03") not in told(tick(place, instance))
+    found = tick(place, instance)
+    assert [k for _, k in told(found)] == [k for k in KEYS if k != "2024-01-03"]
+    assert isinstance(found, dg.SensorResult)
+    checks = [e for e in found.asset_events if isinstance(e, dg.AssetCheckEvaluation)]
+    assert [(e.passed, e.description) for e in checks] == [(False, "failed in 1 of 10 intervals: 2024-01-03")]
 
 
 def test_sensor_says_nothing_of_dagsters_own_runs(place: Place, instance: dg.DagsterInstance) -> None:
@@ -346,7 +350,7 @@ def test_sensor_is_bounded_and_goes_on(
     place: Place, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long history arrives in several ticks, each of a few seconds, in order and complete."""
-    monkeypatch.setattr("backfill_assets.defs.ledger_sensor.MOST_EVENTS", 4)
+    monkeypatch.setattr("backfill_assets.defs.ledger_sensor.MOST_EVENTS", 5)  # four days and the check
     build_elsewhere(place, "base")
     seen: list[str | None] = []
     cursor: str | None = None
