@@ -5,9 +5,10 @@
 What `bench/backfill.py` compares with. It keeps no record, resumes nothing and overwrites what is there; it does run
 every audit. Spark's configuration is that of `spark-conf/`; prints its seconds by step as JSON.
 
-What is tuned: the raw events are shuffled once, by day, so that making them distinct, counting them and
-writing a file a day need no further shuffle; the small sides of joins are broadcast; the audits of the first table run
-beside the other two tables, which run beside each other.
+What is tuned: the raw events are shuffled once, by the keys that they are counted by, so that making them distinct
+needs no shuffle of its own (measured: a tenth less CPU than without; shuffling by day alone, which would also spare the
+small shuffle before the write, is slower); the small sides of joins are broadcast; a day is one file; the audits of the
+first table run beside the other two tables, which run beside each other.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ START, END, LAST_MONTH_END = date(2024, 1, 1), date(2025, 6, 24), date(2025, 6, 
 
 PERFORMANCE = """
 WITH events AS (
-  SELECT /*+ REPARTITION({tasks}, ds) */
+  SELECT /*+ REPARTITION({tasks}, ds, campaign_id, channel) */
     event_id, CAST(event_time AS DATE) AS ds, campaign_id, channel, event_type, spend
   FROM delta.`{data}/ad_events`
   WHERE landed_on >= DATE '{start}' AND landed_on < DATE '{end}' + INTERVAL 3 DAYS
@@ -55,7 +56,7 @@ acquired AS (
   )
   GROUP BY ds, campaign_id, channel
 )
-SELECT /*+ BROADCAST(acquired), BROADCAST(campaigns) */
+SELECT /*+ REBALANCE(ds), BROADCAST(acquired), BROADCAST(campaigns) */
   ds, campaign_id, campaign_name, channel, impressions, clicks, spend,
   CAST(clicks AS DOUBLE) / nullif(impressions, 0) AS ctr,
   CAST(spend / nullif(clicks, 0) AS DECIMAL(18, 6)) AS cpc,
