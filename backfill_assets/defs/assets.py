@@ -11,6 +11,7 @@ from backfill_assets.defs.checks import check_specs, summaries
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, Order
 from backfill_assets.defs.metadata import describe_model, model_key, model_metadata, source_key, split_owner, split_tags
 from backfill_assets.defs.partitions import mapping, partitions
+from backfill_assets.defs.quiet import quiet
 from backfill_assets.defs.report import log_checks, recorded
 from backfill_assets.defs.runs import Runs
 from backfill_assets.snapshots.model import Model, Project
@@ -42,9 +43,9 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
     )
     def compute(context: dg.AssetExecutionContext) -> Iterator[Any]:
         order = Order(model=model, context=context)
-        version = dg.DataVersion(project.fingerprints[model.name])
-        # The io manager builds while this waits, and raises unless everything is green.
-        yield dg.Output(order, data_version=version)
+        with quiet():
+            output = dg.Output(order, data_version=dg.DataVersion(project.fingerprints[model.name]))
+        yield output  # the io manager builds while this waits, and raises unless everything is green
         assert order.outcome is not None
         results = recorded(runs.workspace, model, order.outcome.green, order.outcome.requested)
         if order.outcome.built or order.outcome.results:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import dagster as dg
-from dagster_shared.utils.warnings import BetaWarning
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.assets import model_asset
@@ -14,6 +12,7 @@ from backfill_assets.defs.external import external_specs
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
 from backfill_assets.defs.jobs import apply_job, promote_job
 from backfill_assets.defs.ledger_sensor import ledger_sensor
+from backfill_assets.defs.quiet import quiet
 from backfill_assets.defs.runs import Runs
 
 
@@ -28,9 +27,7 @@ def build_definitions(project: str | Path | None = None) -> dg.Definitions:
 def definitions(workspace: Workspace) -> dg.Definitions:
     """The definitions of an open workspace."""
     runs = Runs(workspace)
-    with warnings.catch_warnings():
-        # Backfill policies and pools are "beta" by name; the tests would notice a change.
-        warnings.simplefilter("ignore", BetaWarning)
+    with quiet():
         models = [model_asset(model, runs) for model in workspace.project.models.values()]
     return dg.Definitions(
         assets=[*models, *external_specs(workspace.project)],

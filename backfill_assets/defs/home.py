@@ -60,6 +60,8 @@ def run_ui(root: Path, *, host: str = "127.0.0.1", port: int = 3000) -> int:
             ) from None
     print(f"backfill: Dagster's UI will be at http://{host}:{port} (Ctrl-C stops it)", file=sys.stderr, flush=True)
     command, environment = ui_command(root, home, host=host, port=port)
+    # A shell's background job inherits "ignore SIGINT", and Dagster's processes could then never be stopped.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, env=environment, cwd=state_root(root))
     previous = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:

@@ -23,7 +23,6 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.snapshots.model import Model
 from backfill_assets_tests.fakes import Cell, FakePins, World, a_model, days
 
-pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 KEYS = [f"2024-01-{d:02}" for d in range(1, 11)]
 INSTANCES: dict[str, dg.DagsterInstance] = {}
 """Which instance a run was on."""
