@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,12 +52,10 @@ READER = """
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The JDBC URL of an empty database in a server of its own."""
     programs = programs_of_postgres()
-    folder = tmp_path_factory.mktemp("postgres")
-    for parent in (folder, folder.parent, folder.parent.parent):
-        parent.chmod(0o755)
+    folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # pytest's own folders are closed to the server's user
     port = free_port()
     as_other = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
 
@@ -86,6 +85,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"jdbc:postgresql://127.0.0.1:{port}/metastore"
     finally:
         run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
+        shutil.rmtree(folder)
 
 
 def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgres: str) -> None:

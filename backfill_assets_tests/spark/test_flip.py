@@ -1,0 +1,55 @@
+"""Does a query that is analysed while an environment moves see one release?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.adapters.spark_views import SparkViews
+from backfill_assets.intervals import utc
+from backfill_assets.state.environment import Environment
+from backfill_assets_tests.stories.releases import ROWS, Releases, build_releases
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def releases(spark: SparkSession, tmp_path: Path, environment: str) -> Iterator[Releases]:
+    """Release 1 is shown; both views are expanded towards release 2."""
+    built = build_releases(tmp_path, environment)
+    views = SparkViews(spark, built.one.warehouse)
+    views.settle(flip(built, 0), ["daily", "running"])
+    for old, new in zip(*built.pointers, strict=True):
+        views.expand(environment, old, new)
+    yield built
+    spark.sql(f"DROP DATABASE {environment} CASCADE")
+
+
+def flip(releases: Releases, number: int) -> Environment:
+    environments = releases.one.control.environments
+    seen = environments.read(releases.one.environment)
+    return environments.flip(seen, releases.pointers[number], release=f"r{number}", at=utc("2024-02-01"))
+
+
+def marks(daily: DataFrame, running: DataFrame) -> set[tuple[int, int]]:
+    """The pairs of releases in a join."""
+    rows = daily.join(running, "ds").select(daily["mark"], running["mark"]).collect()
+    assert len(rows) == ROWS
+    return {tuple(row) for row in rows}
+
+
+def test_a_commit_between_the_analysis_of_two_views(spark: SparkSession, releases: Releases) -> None:
+    """One view was resolved before the commit and the other after it: still, the query sees both of one release."""
+    name = releases.one.environment
+    first = spark.sql(f"SELECT ds, mark FROM {name}.daily")
+    flip(releases, 1)
+    second = spark.sql(f"SELECT ds, mark FROM {name}.running")
+
+    assert marks(first, second) in ({(1, 1)}, {(2, 2)})
+    assert marks(spark.table(f"{name}.daily"), spark.table(f"{name}.running")) == {(2, 2)}
