@@ -30,6 +30,8 @@ class Settings(BaseModel):
     """A fixed `now` (UTC), for demos and tests; None is the machine's clock."""
     batch_size: int = Field(default=90, ge=1)
     """Intervals a batch, for models that do not say."""
+    cutover_grace: float = Field(default=5, ge=0)
+    """Seconds between the views of a shared catalog being ready for a promotion and their moving, all together."""
     spark: dict[str, str] = Field(default_factory=dict[str, str])
     """Spark settings on top of `spark-conf/`."""
 

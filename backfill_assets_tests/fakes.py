@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from backfill_assets.audit.judge import Counts
@@ -401,8 +401,9 @@ class FakeViews:
 
     def __init__(self, catalog: Catalog, life: Life | None = None, hook: Callable[[str], object] = nothing) -> None:
         self.catalog, self.life, self.hook = catalog, life or Life(), hook
+        self.grace = timedelta()
 
-    def expand(self, environment: str, old: Pointer, new: Pointer) -> None:
+    def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
         self.hook(f"expand {new.model}")
         self.life.step()
         assert old.model in self.catalog.views, "a view is expanded that does not exist"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.promote.views import expanded_view, plain_view, view_name
@@ -29,11 +30,12 @@ def show_environment(
 class SparkViews:
     """A ViewCatalog over the session catalog of a Spark session."""
 
-    def __init__(self, spark: SparkSession, warehouse: str) -> None:
+    def __init__(self, spark: SparkSession, warehouse: str, grace: timedelta = timedelta(seconds=5)) -> None:
         self._spark, self._warehouse = spark, warehouse
+        self.grace = grace
 
-    def expand(self, environment: str, old: Pointer, new: Pointer) -> None:
-        self._put(environment, old.model, expanded_view(old, new, environment, self._warehouse))
+    def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
+        self._put(environment, old.model, expanded_view(old, new, environment, self._warehouse, cutover=cutover))
 
     def settle(self, environment: Environment, models: Collection[str]) -> None:
         for model in models:

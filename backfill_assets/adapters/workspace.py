@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -131,4 +131,5 @@ class Workspace:
             return None
         from backfill_assets.adapters.spark_views import SparkViews
 
-        return SparkViews(self.spark, self.warehouse)
+        grace = timedelta(seconds=self.project.settings.cutover_grace)
+        return SparkViews(self.spark, self.warehouse, grace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -20,8 +21,13 @@ ABANDONED_AFTER = timedelta(minutes=10)
 class ViewCatalog(Protocol):
     """The persisted views of a shared catalog. With a catalog per session there are none to move."""
 
-    def expand(self, environment: str, old: Pointer, new: Pointer) -> None:
-        """Make the view show `old` until the environment's commit, and `new` from then on. The view exists."""
+    @property
+    def grace(self) -> timedelta:
+        """Longer than any query takes from reading its first view's text to its last one's."""
+        ...
+
+    def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
+        """Make the view show `old` to queries before the cutover, then what the environment says. The view exists."""
         ...
 
     def settle(self, environment: Environment, models: Collection[str]) -> None:
@@ -56,14 +62,12 @@ def promote(
                 f"{seen.name} moved since it was looked at", why=error.what, fix="run the promotion again"
             ) from None
         try:
-            for pointer in pointers:
-                old = opened.pointers.get(pointer.model)
-                if old is not None:
-                    views.expand(seen.name, old, pointer)
+            cutover = _expand(views, opened, pointers)
             flipped = environments.flip(opened, pointers, release=release, at=datetime.now(UTC))
         except Exception:
             _clean_up(environments, promotion, seen.name, views)
             raise
+        _wait_until(cutover)
         views.settle(flipped, promotion.models)
         closed = _close(environments, flipped)
         if closed is None:  # somebody took over while we settled: what we settled may be old by now
@@ -95,6 +99,31 @@ def recover(environments: Environments, name: str, views: ViewCatalog | None) ->
             fix="promote from a place whose Spark configuration has that catalog: it recovers by itself",
         )
     return _finish(environments, current, views)
+
+
+def _expand(views: ViewCatalog, seen: Environment, pointers: Sequence[Pointer]) -> datetime:
+    """Expand every view that exists; returns the cutover, which is at least the catalog's grace away.
+
+    A query that read one view before it was expanded must have read the others before the cutover: so the grace is
+    counted from the last view's expansion, and all are expanded again, for a later cutover, when that took too long.
+    """
+    moves = [(old, new) for new in pointers if (old := seen.pointers.get(new.model)) is not None]
+    if not moves:
+        return datetime.now(UTC)
+    spare, again = views.grace, timedelta()
+    while True:
+        cutover = datetime.now(UTC) + spare + again + views.grace
+        for old, new in moves:
+            views.expand(seen.name, old, new, cutover)
+        _wait_until(datetime.now(UTC) + again)  # whoever read a text of the round before is done with reading texts
+        if not views.grace or datetime.now(UTC) <= cutover - views.grace:
+            return cutover
+        spare, again = spare * 2, views.grace
+
+
+def _wait_until(instant: datetime) -> None:
+    while (left := (instant - datetime.now(UTC)).total_seconds()) > 0:
+        time.sleep(left)
 
 
 def _finish(environments: Environments, current: Environment, views: ViewCatalog) -> Environment:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from backfill_assets.audit.compile import quoted
 from backfill_assets.errors import PromotionError
 from backfill_assets.state.environment import ENVIRONMENTS, Pointer, Segment
@@ -27,8 +29,11 @@ def plain_view(pointer: Pointer, warehouse: str) -> str:
     return "\nUNION ALL\n".join(f"SELECT {columns} FROM {_rows(pointer, s, warehouse)}" for s in pointer.segments)
 
 
-def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str) -> str:
-    """The view's query while a promotion is under way: the old rows until the environment's commit, then the new ones.
+def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str, *, cutover: datetime) -> str:
+    """The view's query while a promotion is under way: the old rows until the cutover, then what the environment says.
+
+    The cutover lies after the environment's commit. A query has one `current_timestamp()`, for all views that it reads;
+    each view's look at the environment's table is a subquery of its own, and a commit may fall between two of them.
 
     It keeps the old columns: new ones are cast to them, removed ones are NULL. Raises PromotionError when a cast could
     lose values. The branch that is off reads no files: the check becomes a partition filter.
@@ -52,8 +57,11 @@ def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str) 
                 fix="add the column under a new name, move the readers, and remove the old one later",
             )
     kept = ", ".join(quoted(name) for name, _ in old.columns)
-    before = [f"SELECT {kept} FROM {_rows(old, s, warehouse)} AND {now} = '{old.id}'" for s in old.segments]
-    after = [f"SELECT {', '.join(cast)} FROM {_rows(new, s, warehouse)} AND {now} = '{new.id}'" for s in new.segments]
+    at = f"TIMESTAMP '{cutover:%Y-%m-%d %H:%M:%S.%f}Z'"
+    still = f"(current_timestamp() < {at} OR {now} = '{old.id}')"
+    already = f"current_timestamp() >= {at} AND {now} = '{new.id}'"
+    before = [f"SELECT {kept} FROM {_rows(old, s, warehouse)} AND {still}" for s in old.segments]
+    after = [f"SELECT {', '.join(cast)} FROM {_rows(new, s, warehouse)} AND {already}" for s in new.segments]
     return "\nUNION ALL\n".join([*before, *after])
 
 

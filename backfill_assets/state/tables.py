@@ -40,7 +40,7 @@ class TableLog(Protocol):
 
 def dirt(entries: Sequence[Entry], log: TableLog, model: str, version: str) -> list[Dirt]:
     """The data commits of the version's table that no BUILT entry speaks for."""
-    return _compare(entries, log, model, version)[1]
+    return _compare(entries, log, model, version, log.head(model, version))[1]
 
 
 def version_coverage(
@@ -54,18 +54,20 @@ def version_coverage(
     if head < 0:
         empties = [e for e in entries if e.kind in (Kind.EMPTY, Kind.WITHDRAWN)]
         return coverage(empties, audits=audits), head
-    there, spots = _compare(entries, log, model, version)
+    there, spots = _compare(entries, log, model, version, head)
     return coverage(there, audits=audits, dirt=spots, commit=head), head
 
 
-def _compare(entries: Sequence[Entry], log: TableLog, model: str, version: str) -> tuple[Sequence[Entry], list[Dirt]]:
+def _compare(
+    entries: Sequence[Entry], log: TableLog, model: str, version: str, head: int
+) -> tuple[Sequence[Entry], list[Dirt]]:
     """The entries whose batch is in the table (or that are about none), and the commits that have no entry.
 
     A batch is not in the table when the folder was deleted, or restored from a backup, and made anew: its entries must
     not vouch for commits that only have the same numbers.
     """
     recorded = {e.batch for e in entries if e.kind is Kind.BUILT and not e.revision}
-    if log.head(model, version) == len(recorded):  # commit 0 creates the table; each later one is a batch
+    if head == len(recorded):  # commit 0 creates the table; each later one is a batch
         return entries, []
     commits = log.commits(model, version)
     gone = recorded - {c.batch for c in commits}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ def releases(spark: SparkSession, tmp_path: Path, environment: str) -> Iterator[
     views = SparkViews(spark, built.one.warehouse)
     views.settle(flip(built, 0), ["daily", "running"])
     for old, new in zip(*built.pointers, strict=True):
-        views.expand(environment, old, new)
+        views.expand(environment, old, new, utc("2024-02-01"))
     yield built
     spark.sql(f"DROP DATABASE {environment} CASCADE")
 
@@ -42,6 +43,22 @@ def marks(daily: DataFrame, running: DataFrame) -> set[tuple[int, int]]:
     rows = daily.join(running, "ds").select(daily["mark"], running["mark"]).collect()
     assert len(rows) == ROWS
     return {tuple(row) for row in rows}
+
+
+def test_nothing_moves_between_the_commit_and_the_cutover(spark: SparkSession, releases: Releases) -> None:
+    """Queries before the cutover see the old release although the commit is there: so no commit falls inside one."""
+    name = releases.one.environment
+    views = SparkViews(spark, releases.one.warehouse)
+    cutover = datetime.now(UTC) + timedelta(seconds=20)
+    for old, new in zip(*releases.pointers, strict=True):
+        views.expand(name, old, new, cutover)
+    flip(releases, 1)
+    before = marks(spark.table(f"{name}.daily"), spark.table(f"{name}.running"))
+    assert datetime.now(UTC) < cutover, "this machine was too slow for the test to say anything"
+    assert before == {(1, 1)}
+    while datetime.now(UTC) < cutover:
+        assert marks(spark.table(f"{name}.daily"), spark.table(f"{name}.running")) in ({(1, 1)}, {(2, 2)})
+    assert marks(spark.table(f"{name}.daily"), spark.table(f"{name}.running")) == {(2, 2)}
 
 
 def test_a_commit_between_the_analysis_of_two_views(spark: SparkSession, releases: Releases) -> None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
+PAST = utc("2024-02-01")
+"""A cutover that is over: only the environment decides."""
+
 NOW = utc("2024-02-01")
 
 
@@ -76,7 +79,7 @@ def changed_verdict(place: Workspace) -> Verdict:
 
 def test_an_expanded_view_turns_with_the_commit(spark: SparkSession, shop: Shop) -> None:
     """Between expand and contract the view shows the old rows until the environment's commit, then the new ones."""
-    shop.views.expand(shop.first.name, shop.old, shop.new)
+    shop.views.expand(shop.first.name, shop.old, shop.new, PAST)
     before = spark.sql(f"SELECT * FROM {shop.view}")
     assert before.columns == ["ds", "kind", "n", "total"]
     assert {row["n"] for row in before.collect()} == {3}
@@ -92,7 +95,7 @@ def test_an_expanded_view_turns_with_the_commit(spark: SparkSession, shop: Shop)
 
 def test_the_branch_that_is_off_reads_no_files(spark: SparkSession, shop: Shop) -> None:
     """An expanded view opens the files of one release only, before the flip and after it."""
-    shop.views.expand(shop.first.name, shop.old, shop.new)
+    shop.views.expand(shop.first.name, shop.old, shop.new, PAST)
     assert versions_read(spark, shop) == {shop.old.version}
     shop.flip(shop.new)
     assert versions_read(spark, shop) == {shop.new.version}
@@ -109,7 +112,7 @@ def test_columns_that_go_are_null_until_the_view_is_contracted(spark: SparkSessi
     """Turning back to a release without a column: readers of the expanded view still find it, empty."""
     flipped = shop.flip(shop.new)
     shop.views.settle(flipped, ["daily"])
-    shop.views.expand(shop.first.name, shop.new, shop.old)
+    shop.views.expand(shop.first.name, shop.new, shop.old, PAST)
     shop.flip(shop.old)
     rows = spark.sql(f"SELECT n, most FROM {shop.view}").collect()
     assert {(row["n"], row["most"]) for row in rows} == {(3, None)}
@@ -121,7 +124,7 @@ def test_a_cast_that_loses_values_is_refused(spark: SparkSession, shop: Shop) ->
     from dataclasses import replace
 
     with pytest.raises(PromotionError, match="column n of daily changes from string to bigint"):
-        shop.views.expand(shop.first.name, replace(shop.old, columns=columns), shop.new)
+        shop.views.expand(shop.first.name, replace(shop.old, columns=columns), shop.new, PAST)
     assert {row["n"] for row in spark.sql(f"SELECT n FROM {shop.view}").collect()} == {3}
 
 

@@ -74,7 +74,7 @@ def test_an_expanded_view_shows_one_of_two_states() -> None:
     """Every branch asks the environment's row of this model which pointer it holds: old branches for the old id, new
     ones for the new."""
     new = replace(TWO, segments=TWO.segments[2:])
-    text = expanded_view(TWO, new, "prod", "/w")
+    text = expanded_view(TWO, new, "prod", "/w", cutover=utc("2024-02-01"))
     checks = [str(b.args["where"].sql("spark")) for b in branches(text)]
     assert [(TWO.id in c, new.id in c) for c in checks] == [(True, False)] * 3 + [(False, True)]
     assert all("/w/_control/environments" in c for c in checks)
@@ -89,7 +89,7 @@ def test_an_expanded_view_keeps_the_old_columns() -> None:
     """In their order, under their names and types: what is gone is NULL, what is wider is cast, what is new waits."""
     old = typed(ONE, ("ds", "date"), ("amount", "double"), ("gone", "string"), ("Id", "bigint"))
     new = typed(TWO, ("new", "string"), ("id", "int"), ("amount", "double"), ("ds", "date"))
-    before, *after = branches(expanded_view(old, new, "prod", "/w"))
+    before, *after = branches(expanded_view(old, new, "prod", "/w", cutover=utc("2024-02-01")))
     assert [c.alias_or_name for c in before.expressions] == ["ds", "amount", "gone", "Id"]
     assert len(after) == 3
     for branch in after:
@@ -103,7 +103,7 @@ def test_an_expanded_view_keeps_the_old_columns() -> None:
 def test_a_cast_that_could_lose_values_is_refused() -> None:
     """Readers that began before the cutover expect the old type: with both types, and what to do instead."""
     with pytest.raises(PromotionError) as refused:
-        expanded_view(typed(ONE, ("id", "int")), typed(TWO, ("id", "string")), "prod", "/w")
+        expanded_view(typed(ONE, ("id", "int")), typed(TWO, ("id", "string")), "prod", "/w", cutover=utc("2024-02-01"))
     assert "from int to string" in refused.value.what
     assert "new name" in refused.value.fix
 
