@@ -148,16 +148,25 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         port = probe.getsockname()[1]
     env = clean_environment(DAGSTER_HOME=str(home), BACKFILL_PROJECT=str(root), PYTHONWARNINGS="ignore")
     module = ["-m", "backfill_assets.definitions"]
-    web = _start(root / "web.log", env, "-m", "dagster_webserver", "-h", "127.0.0.1", "-p", str(port), *module)
-    daemon = _start(root / "daemon.log", env, "-c", QUICK_DAEMON, "run", *module)
     url = f"http://127.0.0.1:{port}/graphql"
+    # The instance first: several processes that create its SQLite files at the same moment get in each other's way.
     with dg.DagsterInstance.from_config(str(home)) as instance:
         found = Server(url=url, instance=instance, place=Workspace.open(root))
+        running: list[tuple[subprocess.Popen[bytes], str]] = []
         try:
+            running.append(
+                (
+                    _start(
+                        root / "web.log", env, "-m", "dagster_webserver", "-h", "127.0.0.1", "-p", str(port), *module
+                    ),
+                    "web.log",
+                )
+            )
             _until(lambda: _answers(found), within=240)
+            running.append((_start(root / "daemon.log", env, "-c", QUICK_DAEMON, "run", *module), "daemon.log"))
             yield found
         finally:
-            for process, log in ((web, "web.log"), (daemon, "daemon.log")):
+            for process, log in running:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait(timeout=60)
                 print(f"--- {log}", (root / log).read_text()[-20000:], sep="\n")  # pytest shows it when a test fails
