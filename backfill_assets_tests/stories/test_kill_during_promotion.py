@@ -75,6 +75,7 @@ PROMOTES = """
 """
 
 
+@pytest.mark.timeout(1500)  # nine processes, each with a metastore of its own
 def test_killed_at_every_step(spark: SparkSession, tmp_path: Path) -> None:
     """After each death the views show one release, the right one; recovering changes nothing seen, and promotes on."""
     metastore = f"jdbc:derby:;databaseName={tmp_path / 'metastore'};create=true"
