@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Settings(BaseModel):
     @field_validator("clock", mode="before")
     @classmethod
     def _clock_is_utc(cls, value: object) -> object:
-        return utc(value) if isinstance(value, str | datetime) or hasattr(value, "year") else value  # type: ignore[arg-type]
+        return utc(value) if isinstance(value, str | date) else value
 
     @field_validator("spark", mode="before")
     @classmethod

@@ -188,7 +188,7 @@ def _where(done: Run, seconds: dict[str, float], spans: list[Span]) -> None:
             label = name.split(": ")[1]
             print(f"           {seconds[name]:7.2f}  {label:34} {count:4} calls, {whole:.2f} s inside them")
     print(f"  {sum(seconds.values()):7.2f}  in all")
-    print("        -  Dagster's events: reported later, by a sensor; bench/dagster_events.py measures them")
+    print("        -  Dagster's events: reported later, by a sensor; not measured here")
 
 
 def _phases(applied: dict) -> dict[str, float]:
