@@ -17,7 +17,7 @@ from backfill_assets_tests.projects import built_daily, expected_daily, small_pr
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::dagster_shared.utils.warnings.BetaWarning")]
 
 
 @pytest.fixture
