@@ -35,6 +35,7 @@ class SparkEngine:
         self._spark, self._warehouse, self._root = spark, warehouse, root
         self._sessions: dict[str, SparkSession] = {}
         self._modules: dict[str, Callable[..., Any]] = {}
+        self._views: dict[tuple[int, str], threading.Lock] = {}
         self._lock = threading.Lock()
 
     def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
@@ -119,6 +120,8 @@ class SparkEngine:
         at = read.commit if isinstance(read, ModelInput) else read.pin.get("commit", read.pin.get("files", "now"))
         view = f"{name.replace('.', '_')}__at_{at}"
         with self._lock:
+            made = self._views.setdefault((id(spark), view), threading.Lock())
+        with made:  # reading a snapshot takes seconds: others wait only for the view that they want
             if not spark.catalog.tableExists(view):
                 input_frame(spark, self._warehouse, read).createOrReplaceTempView(view)
         return view

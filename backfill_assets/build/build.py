@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
 from backfill_assets.audit.digest import audits_digest
-from backfill_assets.audit.judge import judge, red
+from backfill_assets.audit.judge import Counts, judge, red
 from backfill_assets.build.engine import Engine, Input, Job, ModelInput, SourceInput
 from backfill_assets.build.events import (
+    Audited,
     BatchDone,
     BatchFailed,
     BatchStarted,
@@ -35,6 +36,10 @@ from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_ver
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version
+
+AUDIT_AFTER = 60.0
+"""Seconds of building after which what is built by then is audited. One scan of many batches costs little more than
+one of a single batch, so a short build is audited once, at its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,20 +93,22 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     except BackfillError as error:
         bench.listen(ModelDone(model=name))
         return replace(nothing, failures=(Failure(interval=good.span or next(iter(intervals)), error=str(error)),))
-    _run_all(worker, batches)
-    leftover, _ = _look(bench, name)
-    if (again := intervals & leftover[name].unaudited) and not bench.stop.is_set():
-        try:
-            worker.recheck(leftover[name], again)
-        except BackfillError as error:
-            worker.failures.extend(Failure(interval=part, error=str(error)) for part in again)
-        leftover, _ = _look(bench, name)
+    for again in range(1 + model.retries):
+        _run_all(worker, batches)
+        worker.audit(intervals)
+        have, _ = _look(bench, name)
+        lost = good - have[name].complete - have[name].unaudited - worker.settled
+        if not lost or bench.stop.is_set():
+            break
+        # Another run committed over these and has not recorded it yet: wait for its record, else build them again.
+        bench.sleep(2.0**again)
+        batches = list(lost.batches(model.cadence, model.batch_size))
     bench.listen(ModelDone(model=name))
     return Outcome(
         model=name,
         version=version,
         requested=intervals,
-        green=intervals & leftover[name].complete,
+        green=intervals & have[name].complete,
         built=Ranges.of(worker.built),
         red=red(worker.results),
         failures=tuple(sorted(worker.failures, key=lambda f: f.interval)),
@@ -171,8 +178,8 @@ def _create(bench: Workbench, job: Job, engine: Engine, sample: Interval) -> Non
 
 
 def _run_all(worker: _Worker, batches: list[Interval]) -> None:
-    """Run the batches, `batch_concurrency` at a time, until all are done or the bench stops."""
-    stop = worker.bench.stop
+    """Run the batches, `batch_concurrency` at a time, until all are done or the bench stops; audit as they pile up."""
+    stop, audited = worker.bench.stop, time.monotonic()
     with ThreadPoolExecutor(max_workers=worker.job.model.batch_concurrency, thread_name_prefix="batch") as pool:
         running: set[Future[None]] = {pool.submit(worker.batch, interval) for interval in batches}
         try:
@@ -182,6 +189,9 @@ def _run_all(worker: _Worker, batches: list[Interval]) -> None:
                     future.result()
                 if stop.is_set():
                     worker.engine.cancel()
+                elif running and time.monotonic() - audited > AUDIT_AFTER:
+                    worker.audit(Ranges.of(worker.built))
+                    audited = time.monotonic()
         except BaseException:
             stop.set()
             worker.engine.cancel()
@@ -204,40 +214,62 @@ class _Worker:
     bytes: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
 
+    @property
+    def settled(self) -> Ranges:
+        """What was tried and will not get better by trying again."""
+        return Ranges.of(f.interval for f in self.failures) | red(self.results)
+
     def batch(self, interval: Interval) -> None:
         """Build one batch, with another attempt after an error that may pass."""
         if self.bench.stop.is_set():
             return
         try:
-            for attempt in Retrying(
-                retry=retry_if_exception(self._may_pass),
-                stop=stop_after_attempt(1 + self.job.model.retries),
-                wait=wait_exponential_jitter(initial=1, max=60),
-                sleep=self.bench.sleep,
-                before_sleep=lambda state: self._tell_failed(interval, _error(state), again=True),
-                reraise=True,
-            ):
-                with attempt:
-                    self._attempt(interval, attempt.retry_state.attempt_number)
+            self._persist(interval, lambda attempt: self._build(interval, attempt))
         except BackfillError as error:
             self._tell_failed(interval, str(error), again=False)
             self._record(self._entry(Kind.FAILED, interval, reason=str(error)))
             with self.lock:
                 self.failures.append(Failure(interval=interval, error=str(error)))
 
+    def audit(self, ranges: Ranges) -> None:
+        """Audit what of these is built and has no verdict, all in one scan; again after an error that may pass.
+
+        When audits cannot run on all of them, each batch is tried alone. Where they cannot run the rows stay,
+        unaudited: the next run sees to them.
+        """
+        name = self.job.model.name
+        have = _look(self.bench, name)[0][name]
+        batches = have.batches(ranges & have.unaudited)
+        pending = Ranges.of(part for part, _ in batches)
+        if pending.span is None or self.bench.stop.is_set():
+            return
+        try:
+            self._persist(pending.span, lambda _: self._audit(pending))
+        except BackfillError as error:
+            if len(batches) > 1 and not self.bench.stop.is_set():
+                for part, _ in batches:
+                    self.audit(Ranges((part,)))
+                return
+            self._tell_failed(pending.span, str(error), again=False)
+            with self.lock:
+                self.failures.append(Failure(interval=pending.span, error=str(error)))
+
+    def _persist(self, interval: Interval, attempt_it: Callable[[int], None]) -> None:
+        for attempt in Retrying(
+            retry=retry_if_exception(self._may_pass),
+            stop=stop_after_attempt(1 + self.job.model.retries),
+            wait=wait_exponential_jitter(initial=1, max=60),
+            sleep=self.bench.sleep,
+            before_sleep=lambda state: self._tell_failed(interval, _error(state), again=True),
+            reraise=True,
+        ):
+            with attempt:
+                attempt_it(attempt.retry_state.attempt_number)
+
     def _may_pass(self, error: BaseException) -> bool:
         return isinstance(error, BackfillError) and error.retryable and not self.bench.stop.is_set()
 
-    def recheck(self, have: Coverage, ranges: Ranges) -> None:
-        """Audit what is built already."""
-        head = self.bench.log.head(self.job.model.name, self.job.version)
-        by_entry: dict[str, list[Interval]] = defaultdict(list)
-        for part, entry in have.batches(ranges):
-            by_entry[entry.batch].append(part)
-        for batch, parts in by_entry.items():
-            self._audit(batch, head, Ranges.of(parts))
-
-    def _attempt(self, interval: Interval, attempt: int) -> None:
+    def _build(self, interval: Interval, attempt: int) -> None:
         have = _look(self.bench, self.job.model.name)[0][self.job.model.name]
         for piece in Ranges((interval,)) - have.built - have.empty:
             self.bench.listen(BatchStarted(model=self.job.model.name, interval=piece, attempt=attempt))
@@ -259,7 +291,6 @@ class _Worker:
                     inputs={name: _input_json(i) for name, i in self.job.inputs.items()},
                 )
             )
-            failed = self._audit(batch, commit.table_commit, Ranges((piece,)))
             with self.lock:
                 self.built.append(piece)
                 self.rows += commit.rows
@@ -271,25 +302,52 @@ class _Worker:
                     intervals=self.job.model.cadence.count(piece),
                     rows=commit.rows,
                     seconds=time.monotonic() - began,
-                    red=failed,
                 )
             )
 
-    def _audit(self, batch: str, commit: int, ranges: Ranges) -> Ranges:
-        """Audit a batch's intervals at a commit and record the verdicts. Returns the red intervals."""
-        model = self.job.model
+    def _audit(self, ranges: Ranges) -> None:
+        """Audit what of these is built at the table's newest commit, and record the verdicts."""
+        model, began = self.job.model, time.monotonic()
+        have, heads = _look(self.bench, model.name)
+        by_batch: dict[str, list[Interval]] = defaultdict(list)
+        for part, entry in have[model.name].batches(ranges & have[model.name].unaudited):
+            by_batch[entry.batch].append(part)
+        pending = Ranges.of(part for parts in by_batch.values() for part in parts)
+        if not pending:
+            return
         with self._timed("audit"):
-            counts = self.engine.scan(self.job, commit, ranges)
-            results = judge(
-                model,
-                self.job.version,
-                batch,
-                ranges.split(model.cadence),
-                counts,
-                prod_rows=self._prod_rows(),
-                at=datetime.now(UTC),
+            counts = self.engine.scan(self.job, heads[model.name], pending)
+        verdicts = [self._verdicts(b, Ranges.of(parts), heads[model.name], counts) for b, parts in by_batch.items()]
+        results = [r for found, _ in verdicts for r in found]
+        with self._timed("record"):
+            self.bench.control.results.append(results)
+            self.bench.control.ledger.append([e for _, entries in verdicts for e in entries])
+        with self.lock:
+            self.results.extend(results)
+        self.bench.listen(
+            Audited(
+                model=model.name,
+                intervals=pending.count(model.cadence),
+                seconds=time.monotonic() - began,
+                red=red(results),
             )
-            results = [self._with_sample(r, commit) for r in results]
+        )
+
+    def _verdicts(
+        self, batch: str, ranges: Ranges, commit: int, counts: Mapping[datetime, Counts]
+    ) -> tuple[list[AuditResult], list[Entry]]:
+        """The results of a batch's intervals, with samples of what failed, and the ledger entries that follow."""
+        model = self.job.model
+        results = judge(
+            model,
+            self.job.version,
+            batch,
+            ranges.split(model.cadence),
+            counts,
+            prod_rows=self._prod_rows(),
+            at=datetime.now(UTC),
+        )
+        results = [self._with_sample(r, commit) for r in results]
         failed = red(results)
         entries = [
             self._entry(Kind.AUDITED, part, batch=batch, table_commit=commit, audits=self.digest)
@@ -305,12 +363,7 @@ class _Worker:
             )
             for part in failed
         ]
-        with self._timed("record"):
-            self.bench.control.results.append(results)
-            self.bench.control.ledger.append(entries)
-        with self.lock:
-            self.results.extend(results)
-        return failed
+        return results, entries
 
     def _with_sample(self, result: AuditResult, commit: int) -> AuditResult:
         if result.passed:

@@ -26,14 +26,13 @@ class BatchStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchDone:
-    """A batch is committed and audited. `red` are the intervals in which a blocking audit failed."""
+    """A batch is committed. Its audits follow, those of several batches in one scan."""
 
     model: str
     interval: Interval
     intervals: int
     rows: int
     seconds: float
-    red: Ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +47,21 @@ class BatchFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """Built intervals have their verdicts. `red` are those in which a blocking audit failed."""
+
+    model: str
+    intervals: int
+    seconds: float
+    red: Ranges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDone:
     model: str
 
 
-Event = ModelStarted | BatchStarted | BatchDone | BatchFailed | ModelDone
+Event = ModelStarted | BatchStarted | BatchDone | BatchFailed | Audited | ModelDone
 Listener = Callable[[Event], None]
 
 

@@ -18,7 +18,16 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from backfill_assets.build.events import BatchDone, BatchFailed, BatchStarted, Event, Listener, ModelDone, ModelStarted
+from backfill_assets.build.events import (
+    Audited,
+    BatchDone,
+    BatchFailed,
+    BatchStarted,
+    Event,
+    Listener,
+    ModelDone,
+    ModelStarted,
+)
 from backfill_assets.cli.render import UNITS
 from backfill_assets.cli.terminal import err
 from backfill_assets.snapshots.model import Project
@@ -76,6 +85,7 @@ class _Bars:
                     self._bars.update(
                         self._tasks[event.model], advance=event.intervals, rows=rows, rate=f"{rows / spent:,.0f}/s"
                     )
+                case Audited():
                     if event.red:
                         self._bars.update(self._tasks[event.model], mark="[red]✗")
                         self._bars.console.print(f"[red]audits failed[/] {event.model} {event.red}")
@@ -109,8 +119,10 @@ class _Lines:
             case BatchDone():
                 self._done[event.model] += event.intervals
                 at = f"{self._done[event.model]}/{self._total[event.model]}"
-                red = f", AUDITS FAILED on {event.red}" if event.red else ""
-                self._say(f"{event.model}: {at} {event.interval} {event.rows:,} rows in {event.seconds:.1f} s{red}")
+                self._say(f"{event.model}: {at} {event.interval} {event.rows:,} rows in {event.seconds:.1f} s")
+            case Audited():
+                said = f"AUDITS FAILED on {event.red}" if event.red else "all green"
+                self._say(f"{event.model}: audited {event.intervals} intervals in {event.seconds:.1f} s: {said}")
             case BatchFailed():
                 again = "failed, trying again" if event.again else "failed"
                 self._say(f"{event.model}: {event.interval} {again}: {event.error}")

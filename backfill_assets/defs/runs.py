@@ -9,7 +9,7 @@ import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.build import Workbench
-from backfill_assets.build.events import BatchDone, BatchFailed, BatchStarted, Event, ModelDone, ModelStarted
+from backfill_assets.build.events import Audited, BatchDone, BatchFailed, BatchStarted, Event, ModelDone, ModelStarted
 from backfill_assets.defs.metadata import model_key
 
 BACKFILL_TAG = "dagster/backfill"
@@ -80,11 +80,12 @@ def tell(info: Callable[[str], None], warning: Callable[[str], None]) -> Callabl
             case BatchStarted():
                 info(f"{event.model}: building {event.interval}" + _attempt(event.attempt))
             case BatchDone():
-                done = f"{event.model}: {event.interval} built, {event.rows} rows in {event.seconds:.1f} s"
+                info(f"{event.model}: {event.interval} built, {event.rows} rows in {event.seconds:.1f} s")
+            case Audited():
                 if event.red:
-                    warning(f"{done}; a blocking audit failed in {event.red}")
+                    warning(f"{event.model}: a blocking audit failed in {event.red}")
                 else:
-                    info(f"{done}, audited")
+                    info(f"{event.model}: {event.intervals} intervals audited in {event.seconds:.1f} s, all green")
             case BatchFailed():
                 warning(f"{event.model}: {event.interval} failed{', trying again' * event.again}: {event.error}")
             case ModelDone():

@@ -122,7 +122,7 @@ def test_leftover_audits_are_made_up_for_before_what_reads_them() -> None:
 
 def test_an_interrupt_stops_every_model_and_keeps_what_is_done() -> None:
     """Ctrl-C while two models are in their second batches: both are cancelled, nothing further begins, and what was
-    green stays."""
+    built stays."""
     world = World(a_model("a"), a_model("b"), a_model("c", "a"))
     seconds = threading.Barrier(2)
 
@@ -139,7 +139,7 @@ def test_an_interrupt_stops_every_model_and_keeps_what_is_done() -> None:
     assert sorted(name for name, _ in world.engine.writes) == ["a", "a", "b", "b"]
     assert world.sleeps == []
     have = world.facts().coverage
-    assert str(have["a"].green) == str(have["b"].green) == "2024-01-01..2024-01-03"
+    assert str(have["a"].built) == str(have["b"].built) == "2024-01-01..2024-01-03"
 
 
 def test_a_bug_in_one_model_stops_the_run_and_is_not_swallowed() -> None:

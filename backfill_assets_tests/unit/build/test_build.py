@@ -13,7 +13,7 @@ import pytest
 
 from backfill_assets.build.build import build
 from backfill_assets.build.engine import Job
-from backfill_assets.build.events import BatchDone, BatchFailed, BatchStarted, ModelDone, ModelStarted
+from backfill_assets.build.events import Audited, BatchDone, BatchFailed, BatchStarted, ModelDone, ModelStarted
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.errors import BuildError, SettingsError, TransientBuildError
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
@@ -301,7 +301,10 @@ def test_an_interrupt_cancels_what_runs_and_keeps_what_is_done() -> None:
         go(world)
     assert written(world) == ["2024-01-01..2024-01-03", "2024-01-04..2024-01-06"]
     assert world.sleeps == []
-    assert str(world.facts().coverage["a"].green) == "2024-01-01..2024-01-03"
+    assert str(world.facts().coverage["a"].built) == "2024-01-01..2024-01-03"
+    world.engine.before_write = lambda job, interval: None
+    assert go(world).ok
+    assert written(world)[2:] == ["2024-01-04..2024-01-06", "2024-01-07..2024-01-09", "2024-01-10"]
 
 
 def test_stop_is_heard_from_outside() -> None:
@@ -331,8 +334,8 @@ def test_a_red_day_is_invalidated_and_its_neighbours_are_green() -> None:
     [failed] = [r for r in outcome.results if not r.passed]
     assert (failed.failures, failed.sample) == (2, ("rows_ok@2024-01-02",))
     assert failed in world.control.results.read(batches=[entry.batch])
-    [done] = [e for e in world.events if isinstance(e, BatchDone)]
-    assert str(done.red) == "2024-01-02"
+    [audited] = [e for e in world.events if isinstance(e, Audited)]
+    assert (audited.intervals, str(audited.red)) == (3, "2024-01-02")
     world.engine.cell = bad_on()
     world.engine.writes.clear()
     assert go(world, days("01", "03")).ok
@@ -507,7 +510,7 @@ def test_a_deleted_table_is_built_again_in_full() -> None:
 
 
 def test_events_come_in_order() -> None:
-    """One start, for each batch a start and an end with its numbers, one end: progress bars add up."""
+    """One start, for each batch a start and an end with its numbers, one audit of all, one end: progress bars add up."""
     world = World(a_model("a"))
     go(world, days("01", "04"))
     assert [type(e) for e in world.events] == [
@@ -516,6 +519,7 @@ def test_events_come_in_order() -> None:
         BatchDone,
         BatchStarted,
         BatchDone,
+        Audited,
         ModelDone,
     ]
     first = world.events[0]
