@@ -65,7 +65,8 @@ class Workbench:
 def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     """Bring these intervals of a model's current version to built and audited; what already is stays untouched.
 
-    One failed batch does not stop the others. Nothing missing means that no engine is opened.
+    One failed batch does not stop the others. Nothing missing means that no engine is opened. Raises SettingsError when
+    none can be opened on this machine.
     """
     began = time.monotonic()
     model, version = bench.project.models[name], bench.project.fingerprints[name]
@@ -85,9 +86,9 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     job = Job(model=model, version=version, inputs=_inputs(bench, model, upstream))
     worker = _Worker(bench=bench, job=job, digest=audits_digest(model))
     batches = list(good.batches(model.cadence, model.batch_size))
+    worker.engine = bench.engine()
     bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(batches)))
     try:
-        worker.engine = bench.engine()
         if batches:
             _create(bench, job, worker.engine, batches[0])
     except BackfillError as error:

@@ -5,7 +5,7 @@ cadence: daily
 start: 2024-01-01
 time_column: ds
 grain: [ds, campaign_id, channel]
-batch_size: 135
+batch_size: 270
 batch_concurrency: 2
 columns:
   ds: {description: "The day of the events, UTC.", type: date}

@@ -6,7 +6,7 @@ start: 2024-01-01
 time_column: month
 grain: [month, campaign_id, channel]
 lookback: 1
-batch_size: 9
+batch_size: 18
 columns:
   month: {description: "First day of the month, UTC.", type: date}
   campaign_id: {description: The campaign., type: int}

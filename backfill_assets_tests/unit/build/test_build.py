@@ -192,16 +192,16 @@ def test_a_version_that_cannot_be_prepared_is_a_failure_of_all_of_it() -> None:
     assert isinstance(world.events[-1], ModelDone)
 
 
-def test_an_engine_that_cannot_be_opened_is_a_failure() -> None:
-    """No Java, no session: a result with its reason, not a traceback."""
+def test_an_engine_that_cannot_be_opened_is_refused() -> None:
+    """No Java, no session: nothing was tried, so nothing has failed; the reason and its remedy are raised."""
     world = World(a_model("a"))
 
     def no_java() -> None:
         raise SettingsError("no Java", fix="install Java 17")
 
-    outcome = go(world, engine=no_java)
-    assert "install Java 17" in outcome.failures[0].error
-    assert not outcome.ok
+    with pytest.raises(SettingsError, match="install Java 17"):
+        go(world, engine=no_java)
+    assert world.control.ledger.entries() == []
 
 
 # --- deaths -----------------------------------------------------------------------------------------------------------
