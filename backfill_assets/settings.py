@@ -9,13 +9,56 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from backfill_assets.errors import Problem, ProjectError, SettingsError
 from backfill_assets.intervals import utc
 
 SETTINGS_FILE = "backfill.yml"
 EMBEDDED_PROJECT = Path(__file__).parent / "demo"
+
+
+class Cost(BaseModel):
+    """What the machine costs while it works: the price of a core-hour and how many cores, or of a DBU and how many."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    currency: str = Field(pattern=r"^[A-Z]{3}$")
+    per_core_hour: float | None = Field(default=None, gt=0, strict=True, allow_inf_nan=False)
+    cores: int | None = Field(default=None, ge=1, strict=True, validate_default=True)
+    per_dbu: float | None = Field(default=None, gt=0, strict=True, allow_inf_nan=False, validate_default=True)
+    dbu_per_hour: float | None = Field(default=None, gt=0, strict=True, allow_inf_nan=False, validate_default=True)
+
+    @field_validator("per_dbu")
+    @classmethod
+    def _one_price(cls, value: float | None, info: ValidationInfo) -> float | None:
+        # info.data lacks what was refused already: that is reported by itself
+        if "per_core_hour" in info.data and (value is None) == (info.data["per_core_hour"] is None):
+            raise ValueError("exactly one of per_core_hour and per_dbu is the price")
+        return value
+
+    @field_validator("cores", "dbu_per_hour")
+    @classmethod
+    def _goes_with_its_price(cls, value: float | None, info: ValidationInfo) -> float | None:
+        price = "per_core_hour" if info.field_name == "cores" else "per_dbu"
+        if price in info.data and (value is None) != (info.data[price] is None):
+            raise ValueError(f"{price} and {info.field_name} go together")
+        return value
+
+    @property
+    def unit(self) -> str:
+        """What is paid for."""
+        return "DBU" if self.per_dbu else "core-hours"
+
+    @property
+    def units_per_hour(self) -> float:
+        """How many of them an hour on the wall takes."""
+        return self.dbu_per_hour or self.cores or 0
+
+    @property
+    def per_hour(self) -> float:
+        """The price of an hour on the wall."""
+        return self.units_per_hour * (self.per_dbu or self.per_core_hour or 0)
 
 
 class Settings(BaseModel):
@@ -34,6 +77,8 @@ class Settings(BaseModel):
     """Seconds between the views of a shared catalog being ready for a promotion and their moving, all together."""
     spark: dict[str, str] = Field(default_factory=dict[str, str])
     """Spark settings on top of `spark-conf/`."""
+    cost: Cost | None = None
+    """What estimates count with; None: nothing is said about money."""
 
     @field_validator("clock", mode="before")
     @classmethod
@@ -105,10 +150,19 @@ def load_settings(root: Path) -> Settings:
         settings = Settings.model_validate(raw)
     except ValidationError as error:
         raise ProjectError(
-            Problem(file=file, what=f"{'.'.join(map(str, e['loc']))}: {e['msg']}", fix="see docs/settings.md")
+            Problem(file=file, what=f"{'.'.join(map(str, e['loc']))}: {e['msg']}", fix=_fix(e["loc"]))
             for e in error.errors()
         ) from None
     return settings.model_copy(update={"warehouse": resolve_location(settings.warehouse, state_root(root))})
+
+
+def _fix(place: tuple[int | str, ...]) -> str:
+    if place[:1] == ("cost",):
+        return (
+            "write `cost: {currency: EUR, per_core_hour: 0.05, cores: 2}`"
+            " or `cost: {currency: USD, per_dbu: 0.30, dbu_per_hour: 4}`"
+        )
+    return "see docs/settings.md"
 
 
 def yaml_problem(file: Path, error: yaml.YAMLError, first_line: int = 1) -> Problem:

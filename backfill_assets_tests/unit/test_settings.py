@@ -11,6 +11,7 @@ from backfill_assets.errors import ProjectError, SettingsError
 from backfill_assets.intervals import utc
 from backfill_assets.settings import (
     EMBEDDED_PROJECT,
+    Cost,
     Settings,
     load_settings,
     project_root,
@@ -93,6 +94,55 @@ def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(ProjectError) as refused:
         load(tmp_path, "batch_size: 0\nnonsense: 1\nenvironment: 7up\n")
     assert len(refused.value.problems) == 3
+
+
+def test_by_default_nothing_costs_anything(tmp_path: Path) -> None:
+    """Then nothing is said about money."""
+    assert load(tmp_path, "name: shop\n").cost is None
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "units", "hour"),
+    [
+        ("cost: {currency: EUR, per_core_hour: 0.05, cores: 2}", "core-hours", 2, 0.10),
+        ("cost: {currency: USD, per_dbu: 0.30, dbu_per_hour: 4}", "DBU", 4, 1.20),
+        ("cost: {currency: USD, per_dbu: 1, dbu_per_hour: 0.5}", "DBU", 0.5, 0.50),
+    ],
+)
+def test_what_an_hour_costs(tmp_path: Path, text: str, unit: str, units: float, hour: float) -> None:
+    """By cores or by DBU; a machine costs as long as it is up."""
+    cost = load(tmp_path, text).cost
+    assert isinstance(cost, Cost)
+    assert (cost.unit, cost.units_per_hour, cost.per_hour) == (unit, units, pytest.approx(hour))
+
+
+@pytest.mark.parametrize(
+    ("text", "mistakes"),
+    [
+        ("{}", ["currency", "per_dbu: Value error, exactly one"]),
+        ("7", ["cost"]),
+        ("{currency: EUR}", ["exactly one of per_core_hour and per_dbu"]),
+        ("{currency: EUR, per_core_hour: 0.05}", ["per_core_hour and cores go together"]),
+        ("{currency: EUR, per_dbu: 0.05}", ["per_dbu and dbu_per_hour go together"]),
+        ("{currency: EUR, cores: 2}", ["per_core_hour and cores go together", "exactly one"]),
+        ("{currency: EUR, per_core_hour: 0.05, cores: 2, dbu_per_hour: 4}", ["per_dbu and dbu_per_hour go together"]),
+        ("{currency: EUR, per_core_hour: 0.05, cores: 2, per_dbu: 0.30, dbu_per_hour: 4}", ["exactly one"]),
+        ("{currency: euro, per_core_hour: -1, cores: 0}", ["currency", "per_core_hour", "cores"]),
+        ("{currency: EUR, per_core_hour: .inf, cores: 1.5}", ["per_core_hour", "cores"]),
+        ("{currency: EUR, per_core_hour: 0.05, cores: yes}", ["cores"]),
+        ("{currency: EUR, per_core_hour: '0.05', cores: 2}", ["per_core_hour"]),
+        ("{currency: EUR, per_core_hour: 0.05, cores: 2, discount: 1}", ["discount"]),
+    ],
+)
+def test_mistakes_in_a_price_are_all_named(tmp_path: Path, text: str, mistakes: list[str]) -> None:
+    """At once, each with both ways of writing it."""
+    with pytest.raises(ProjectError) as refused:
+        load(tmp_path, f"cost: {text}\n")
+    problems = refused.value.problems
+    assert len(problems) == len(mistakes)
+    for mistake in mistakes:
+        assert any(p.what.startswith("cost") and mistake in p.what for p in problems), mistake
+    assert all("per_core_hour: 0.05" in p.fix and "per_dbu: 0.30" in p.fix for p in problems)
 
 
 def test_broken_yaml_is_shown_at_its_line(tmp_path: Path) -> None:
