@@ -1,15 +1,16 @@
-"""Which version of a model is this? A hash of everything that decides its rows, and of nothing else."""
+"""Which version of a model is this? Its query's signature with everything else that decides rows, and nothing more."""
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from backfill_assets.snapshots.model import Model, Source
+from backfill_assets.snapshots.model import Model, Signature, Source
+from backfill_assets.snapshots.signature import digest, version_of
 
 # How every session of the system evaluates SQL: part of what rows mean.
 _DIALECT = "spark time zone UTC, ANSI on"
@@ -22,25 +23,45 @@ _LITERALS = (
 )  # fmt: skip
 
 
-def model_fingerprint(model: Model, logic: str, spark: Mapping[str, str], upstreams: Mapping[str, str]) -> str:
-    """16 hex digits that change exactly when the model's rows may.
+def model_signature(
+    model: Model, query: Signature | None, logic: str, spark: Mapping[str, str], upstreams: Mapping[str, Signature]
+) -> Signature:
+    """What decides the model's rows and columns.
 
-    `logic` is the canonical code, `spark` the settings in force, `upstreams` the fingerprint of each table it reads.
+    `query` is its query's signature, `logic` its canonical code, which stands for all of it where there is none;
+    `spark` are the settings in force, `upstreams` the signature of each table it reads.
     """
-    return _digest({
-        "logic": logic,
+    settings = {
         "cadence": model.cadence.value,
         "time_column": model.time_column.lower(),
         "lookback": model.lookback,
         "spark": {k: v for k, v in spark.items() if k.startswith("spark.sql.") and not k.startswith(_SPEED_ONLY)},
         "dialect": _DIALECT,
-        "upstreams": {f"{u.parameter}={u.name.lower()}": upstreams[u.name] for u in model.upstreams},
-    })  # fmt: skip
+    }
+    if query is not None and model.time_column.lower() in query.columns:
+        # The time column says which interval a row belongs to: where it moves, rows do.
+        return replace(query, rows=digest(query.rows, query.columns[model.time_column.lower()], settings))
+    read = {f"{u.parameter}={u.name.lower()}": version_of(upstreams[u.name]) for u in model.upstreams}
+    rows = digest(logic, settings, read)
+    return Signature(rows=rows, columns={c.name.lower(): digest(rows, c.name.lower()) for c in model.columns})
+
+
+def source_signature(source: Source, location: str) -> Signature:
+    """A source's physical identity, and its columns as they are declared."""
+    rows = source_fingerprint(source, location)
+    return Signature(rows=rows, columns={c.name.lower(): digest(rows, c.name.lower(), c.type) for c in source.columns})
+
+
+def unique_columns(model: Model) -> frozenset[str] | None:
+    """The columns that a blocking audit finds unique: no two rows of the table share them. None when no audit looks."""
+    if any(a.kind == "unique_grain" and a.blocking and not a.arguments.get("columns") for a in model.audits):
+        return frozenset(c.lower() for c in (*model.grain, model.time_column))
+    return None
 
 
 def source_fingerprint(source: Source, location: str) -> str:
     """A source's physical identity. `location` is its path as written, so that a project's folder may move."""
-    return _digest({"format": source.format, "location": location, "options": dict(source.options)})
+    return digest(source.format, location, dict(source.options))
 
 
 def sql_logic(tokens: Sequence[Token]) -> str:
@@ -101,7 +122,3 @@ def _without_docstring(nodes: list[object]) -> list[object]:
         n for n in nodes
         if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant) and isinstance(n.value.value, str))
     ]  # fmt: skip
-
-
-def _digest(content: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -10,11 +10,12 @@ from backfill_assets.settings import Settings, load_settings
 from backfill_assets.snapshots.assemble import build_model
 from backfill_assets.snapshots.consumers import read_consumers
 from backfill_assets.snapshots.draft import Draft
-from backfill_assets.snapshots.fingerprint import model_fingerprint, source_fingerprint
+from backfill_assets.snapshots.fingerprint import model_signature, source_signature, unique_columns
 from backfill_assets.snapshots.linking import link
 from backfill_assets.snapshots.model import Column, ColumnRef, Model, Project
 from backfill_assets.snapshots.outputs import model_columns
 from backfill_assets.snapshots.python_models import read_python_models
+from backfill_assets.snapshots.signature import Table, version_of
 from backfill_assets.snapshots.sources import read_sources
 from backfill_assets.snapshots.sql_models import read_sql_model
 
@@ -35,23 +36,28 @@ def load_project(root: Path) -> Project:
     columns: dict[str, tuple[Column, ...]] = {}
     lineage: dict[str, dict[str, tuple[ColumnRef, ...]]] = {}
     visible = {name: source.columns for name, source in sources.items()}
+    signatures = {name: source_signature(source, written[name]) for name, source in sources.items()}
+    tables = {name: Table(name=name, signature=signature) for name, signature in signatures.items()}
     for draft in linked.order:
         upstreams = linked.upstreams[draft.name]
-        outputs = model_columns(draft, {u.name: visible.get(u.name, ()) for u in upstreams}, linked.spelling, problems)
+        known = {u.name: visible.get(u.name, ()) for u in upstreams}
+        outputs = model_columns(draft, known, tables, linked.spelling, problems)
         columns[draft.name], lineage[draft.name] = outputs.columns, dict(outputs.lineage)
         visible[draft.name] = outputs.columns if outputs.complete else ()
-        if (model := build_model(draft, settings, upstreams, outputs, problems)) is not None:
-            models[draft.name] = model
+        if (model := build_model(draft, settings, upstreams, outputs, problems)) is None:
+            continue
+        models[draft.name] = model
+        if not problems:
+            spark = {**settings.spark, **model.spark}
+            signature = model_signature(model, outputs.signature, draft.logic, spark, signatures)
+            signatures[model.name] = signature
+            tables[model.name] = Table(name=model.name, signature=signature, key=unique_columns(model))
     if problems:
         raise ProjectError(problems)
-
-    fingerprints = {name: source_fingerprint(source, written[name]) for name, source in sources.items()}
-    for model in models.values():
-        spark = {**settings.spark, **model.spark}
-        fingerprints[model.name] = model_fingerprint(model, linked.drafts[model.name].logic, spark, fingerprints)
     return Project(
         root=root, settings=settings, models=models, sources=sources, consumers=consumers, columns=columns,
-        lineage=lineage, fingerprints={name: fingerprints[name] for name in models},
+        lineage=lineage, signatures=signatures,
+        fingerprints={name: version_of(signatures[name]) for name in models},
     )  # fmt: skip
 
 

@@ -50,6 +50,23 @@ class ColumnRef:
     column: str
 
 
+Refs = frozenset[ColumnRef]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """What decides a table: 16 hex digits for its rows and for each column (by lower-cased name), and what they read.
+
+    Tables with equal row hashes have the same rows; where a column's hash is equal as well, the same values in it.
+    `row_reads` are the upstream columns that decide which rows there are, `column_reads` those that decide a value.
+    """
+
+    rows: str
+    columns: Mapping[str, str]
+    row_reads: Refs = frozenset()
+    column_reads: Mapping[str, Refs] = field(default_factory=dict[str, Refs])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """One table's definition, as its file says it. `code` is the SQL text below the header, or the Python source."""
@@ -125,8 +142,8 @@ class Project:
     """Everything that a project's folder says, checked. `models` is in dependency order.
 
     `columns` and `lineage` are keyed by model name; a model whose columns cannot be resolved without running it (some
-    Python) has its declared columns there, and no lineage. `fingerprints` maps each model to its version's name: 16 hex
-    digits that change exactly when its rows may.
+    Python) has its declared columns there, and no lineage. `signatures` says of each model and source what decides its
+    rows and columns.
     """
 
     root: Path
@@ -137,6 +154,8 @@ class Project:
     columns: Mapping[str, tuple[Column, ...]]
     lineage: Mapping[str, Mapping[str, tuple[ColumnRef, ...]]]
     fingerprints: Mapping[str, str]
+    """Each model's version: 16 hex digits that change exactly when its table may."""
+    signatures: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
 
     def downstream(self, name: str) -> tuple[str, ...]:
         """The models that read this model or source directly, in dependency order."""

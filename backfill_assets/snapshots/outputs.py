@@ -9,7 +9,8 @@ from backfill_assets.errors import Problem
 from backfill_assets.snapshots.columns import resolve
 from backfill_assets.snapshots.documents import did_you_mean
 from backfill_assets.snapshots.draft import Draft
-from backfill_assets.snapshots.model import Column, ColumnRef
+from backfill_assets.snapshots.model import Column, ColumnRef, Signature
+from backfill_assets.snapshots.signature import Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,12 +20,20 @@ class Outputs:
     columns: tuple[Column, ...]
     complete: bool
     lineage: Mapping[str, tuple[ColumnRef, ...]] = field(default_factory=dict[str, tuple[ColumnRef, ...]])
+    signature: Signature | None = None
 
 
 def model_columns(
-    draft: Draft, upstreams: Mapping[str, tuple[Column, ...]], spelling: Mapping[str, str], problems: list[Problem]
+    draft: Draft,
+    upstreams: Mapping[str, tuple[Column, ...]],
+    tables: Mapping[str, Table],
+    spelling: Mapping[str, str],
+    problems: list[Problem],
 ) -> Outputs:
-    """A model's columns, given those of what it reads (none: unknown); `spelling` maps lower-cased names to names."""
+    """A model's columns, given those of what it reads (none: unknown) and the signatures of all `tables` by name.
+
+    `spelling` maps lower-cased names to names.
+    """
     header = draft.header.columns if draft.header else {}
     declared = tuple(Column(name=n, type=c.type, description=c.description) for n, c in header.items())
     if draft.language == "python":
@@ -35,7 +44,8 @@ def model_columns(
     for reference in draft.sql.references:
         name = spelling.get(reference.key, reference.name)
         known[reference.key] = (name, upstreams.get(name, ()))
-    resolved = resolve(draft.sql, known)
+    read = {key: tables[name] for key, (name, _) in known.items() if name in tables}
+    resolved = resolve(draft.sql, known, read)
     for finding in resolved.findings:
         line = draft.code_line + finding.line - 1
         problems.append(draft.problem(line, what=finding.what, why=finding.why, fix=finding.fix))
@@ -50,7 +60,7 @@ def model_columns(
             fix = did_you_mean(column.name, names, f"remove it, or name one of: {', '.join(names)}")
             problems.append(draft.document.problem("columns", column.name, what=what, fix=fix))
     columns = tuple(_promised(c, by_name.get(c.name.lower())) for c in resolved.columns)
-    return Outputs(columns=columns, complete=True, lineage=resolved.lineage)
+    return Outputs(columns=columns, complete=True, lineage=resolved.lineage, signature=resolved.signature)
 
 
 def _promised(column: Column, declared: Column | None) -> Column:

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects import Dialect
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 SPARK = Dialect.get_or_raise("spark")
+WRITTEN_AS = "written_as"
+"""The key of a node's meta data under which its function's name is, upper-cased, as it was written."""
+
+
+class _Parser(SparkParser):
+    """Remembers how functions were written: sqlglot makes one node of some that differ (`size`, `array_size`)."""
+
+    def _parse_function_call(self, *args: Any, **options: Any) -> exp.Expr | None:
+        name = self._curr.text if self._curr else ""
+        found = super()._parse_function_call(*args, **options)
+        if isinstance(found, exp.Expr) and not isinstance(found, exp.Window | exp.Query):
+            found.meta.setdefault(WRITTEN_AS, name.upper())
+        return found
 
 
 class SqlError(Exception):
@@ -71,7 +86,7 @@ def parse(code: str) -> Sql:
         line = code.count("\n", 0, error.end or 0) + 1
         raise SqlError("a string, a quoted name or a comment is not closed", line) from None
     try:
-        trees = SPARK.parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, code)
+        trees = _Parser(error_level=ErrorLevel.IMMEDIATE, dialect=SPARK).parse(tokens, code)
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         near = first.get("highlight")

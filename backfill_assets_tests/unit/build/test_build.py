@@ -510,7 +510,7 @@ def test_a_deleted_table_is_built_again_in_full() -> None:
 
 
 def test_events_come_in_order() -> None:
-    """One start, for each batch a start and an end with its numbers, one audit of all, one end: progress bars add up."""
+    """One start, a start and an end for each batch, one audit of all, one end: progress bars add up."""
     world = World(a_model("a"))
     go(world, days("01", "04"))
     assert [type(e) for e in world.events] == [

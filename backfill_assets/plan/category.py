@@ -1,0 +1,77 @@
+"""What kind of change is it, compared with what an environment shows? Read off two signatures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from backfill_assets.snapshots.model import Signature
+
+
+class Category(StrEnum):
+    """Kinds of change, by what they mean for who reads the table."""
+
+    NEW = "new"
+    """The environment does not show the model yet."""
+    UNCHANGED = "unchanged"
+    """The same table: comments, formatting, CTE names, descriptions, owners and audits decide no row."""
+    ADDITIVE = "additive"
+    """The same rows and values, and more columns."""
+    REMOVAL = "removal"
+    """The same rows and values, fewer columns: nothing to recompute, but who reads those columns breaks."""
+    BREAKING = "breaking"
+    """Rows or values may differ: of the columns in `Change.columns`, or of all when that is empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """How a table differs. `columns` are those whose values may differ; `rows` says that any row may."""
+
+    category: Category
+    rows: bool = False
+    columns: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    """(old, new) names of columns that are computed as before: they are among `removed` and `added` as well."""
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        if self.rows:
+            parts.append("rows may differ")
+        elif self.columns:
+            parts.append(f"{', '.join(self.columns)} may differ")
+        renamed = dict(self.renamed)
+        parts += [f"{old} is now called {new}" for old, new in self.renamed]
+        if more := [c for c in self.added if c not in renamed.values()]:
+            parts.append(f"adds {', '.join(more)}")
+        if less := [c for c in self.removed if c not in renamed]:
+            parts.append(f"removes {', '.join(less)}")
+        return f"{self.category.value}: {'; '.join(parts)}" if parts else self.category.value
+
+
+def compare(shown: Signature | None, code: Signature) -> Change:
+    """The change from what is shown (None: nothing) to what the code says."""
+    if shown is None:
+        return Change(category=Category.NEW)
+    old, new = shown.columns, code.columns
+    added = tuple(c for c in new if c not in old)
+    removed = tuple(c for c in old if c not in new)
+    if shown.rows != code.rows:
+        return Change(category=Category.BREAKING, rows=True, added=added, removed=removed)
+    changed = tuple(c for c in new if c in old and old[c] != new[c])
+    renamed = tuple((o, n) for o in removed for n in added if old[o] == new[n])
+    if changed:
+        category = Category.BREAKING
+    elif removed:
+        category = Category.REMOVAL
+    else:
+        category = Category.ADDITIVE if added else Category.UNCHANGED
+    return Change(category=category, columns=changed, added=added, removed=removed, renamed=renamed)
+
+
+def affects(change: Change, reads: frozenset[str]) -> frozenset[str]:
+    """Which of the columns that somebody reads may show other values, or are gone, after the change."""
+    if change.rows:
+        return reads
+    return reads & {*change.columns, *change.removed}
