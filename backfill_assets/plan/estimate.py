@@ -23,6 +23,9 @@ USEFUL = frozenset({Kind.BUILT, Kind.AUDITED, Kind.INVALIDATED})
 SURE, OTHER_LOGIC, FEW = 0.15, 0.3, 0.5
 """No range is narrower than this part of the likely value: at best; from another version; from fewer than 3 batches."""
 
+TICK = 1e-3
+"""Seconds: no batch took less, whatever a clock said."""
+
 UNITS = {Cadence.HOURLY: "hour", Cadence.DAILY: "day", Cadence.WEEKLY: "week", Cadence.MONTHLY: "month"}
 
 
@@ -453,7 +456,7 @@ def _basis(history: Mapping[tuple[str, str], Sequence[Entry]], model: Model, ver
 def _batches(entries: Iterable[Entry], cadence: Cadence) -> list[_Batch]:
     """Sorted, so that the order in which entries come changes no sum."""
     sizes = ((cadence.count(e.interval), e) for e in entries if e.kind is Kind.BUILT)
-    return sorted(_Batch(size, e.seconds, e.rows, e.bytes) for size, e in sizes if size > 0)
+    return sorted(_Batch(size, max(e.seconds, TICK), e.rows, e.bytes) for size, e in sizes if size > 0)
 
 
 def _newest(entries: Iterable[Entry]) -> datetime:

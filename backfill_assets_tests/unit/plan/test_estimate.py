@@ -91,7 +91,7 @@ sizes = st.lists(st.integers(1, 40), min_size=2, max_size=8).filter(lambda s: le
 
 
 @quick
-@given(sizes, st.floats(0, 100), st.floats(0, 10))
+@given(sizes, st.floats(0, 100), st.floats(0.01, 10))
 def test_a_history_that_is_a_line_is_continued(found: list[int], fixed: float, each: float) -> None:
     """Fixed seconds a batch and seconds an interval are found again, for sizes that were never built too."""
     entries = [built(0, size, fixed + each * size) for size in found]
