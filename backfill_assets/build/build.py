@@ -30,7 +30,7 @@ from backfill_assets.errors import BackfillError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.missing import ready
 from backfill_assets.plan.plan import upstream_models
-from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.snapshots.model import UNKNOWN, Model, Project
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, new_id
 from backfill_assets.state.results import AuditResult
@@ -164,6 +164,7 @@ def _create(bench: Workbench, job: Job, engine: Engine, sample: Interval) -> Non
             version=job.version,
             upstream={n: i.version for n, i in job.inputs.items() if isinstance(i, ModelInput)},
             columns=columns,
+            signature=bench.project.signatures.get(job.model.name, UNKNOWN),
             definition={
                 "language": job.model.language,
                 "code": job.model.code,

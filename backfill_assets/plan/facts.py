@@ -50,9 +50,12 @@ def read_facts(
         seen = dict(zip(names, pool.map(one, names), strict=True))
         wanted = [source for name, source in project.sources.items() if name in read]
         pinned = dict(zip((s.name for s in wanted), pool.map(pins.pin, wanted), strict=True))
+    shown = control.environments.read(environment)
+    versions = control.versions.all() if shown.pointers else {}
     return Facts(
         now=now,
-        environment=control.environments.read(environment),
+        environment=shown,
+        shown={n: versions[n, p.version].signature for n, p in shown.pointers.items() if (n, p.version) in versions},
         coverage={name: covered for name, (covered, _) in seen.items()},
         heads={name: head for name, (_, head) in seen.items()},
         sources=pinned,

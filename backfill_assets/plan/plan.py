@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Ranges
+from backfill_assets.plan.category import Category, Change, compare
 from backfill_assets.plan.missing import ready, wanted
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Audit, Blocked, Build, Plan, Promote, Request, Stage
-from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.plan.why import reasons
+from backfill_assets.snapshots.model import UNKNOWN, Model, Project, Signature
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
 
@@ -27,6 +29,8 @@ class Facts:
     heads: Mapping[str, int]
     """The table commit that each coverage was seen at; -1 where there is no table."""
     sources: Mapping[str, Mapping[str, object]]
+    shown: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
+    """Of the version that the environment's pointer of a model shows."""
 
 
 def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
@@ -36,6 +40,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     """
     _check_range(request)
     selected = select_models(project, request.select)
+    changes = _changes(project, facts)
     stages: list[Stage] = []
     blocked: list[Blocked] = []
     kept: dict[str, str] = {}
@@ -94,12 +99,30 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         blocked=tuple(blocked),
         kept=kept,
         sources=facts.sources,
+        changes={name: changes[name] for name in selected},
+        because={name: reasons(project, name, changes) for name in selected},
     )
 
 
 def upstream_models(project: Project, model: Model) -> dict[str, Model]:
     """The models (not sources) that a model reads."""
     return {u.name: project.models[u.name] for u in model.upstreams if u.name in project.models}
+
+
+def _changes(project: Project, facts: Facts) -> dict[str, Change]:
+    """How each model differs from what the environment shows of it."""
+    changes: dict[str, Change] = {}
+    for name in project.models:
+        pointer = facts.environment.pointers.get(name)
+        if pointer is None:
+            changes[name] = Change(category=Category.NEW)
+        elif pointer.version == project.fingerprints[name]:
+            changes[name] = Change(category=Category.UNCHANGED)
+        elif UNKNOWN not in (facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN)):
+            changes[name] = compare(facts.shown[name], project.signatures[name])
+        else:
+            changes[name] = Change(category=Category.BREAKING, rows=True)
+    return changes
 
 
 def _check_range(request: Request) -> None:

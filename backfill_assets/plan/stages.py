@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.category import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,10 @@ class Plan:
     blocked: tuple[Blocked, ...]
     kept: Mapping[str, str]
     sources: Mapping[str, Mapping[str, object]]
+    changes: Mapping[str, Change] = field(default_factory=dict[str, Change])
+    """How each model differs from what the environment shows."""
+    because: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """What of the upstreams' changes each model reads, or that it reads none of them."""
 
     @property
     def id(self) -> str:
@@ -116,6 +121,18 @@ class Plan:
                 for b in self.blocked
             ],
             "kept": dict(self.kept),
+            "changes": {
+                name: {
+                    "category": change.category.value,
+                    "rows": change.rows,
+                    "columns": list(change.columns),
+                    "added": list(change.added),
+                    "removed": list(change.removed),
+                    "renamed": dict(change.renamed),
+                    "because": list(self.because.get(name, ())),
+                }
+                for name, change in self.changes.items()
+            },
             "sources": {name: dict(pin) for name, pin in self.sources.items()},
         }
 

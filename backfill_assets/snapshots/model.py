@@ -67,6 +67,10 @@ class Signature:
     column_reads: Mapping[str, Refs] = field(default_factory=dict[str, Refs])
 
 
+UNKNOWN = Signature(rows="", columns={})
+"""Of a table of which nothing is known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """One table's definition, as its file says it. `code` is the SQL text below the header, or the Python source."""

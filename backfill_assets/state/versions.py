@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
+from backfill_assets.snapshots.model import UNKNOWN, ColumnRef, Signature
 from backfill_assets.state.store import Store, TableSpec
 
 
@@ -23,6 +24,8 @@ class Version:
     """Name and Spark SQL type of every column of its table, in order."""
     definition: Mapping[str, object]
     """Language, code and the header's settings that decide rows."""
+    signature: Signature = UNKNOWN
+    """What decides its rows and columns: what another version is compared with."""
     created: datetime
 
 
@@ -34,6 +37,7 @@ VERSIONS = TableSpec(
         "upstream": "text",
         "columns": "text",
         "definition": "text",
+        "signature": "text",
         "created": "time",
     },
 )
@@ -59,6 +63,7 @@ class Versions:
                 upstream=json.loads(cast(str, row["upstream"])),
                 columns=tuple((n, t) for n, t in json.loads(cast(str, row["columns"]))),
                 definition=json.loads(cast(str, row["definition"])),
+                signature=_signature(json.loads(cast(str, row["signature"]))),
                 created=cast(datetime, row["created"]),
             )
             found.setdefault((record.model, record.version), record)
@@ -75,10 +80,33 @@ class Versions:
                         "upstream": json.dumps(dict(version.upstream), sort_keys=True),
                         "columns": json.dumps(version.columns),
                         "definition": json.dumps(dict(version.definition), sort_keys=True),
+                        "signature": json.dumps(_plain(version.signature), sort_keys=True),
                         "created": version.created,
                     }
                 ]
             )
+
+
+def _plain(signature: Signature) -> dict[str, object]:
+    return {
+        "rows": signature.rows,
+        "columns": dict(signature.columns),
+        "row_reads": sorted([r.table, r.column] for r in signature.row_reads),
+        "column_reads": {c: sorted([r.table, r.column] for r in refs) for c, refs in signature.column_reads.items()},
+    }
+
+
+def _signature(raw: dict[str, Any]) -> Signature:
+    return Signature(
+        rows=raw["rows"],
+        columns=raw["columns"],
+        row_reads=_refs(raw["row_reads"]),
+        column_reads={column: _refs(refs) for column, refs in raw["column_reads"].items()},
+    )
+
+
+def _refs(raw: list[list[str]]) -> frozenset[ColumnRef]:
+    return frozenset(ColumnRef(table=table, column=column) for table, column in raw)
 
 
 def table_path(warehouse: str, model: str, version: str, revision: str = "") -> str:

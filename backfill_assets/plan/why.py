@@ -1,0 +1,61 @@
+"""Why is a model rebuilt, or not? The chain of columns from what changed upstream to what reads it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from backfill_assets.plan.category import Category, Change, affects
+from backfill_assets.snapshots.model import UNKNOWN, Project, Signature
+
+ROWS = "its rows"
+"""What a column is said to be in when it decides which rows there are."""
+SHOWN = 6
+
+
+def reasons(project: Project, name: str, changes: Mapping[str, Change]) -> tuple[str, ...]:
+    """One sentence for each upstream model that changed: which of its changed columns this model reads, and in what.
+
+    A model that changed without any of that changed in its own code; that is a sentence too.
+    """
+    found: list[str] = []
+    touched = False
+    for upstream in project.models[name].upstreams:
+        change = changes.get(upstream.name)
+        if change is None or change.category in (Category.UNCHANGED, Category.NEW):
+            continue
+        reads = reads_of(project.signatures.get(name, UNKNOWN), upstream.name)
+        if not reads:
+            found.append(f"its code cannot be taken apart, so any change of {upstream.name} counts")
+            touched = True
+        elif hit := affects(change, frozenset(reads)):
+            where = sorted({w for column in hit for w in reads[column]}, key=lambda w: (w != ROWS, w))
+            what = f"rows of {upstream.name}, which differ," if change.rows else f"{upstream.name}.{_few(sorted(hit))}"
+            found.append(f"reads {what} for {_few(where)}")
+            touched = True
+        else:
+            moved = (*change.columns, *change.removed, *change.added)
+            found.append(f"reads none of what changed in {upstream.name} ({_few(moved)})")
+    own = changes.get(name)
+    if own is not None and own.category not in (Category.UNCHANGED, Category.NEW) and not touched:
+        found.insert(0, "its own code changed")
+    return tuple(found)
+
+
+def reads_of(signature: Signature, upstream: str) -> dict[str, set[str]]:
+    """Which columns of an upstream a model reads, and for which of its columns (ROWS: for its rows). Empty: unknown."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for ref in signature.row_reads:
+        if ref.table == upstream:
+            found[ref.column].add(ROWS)
+    for column, refs in signature.column_reads.items():
+        for ref in refs:
+            if ref.table == upstream:
+                found[ref.column].add(column)
+    return dict(found)
+
+
+def _few(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
+    return ", ".join(listed[:SHOWN]) + more
