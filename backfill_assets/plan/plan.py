@@ -14,7 +14,7 @@ from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Audit, Blocked, Build, Plan, Promote, Request, Stage
 from backfill_assets.plan.why import reasons
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project, Signature
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, as_written
 from backfill_assets.state.ledger import Coverage
 
 
@@ -154,4 +154,8 @@ def _moves(environment: Environment, project: Project, name: str, complete: Rang
     pointer = environment.pointers.get(name)
     if pointer is None:
         return bool(complete)
-    return pointer.version != project.fingerprints[name] or bool(complete - pointer.covers)
+    return (
+        pointer.version != project.fingerprints[name]
+        or bool(complete - pointer.covers)
+        or as_written(pointer.columns, project.columns.get(name, ())) != pointer.columns
+    )

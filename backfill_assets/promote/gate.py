@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from backfill_assets.intervals import NOTHING, Cadence, Ranges
+from backfill_assets.plan.category import affects, compare
 from backfill_assets.plan.missing import wanted
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Request
-from backfill_assets.snapshots.model import Model, Project
-from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.plan.why import reads_of
+from backfill_assets.snapshots.model import UNKNOWN, Model, Project
+from backfill_assets.state.environment import Pointer, Segment, as_written
 from backfill_assets.state.versions import Version
 
 
@@ -70,12 +72,12 @@ def gate(
             model=name,
             time_column=model.time_column,
             timestamps=model.cadence is Cadence.HOURLY,
-            columns=record.columns,
+            columns=as_written(record.columns, project.columns.get(name, ())),
             segments=tuple(
                 Segment(version=project.fingerprints[name], commit=facts.heads[name], interval=part) for part in publish
             ),
         )
-        if shown is None or pointer.segments != shown.segments:
+        if shown is None or pointer != shown:
             pointers.append(pointer)
     if not obstacles:
         obstacles.extend(_mismatches(facts, versions, pointers))
@@ -127,14 +129,14 @@ def _obstacles(model: Model, facts: Facts, publish: Ranges, shown: Pointer | Non
 def _mismatches(
     facts: Facts, versions: Mapping[tuple[str, str], Version], pointers: Sequence[Pointer]
 ) -> list[Obstacle]:
-    """Models that would be shown beside another version of an upstream than they were built from."""
+    """Models that would be shown beside a version of an upstream in which something that they read is different."""
     after = {name: p.version for name, p in facts.environment.pointers.items()} | {p.model: p.version for p in pointers}
     found: list[Obstacle] = []
     for name, version in after.items():
         record = versions.get((name, version))
         for upstream, built_from in (record.upstream if record else {}).items():
             shown = after.get(upstream)
-            if shown and shown != built_from:
+            if shown and shown != built_from and not _same_to(record, upstream, versions, built_from, shown):
                 found.append(
                     Obstacle(
                         model=name,
@@ -143,3 +145,14 @@ def _mismatches(
                     )
                 )
     return found
+
+
+def _same_to(
+    reader: Version | None, upstream: str, versions: Mapping[tuple[str, str], Version], built_from: str, shown: str
+) -> bool:
+    """Whether two versions of an upstream agree in all that a model reads of it."""
+    one, other = versions.get((upstream, built_from)), versions.get((upstream, shown))
+    reads = frozenset(reads_of(reader.signature, upstream)) if reader else frozenset[str]()
+    if one is None or other is None or not reads or UNKNOWN in (one.signature, other.signature):
+        return False
+    return not affects(compare(one.signature, other.signature), reads)

@@ -14,6 +14,7 @@ from typing import cast
 
 from backfill_assets.errors import ConflictError, PromotionError
 from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.snapshots.model import Column
 from backfill_assets.state.store import Row, Store, TableSpec
 
 
@@ -194,6 +195,12 @@ class Environments:
             releases={**{m: r for m, r in seen.releases.items() if m not in models}, **moved.releases},
             promotion=moved.promotion if _JOURNAL in models else seen.promotion,
         )
+
+
+def as_written(stored: Sequence[tuple[str, str]], written: Sequence[Column]) -> tuple[tuple[str, str], ...]:
+    """A table's columns (name, type) in the order in which the code writes them, as far as that is known."""
+    place = {column.name.lower(): number for number, column in enumerate(written)}
+    return tuple(sorted(stored, key=lambda column: place.get(column[0].lower(), len(place))))
 
 
 def pointer_from_json(text: str) -> Pointer:
