@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import ConflictError, StateError
@@ -17,6 +17,12 @@ KEEP_FOR_EVER = {
     "delta.logRetentionDuration": "interval 3650 days",
     "delta.deletedFileRetentionDuration": "interval 3650 days",
 }
+
+
+_BLANK: Mapping[ColumnType, object] = {
+    "text": "", "time": datetime.fromtimestamp(0, UTC), "int": 0, "float": 0.0, "bool": False,
+}  # fmt: skip
+"""What a row that an earlier release wrote has in columns that came later."""
 
 
 class DeltaControlTable:
@@ -35,11 +41,17 @@ class DeltaControlTable:
         from deltalake import QueryBuilder
 
         condition = f" WHERE {_predicate(where)}" if where else ""
-        names = list(self._spec.columns)
+        younger = self._younger(table)
+        names = [name for name in self._spec.columns if name not in younger]
         columns = ", ".join(f'"{name}"' for name in names)
         found = QueryBuilder().register("t", table).execute(f"SELECT {columns} FROM t{condition}").read_all()
         values = [found.column(name).to_pylist() for name in names]
-        return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)], table.version()
+        blank = {name: _BLANK[kind] for name, kind in self._spec.columns.items()}
+        rows: list[Row] = [
+            blank | {name: value for name, value in zip(names, row, strict=True) if value is not None}
+            for row in zip(*values, strict=True)
+        ]
+        return rows, table.version()
 
     def revision(self) -> int:
         table = self._open()
@@ -48,7 +60,7 @@ class DeltaControlTable:
     def append(self, rows: Sequence[Row]) -> None:
         from deltalake import CommitProperties, write_deltalake
 
-        table = self._open() or self._create()
+        table = self._whole()
         # Appends never exclude each other, so the only way to fail is to run out of attempts (15, if nothing is said).
         patient = CommitProperties(max_commit_retries=1000)
         write_deltalake(table, self._arrow(rows), mode="append", commit_properties=patient)
@@ -58,7 +70,7 @@ class DeltaControlTable:
         from deltalake.exceptions import CommitFailedError
 
         assert all(matches(row, where) for row in rows)
-        table = self._open() or self._create()
+        table = self._whole()
         if table.version() != max(revision, 0):
             raise ConflictError(f"{self._spec.name}: expected revision {revision}, found {table.version()}")
         try:
@@ -82,6 +94,22 @@ class DeltaControlTable:
                 table.optimize.compact()
             except CommitFailedError:  # somebody else compacts right now
                 return
+
+    def _younger(self, table: DeltaTable) -> set[str]:
+        """The columns that came with a later release than the one that made the table."""
+        return set(self._spec.columns) - {field.name for field in table.schema().fields}
+
+    def _whole(self) -> DeltaTable:
+        """The table with every column, to write to."""
+        from deltalake import Field
+        from deltalake.schema import PrimitiveType
+
+        table = self._open() or self._create()
+        if younger := self._younger(table):
+            kinds = {"text": "string", "time": "timestamp", "int": "long", "float": "double", "bool": "boolean"}
+            table.alter.add_columns([Field(n, PrimitiveType(kinds[self._spec.columns[n]])) for n in sorted(younger)])
+            table = self._open() or table
+        return table
 
     def _open(self) -> DeltaTable | None:
         from deltalake import DeltaTable

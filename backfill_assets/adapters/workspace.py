@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_log import DeltaTableLog
+from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.build.build import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Plan, Request
@@ -69,6 +71,17 @@ class Workspace:
     def plan(self, request: Request | None = None) -> Plan:
         """What has to be done now."""
         return make_plan(self.project, self.facts(), request or Request())
+
+    def estimate(self, plan: Plan) -> PlanEstimate:
+        """How long the plan will take and what it costs, from what the ledger knows."""
+        entries = self.control.ledger.entries(kinds=USEFUL) if plan.work else []
+        price = self.project.settings.cost
+        return estimate(plan.work, entries, self.project.models, at_once=MODELS_AT_ONCE, price=price)
+
+    def took(self, plan: Plan, run: str, began: datetime) -> Actual:
+        """What a run that began then has taken until now."""
+        entries = [e for e in self.control.ledger.entries(kinds=USEFUL) if e.run == run] if run else []
+        return actual(entries, plan.work, self.project.models, began=began, price=self.project.settings.cost)
 
     def bench(
         self, pins: Mapping[str, Mapping[str, object]] | None = None, *, run: str = "", listen: Listener = silence

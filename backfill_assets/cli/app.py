@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +17,7 @@ import typer
 
 from backfill_assets.errors import BackfillError, ProjectError, SettingsError
 from backfill_assets.intervals import utc
+from backfill_assets.plan.estimate import comparison
 from backfill_assets.plan.stages import Plan, Request
 
 if TYPE_CHECKING:
@@ -59,19 +60,47 @@ def _root(
 
 
 @app.command()
-def plan(start: Start = None, end: End = None, select: Select = None, as_json: AsJson = False) -> None:
-    """Say what is missing.
+def plan(
+    start: Start = None,
+    end: End = None,
+    select: Select = None,
+    as_json: AsJson = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
+) -> None:
+    """Say what changed and what is missing.
 
-    In which order it would be built, in how many batches, and what could move then. Changes nothing, needs no Spark.
+    What kind of change each model is and which columns carry it on; what would be built, in which order and how long it
+    takes; what could move then. Changes nothing, needs no Spark.
     """
+    from backfill_assets.cli.render import plan_markdown, print_plan
+
     place = _open()
     made = place.plan(_request(start, end, select))
+    estimate = place.estimate(made)
     if as_json:
-        _print_json(made.to_json())
+        _print_json(made.to_json() | {"estimate": estimate.to_json()})
+    elif as_markdown:
+        typer.echo(plan_markdown(made, place.project, estimate))
     else:
-        from backfill_assets.cli.render import print_plan
+        print_plan(made, place.project, estimate)
 
-        print_plan(made, place.project)
+
+@app.command()
+def lineage(
+    target: Annotated[str, typer.Argument(metavar="MODEL[.COLUMN]", help="A model, or one of its columns.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show what a column is made of, and who reads it.
+
+    Up to the sources and down to the last model. Needs no Spark.
+    """
+    from backfill_assets.cli.lineage import lineage_json, print_lineage
+
+    project = _open().project
+    if as_json:
+        _print_json(lineage_json(project, target))
+    else:
+        print_lineage(project, target)
 
 
 @app.command()
@@ -82,6 +111,10 @@ def apply(
     promote_after: Annotated[
         bool, typer.Option("--promote", help="Promote afterwards if everything is green.")
     ] = False,
+    sample: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Build N intervals of each model, then tell what the rest takes.", min=1),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Build and audit what is missing, beside prod.
@@ -91,16 +124,37 @@ def apply(
     place = _open()
     request = _request(start, end, select)
     made = place.plan(request)
-    outcomes = carry_out(place, made, quiet=as_json)
+    if sample is not None:
+        from backfill_assets.plan.sample import sampled
+
+        made = sampled(made, place.project, sample)
+    guess, began = place.estimate(made), datetime.now(UTC)
+    outcomes, run = carry_out(place, made, quiet=as_json)
+    took = place.took(made, run, began)
     complete = all(o.ok for o in outcomes.values()) and not made.blocked
     if as_json:
         from backfill_assets.cli.render import outcomes_json
 
-        _print_json({"plan": made.to_json(), "complete": complete, "models": outcomes_json(outcomes)})
+        _print_json(
+            {
+                "plan": made.to_json(),
+                "complete": complete,
+                "models": outcomes_json(outcomes),
+                "estimate": guess.to_json(),
+                "actual": took.to_json(),
+            }
+        )
     else:
         from backfill_assets.cli.render import print_outcomes
 
         print_outcomes(made, outcomes, place.project, promoting=promote_after)
+        if outcomes:
+            typer.echo(comparison(guess, took))
+        if sample is not None and complete:
+            from backfill_assets.cli.render import print_plan
+
+            rest = place.plan(request)
+            print_plan(rest, place.project, place.estimate(rest))
     if not complete:
         raise typer.Exit(INCOMPLETE)
     if promote_after:
@@ -230,19 +284,24 @@ def main() -> None:
         os._exit(INTERRUPTED)  # batches in flight may be lost at any moment: nothing needs an orderly end
 
 
-def carry_out(place: Workspace, made: Plan, *, quiet: bool) -> dict[str, Outcome]:
-    """Apply a plan with progress on the terminal. Opens no Spark session when there is nothing to do."""
+def carry_out(place: Workspace, made: Plan, *, quiet: bool) -> tuple[dict[str, Outcome], str]:
+    """Apply a plan with progress on the terminal; what came of it, and the run's name in the ledger.
+
+    Opens no Spark session when there is nothing to do.
+    """
     from backfill_assets.build.apply import apply as apply_plan
     from backfill_assets.build.events import silence
 
     if not made.work:
-        return {}
+        return {}, ""
     if quiet:
-        return apply_plan(place.bench(made.sources, listen=silence), made)
+        bench = place.bench(made.sources, listen=silence)
+        return apply_plan(bench, made), bench.run
     from backfill_assets.cli.progress import live_progress
 
     with live_progress(place.project) as listen:
-        return apply_plan(place.bench(made.sources, listen=listen), made)
+        bench = place.bench(made.sources, listen=listen)
+        return apply_plan(bench, made), bench.run
 
 
 def _promote(place: Workspace, request: Request, *, as_json: bool) -> None:

@@ -39,9 +39,9 @@ def run_demo(events: int) -> None:
     place = Workspace.open(EMBEDDED_PROJECT)
     made = place.plan()
     _step(console, "backfill plan")
-    print_plan(made, place.project)
+    print_plan(made, place.project, place.estimate(made))
     _step(console, "backfill apply")
-    outcomes = carry_out(place, made, quiet=False)
+    outcomes, _ = carry_out(place, made, quiet=False)
     print_outcomes(made, outcomes, place.project, promoting=True)
     if not all(o.ok for o in outcomes.values()):
         raise typer.Exit(INCOMPLETE)

@@ -8,19 +8,21 @@ from rich.console import Console
 from rich.text import Text
 
 from backfill_assets.build.outcome import Outcome
+from backfill_assets.cli.estimates import estimate_lines, estimate_markdown
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.plan.category import Category
+from backfill_assets.plan.estimate import UNITS, PlanEstimate
 from backfill_assets.plan.stages import Audit, Build, Plan, Promote, ranges_json
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Environment
 
-UNITS = {Cadence.HOURLY: "hour", Cadence.DAILY: "day", Cadence.WEEKLY: "week", Cadence.MONTHLY: "month"}
 SHOWN = 5
 
 
-def print_plan(plan: Plan, project: Project) -> None:
-    """The plan for a person: what is built, what is not and why, what comes next."""
+def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
+    """The plan for a person: what is built, what is not and why, what it takes, what comes next."""
     console = out()
     console.print(
         Text("Plan ")
@@ -63,6 +65,20 @@ def print_plan(plan: Plan, project: Project) -> None:
             f"needs {stuck.upstream} {short(stuck.needs)}",
         )
     console.print(table)
+    for name in plan.models:
+        lines = _change_lines(plan, name)
+        if lines:
+            console.print(Text(name, style="bold"))
+            for line in lines:
+                console.print(Text("  ") + line)
+    if estimate.stages and len(estimate.unknown) == len(estimate.stages):
+        console.print(
+            "How long it takes nobody knows yet: [bold]backfill apply --sample 3[/] builds a little and tells."
+        )
+    elif lines := estimate_lines(estimate):
+        console.print("It takes")
+        for line in lines:
+            console.print(Text("  ") + line)
     moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
     for stage in moves:
         console.print(f"Then {', '.join(m for m, _ in stage.models)} can move in {stage.environment}, in one step.")
@@ -72,6 +88,41 @@ def print_plan(plan: Plan, project: Project) -> None:
         console.print(Text("Nothing to build. Next: ") + Text("backfill promote", style="bold"))
     elif not plan.blocked:
         console.print("Nothing to do.")
+
+
+def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
+    """The plan as a comment of a pull request."""
+    lines = [f"## Plan `{plan.id}` for {plan.environment}", "", "| model | change | to do |", "|---|---|---|"]
+    work = {stage.model: stage for stage in plan.work}
+    for name in plan.models:
+        change, stage = plan.changes.get(name), work.get(name)
+        said = "; ".join([str(change) if change else "", *plan.because.get(name, ())]).strip("; ")
+        if stage is not None:
+            verb = "build" if isinstance(stage, Build) else "audit"
+            todo = f"{verb} {amount(stage.count, project.models[name].cadence)}, {short(stage.intervals)}"
+        else:
+            todo = plan.kept.get(name, "wait")
+        lines.append(f"| `{name}` | {said} | {todo} |")
+    for stuck in plan.blocked:
+        lines += ["", f"`{stuck.model}` waits for `{stuck.upstream}` {short(stuck.needs)}."]
+    if table := estimate_markdown(estimate):
+        lines += ["", *table]
+    for stage in plan.stages:
+        if isinstance(stage, Promote):
+            lines += ["", f"Then {', '.join(f'`{m}`' for m, _ in stage.models)} can move in one step."]
+    return "\n".join(lines)
+
+
+def _change_lines(plan: Plan, name: str) -> list[Text]:
+    """What kind of change a model is, and by way of which columns; nothing where there is nothing to say."""
+    change = plan.changes.get(name)
+    because = plan.because.get(name, ())
+    if change is None or (change.category in (Category.NEW, Category.UNCHANGED) and not because):
+        return []
+    style = {Category.BREAKING: "red", Category.REMOVAL: "yellow", Category.ADDITIVE: "green"}
+    word, _, rest = str(change).partition(":")
+    head = Text(word, style=style.get(change.category, "dim")) + Text(f":{rest}" if rest else "")
+    return [head, *(Text(line, style="dim") for line in because)]
 
 
 def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project, *, promoting: bool) -> None:

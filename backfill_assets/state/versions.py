@@ -63,7 +63,7 @@ class Versions:
                 upstream=json.loads(cast(str, row["upstream"])),
                 columns=tuple((n, t) for n, t in json.loads(cast(str, row["columns"]))),
                 definition=json.loads(cast(str, row["definition"])),
-                signature=_signature(json.loads(cast(str, row["signature"]))),
+                signature=_signature(json.loads(cast(str, row["signature"]))) if row["signature"] else UNKNOWN,
                 created=cast(datetime, row["created"]),
             )
             found.setdefault((record.model, record.version), record)

@@ -295,3 +295,17 @@ def test_delta_many_processes_create_and_append_at_once(tmp_path: Path) -> None:
         assert writer.returncode == 0, trouble
     found = keys(DeltaStore(str(tmp_path)).table(SPEC).read())
     assert found == sorted(f"{n}.{s}" for n in range(len(writers)) for s in range(5))
+
+
+def test_a_column_of_a_later_release(tmp_path: Path) -> None:
+    """A table that an earlier release made is read with blanks and written with the new column; nothing is lost."""
+    store = DeltaStore(str(tmp_path))
+    store.table(TableSpec(name="things", columns={"key": "text"})).append([{"key": "old"}])
+    table = store.table(TableSpec(name="things", columns={"key": "text", "number": "int", "words": "text"}))
+    assert table.read() == [{"key": "old", "number": 0, "words": ""}]
+    table.append([{"key": "new", "number": 7, "words": "x"}])
+    table.replace(
+        [{"key": "newest", "number": 8, "words": ""}], where={"key": ["newest"]}, revision=table.revision(), note=NOTE
+    )
+    found = {r["key"]: r["number"] for r in table.read()}
+    assert found == {"old": 0, "new": 7, "newest": 8}

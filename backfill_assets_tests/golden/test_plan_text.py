@@ -12,6 +12,7 @@ import pytest
 from backfill_assets.cli.init import TEMPLATE
 from backfill_assets.cli.render import print_plan
 from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.plan.estimate import estimate
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.snapshots.loader import load_project
@@ -41,7 +42,7 @@ def facts(project: Project, **covered: Coverage) -> Facts:
 
 def said(plan: Plan, project: Project, capsys: pytest.CaptureFixture[str]) -> str:
     """The plan's text, without its id and without the width of its columns."""
-    print_plan(plan, project)
+    print_plan(plan, project, estimate(plan.work, [], project.models, at_once=2))
     text = capsys.readouterr().out.replace(plan.id, "PLAN")
     return "\n".join(re.sub(" {2,}", "  ", line.rstrip()) for line in text.splitlines())
 
@@ -57,6 +58,7 @@ def test_first_plan(project: Project, capsys: pytest.CaptureFixture[str]) -> Non
         "Plan PLAN for prod, as of 2024-02-01 00:00 UTC\n"
         "build  daily_revenue  31 days  2024-01-01..2024-01-31  1 batch  new in prod\n"
         "build  revenue_rolling  31 days  2024-01-01..2024-01-31  1 batch  new in prod\n"
+        "How long it takes nobody knows yet: backfill apply --sample 3 builds a little and tells.\n"
         "Then daily_revenue, revenue_rolling can move in prod, in one step.\n"
         "Next: backfill apply"
     )
@@ -78,6 +80,7 @@ def test_gaps_audits_and_waiting(project: Project, capsys: pytest.CaptureFixture
         "  new in prod\n"
         "wait  revenue_rolling  21 days  2024-01-05..2024-01-25"
         "  needs daily_revenue 2024-01-05..2024-01-06, 2024-01-10..2024-01-19\n"
+        "How long it takes nobody knows yet: backfill apply --sample 3 builds a little and tells.\n"
         "Next: backfill apply"
     )
     everything = make_plan(small, have, Request())
@@ -87,6 +90,7 @@ def test_gaps_audits_and_waiting(project: Project, capsys: pytest.CaptureFixture
         "built, but not audited with the present audits\n"
         "build  daily_revenue  10 days  2024-01-10..2024-01-19  3 batches, one by one  intervals are missing\n"
         "build  revenue_rolling  31 days  2024-01-01..2024-01-31  8 batches, one by one  new in prod\n"
+        "How long it takes nobody knows yet: backfill apply --sample 3 builds a little and tells.\n"
         "Then daily_revenue, revenue_rolling can move in prod, in one step.\n"
         "Next: backfill apply"
     )

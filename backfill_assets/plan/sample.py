@@ -1,0 +1,41 @@
+"""What is a small part of a plan that tells how the rest will go? A few intervals of each model, with what they need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from backfill_assets.intervals import Ranges
+from backfill_assets.plan.estimate import sample_intervals
+from backfill_assets.plan.missing import needed
+from backfill_assets.plan.plan import upstream_models
+from backfill_assets.plan.stages import Build, Plan, Promote
+from backfill_assets.snapshots.model import Project
+
+
+def sampled(plan: Plan, project: Project, count: int) -> Plan:
+    """The plan cut to `count` intervals of each model that no other reads, and to what those need of their upstreams.
+
+    What it builds is kept: it is a part of the whole. Nothing is promoted by it.
+    """
+    builds = {stage.model: stage for stage in plan.stages if isinstance(stage, Build)}
+    chosen: dict[str, Ranges] = {}
+    for name in reversed([n for n in project.models if n in builds]):
+        model, stage = project.models[name], builds[name]
+        mine = chosen.get(name) or sample_intervals(stage.intervals, model.cadence, count)
+        chosen[name] = mine & stage.intervals
+        for upstream in upstream_models(project, model).values():
+            if upstream.name in builds:
+                for interval in chosen[name].split(model.cadence):
+                    chosen[upstream.name] = chosen.get(upstream.name, Ranges()) | needed(model, upstream, interval)
+    stages = [_cut(s, chosen[s.model], project) if isinstance(s, Build) else s for s in plan.stages]
+    return replace(plan, stages=tuple(s for s in stages if not isinstance(s, Promote)))
+
+
+def _cut(stage: Build, intervals: Ranges, project: Project) -> Build:
+    model = project.models[stage.model]
+    return replace(
+        stage,
+        intervals=intervals,
+        count=intervals.count(model.cadence),
+        batches=tuple(intervals.batches(model.cadence, model.batch_size)),
+    )
