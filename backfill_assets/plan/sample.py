@@ -1,4 +1,4 @@
-"""What is a small part of a plan that tells how the rest will go? A few intervals of each model, with what they need."""
+"""What small part of a plan tells how the rest will go? A few intervals of each model, with what they need."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.errors import OptimizeError, SqlglotError
@@ -14,8 +14,7 @@ from sqlglot.schema import MappingSchema
 
 from backfill_assets.snapshots.column_check import Finding, column_findings
 from backfill_assets.snapshots.lineage import Outputs, query_outputs
-from backfill_assets.snapshots.model import Column, ColumnRef, Signature
-from backfill_assets.snapshots.signature import Opaque, Table, query_signature
+from backfill_assets.snapshots.model import Column, ColumnRef
 from backfill_assets.snapshots.sql import SPARK, Sql
 
 _USER_ERRORS = re.compile(r"(Alias already used|Unknown table|Cannot automatically join|Unknown output column): (.*)")
@@ -31,22 +30,19 @@ _MEANINGS = {
 class Resolved:
     """`columns` in the query's order, None when they cannot be known; `lineage`: what each reads of the upstreams.
 
-    `signature` is None when the query cannot be taken apart.
+    `scopes` are sqlglot's of the qualified query: what its signature is made from.
     """
 
     columns: tuple[Column, ...] | None
     lineage: Mapping[str, tuple[ColumnRef, ...]] = field(default_factory=dict[str, tuple[ColumnRef, ...]])
     findings: tuple[Finding, ...] = ()
-    signature: Signature | None = None
+    scopes: tuple[Scope, ...] = ()
 
 
-def resolve(
-    sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], tables: Mapping[str, Table] | None = None
-) -> Resolved:
+def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]]) -> Resolved:
     """Resolve a single query's output columns. Changes the trees in `sql`.
 
-    `upstreams` maps each lower-cased reference to the upstream's name and its columns (none: unknown), `tables` to its
-    signature.
+    `upstreams` maps each lower-cased reference to the upstream's name and its columns (none: unknown).
     """
     tree = sql.statements[0]
     names = _output_names(tree)
@@ -84,17 +80,10 @@ def resolve(
         return Resolved(columns=None)
     if duplicate is not None:
         return Resolved(columns=None, findings=(duplicate,))
-    return _named(names, outputs, _signature(scopes, tables or {}))
+    return replace(_named(names, outputs), scopes=tuple(scopes))
 
 
-def _signature(scopes: list[Scope], tables: Mapping[str, Table]) -> Signature | None:
-    try:
-        return query_signature(scopes, tables)
-    except Opaque:
-        return None
-
-
-def _named(names: list[tuple[str, int] | None], outputs: Outputs, signature: Signature | None) -> Resolved:
+def _named(names: list[tuple[str, int] | None], outputs: Outputs) -> Resolved:
     """Give each output its spelling: the query's own, or (behind a star) the upstream's."""
     spelled = {n[0].lower(): n[0] for n in names if n}
     columns: list[Column] = []
@@ -103,7 +92,7 @@ def _named(names: list[tuple[str, int] | None], outputs: Outputs, signature: Sig
         spelling = spelled.get(name) or min((r.column for r in refs if r.column.lower() == name), default=name)
         columns.append(Column(name=spelling, type=type_))
         lineage[spelling] = tuple(sorted(refs, key=lambda r: (r.table, r.column)))
-    return Resolved(columns=tuple(columns), lineage=lineage, signature=signature)
+    return Resolved(columns=tuple(columns), lineage=lineage)
 
 
 def _output_names(tree: exp.Expr) -> list[tuple[str, int] | None] | Finding:

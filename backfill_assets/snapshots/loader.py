@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from backfill_assets.errors import Problem, ProjectError
-from backfill_assets.settings import Settings, load_settings
+from backfill_assets.settings import Settings, load_settings, state_root
 from backfill_assets.snapshots.assemble import build_model
 from backfill_assets.snapshots.consumers import read_consumers
 from backfill_assets.snapshots.draft import Draft
 from backfill_assets.snapshots.fingerprint import model_signature, source_signature, unique_columns
-from backfill_assets.snapshots.linking import link
-from backfill_assets.snapshots.model import Column, ColumnRef, Model, Project
-from backfill_assets.snapshots.outputs import model_columns
+from backfill_assets.snapshots.linking import Linked, link
+from backfill_assets.snapshots.model import Column, Model, Project, Signature, Source
+from backfill_assets.snapshots.outputs import Outputs, compiled_columns, model_columns
 from backfill_assets.snapshots.python_models import read_python_models
-from backfill_assets.snapshots.signature import Table, version_of
+from backfill_assets.snapshots.python_sql import PythonFunction, PythonUpstream, compile_functions
+from backfill_assets.snapshots.signature import Opaque, Table, digest, query_signature, version_of
 from backfill_assets.snapshots.sources import read_sources
 from backfill_assets.snapshots.sql_models import read_sql_model
 
@@ -33,32 +35,77 @@ def load_project(root: Path) -> Project:
     consumers = read_consumers(root, [d.name for d in drafts], problems)
 
     models: dict[str, Model] = {}
-    columns: dict[str, tuple[Column, ...]] = {}
-    lineage: dict[str, dict[str, tuple[ColumnRef, ...]]] = {}
+    outputs: dict[str, Outputs] = {}
     visible = {name: source.columns for name, source in sources.items()}
-    signatures = {name: source_signature(source, written[name]) for name, source in sources.items()}
-    tables = {name: Table(name=name, signature=signature) for name, signature in signatures.items()}
     for draft in linked.order:
         upstreams = linked.upstreams[draft.name]
         known = {u.name: visible.get(u.name, ()) for u in upstreams}
-        outputs = model_columns(draft, known, tables, linked.spelling, problems)
-        columns[draft.name], lineage[draft.name] = outputs.columns, dict(outputs.lineage)
-        visible[draft.name] = outputs.columns if outputs.complete else ()
-        if (model := build_model(draft, settings, upstreams, outputs, problems)) is None:
-            continue
-        models[draft.name] = model
-        if not problems:
-            spark = {**settings.spark, **model.spark}
-            signature = model_signature(model, outputs.signature, draft.logic, spark, signatures)
-            signatures[model.name] = signature
-            tables[model.name] = Table(name=model.name, signature=signature, key=unique_columns(model))
+        found = outputs[draft.name] = model_columns(draft, known, linked.spelling, problems)
+        visible[draft.name] = found.columns if found.complete else ()
+        if (model := build_model(draft, settings, upstreams, found, problems)) is not None:
+            models[draft.name] = model
     if problems:
         raise ProjectError(problems)
+    outputs |= _compiled(root, models, linked, outputs, visible)
+    signatures = _signatures(settings, models, sources, written, linked, outputs)
     return Project(
-        root=root, settings=settings, models=models, sources=sources, consumers=consumers, columns=columns,
-        lineage=lineage, signatures=signatures,
+        root=root, settings=settings, models=models, sources=sources, consumers=consumers,
+        columns={name: found.columns for name, found in outputs.items()},
+        lineage={name: found.lineage for name, found in outputs.items()}, signatures=signatures,
         fingerprints={name: version_of(signatures[name]) for name in models},
     )  # fmt: skip
+
+
+def _compiled(
+    root: Path, models: Mapping[str, Model], linked: Linked, outputs: Mapping[str, Outputs],
+    visible: Mapping[str, tuple[Column, ...]],
+) -> dict[str, Outputs]:  # fmt: skip
+    """The Python models that SQL can express, with the lineage of their columns."""
+    functions = [
+        PythonFunction(
+            name=model.name,
+            path=model.path,
+            code=model.code,
+            root=root,
+            digest=digest(linked.drafts[model.name].logic),
+            upstreams=tuple(
+                PythonUpstream(
+                    parameter=u.parameter,
+                    table=u.name,
+                    columns=tuple((c.name, c.type or "string") for c in visible.get(u.name, ())),
+                )
+                for u in model.upstreams
+            ),
+        )
+        for model in models.values()
+        if model.language == "python"
+    ]
+    if not functions:
+        return {}
+    texts = compile_functions(functions, state_root(root) / ".backfill" / "cache" / "python")
+    return {
+        name: compiled_columns(outputs[name], text, visible, linked.spelling) for name, text in texts.items() if text
+    }
+
+
+def _signatures(
+    settings: Settings, models: Mapping[str, Model], sources: Mapping[str, Source], written: Mapping[str, str],
+    linked: Linked, outputs: Mapping[str, Outputs],
+) -> dict[str, Signature]:  # fmt: skip
+    """What decides each table, sources first, then models in dependency order."""
+    signatures = {name: source_signature(source, written[name]) for name, source in sources.items()}
+    tables = {name: Table(name=name, signature=signature) for name, signature in signatures.items()}
+    for model in models.values():
+        found = outputs[model.name]
+        query = None
+        if found.scopes:
+            with suppress(Opaque):
+                query = query_signature(found.scopes, {key: tables[name] for key, name in found.names.items()})
+        spark = {**settings.spark, **model.spark}
+        signature = model_signature(model, query, linked.drafts[model.name].logic, spark, signatures)
+        signatures[model.name] = signature
+        tables[model.name] = Table(name=model.name, signature=signature, key=unique_columns(model))
+    return signatures
 
 
 def _settings(root: Path, problems: list[Problem]) -> Settings:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from sqlglot.optimizer.scope import Scope
 
 from backfill_assets.errors import Problem
 from backfill_assets.snapshots.columns import resolve
 from backfill_assets.snapshots.documents import did_you_mean
 from backfill_assets.snapshots.draft import Draft
-from backfill_assets.snapshots.model import Column, ColumnRef, Signature
-from backfill_assets.snapshots.signature import Table
+from backfill_assets.snapshots.model import Column, ColumnRef
+from backfill_assets.snapshots.sql import SqlError, parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,20 +22,16 @@ class Outputs:
     columns: tuple[Column, ...]
     complete: bool
     lineage: Mapping[str, tuple[ColumnRef, ...]] = field(default_factory=dict[str, tuple[ColumnRef, ...]])
-    signature: Signature | None = None
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The name of the model or source that each lower-cased reference in the query means."""
+    scopes: tuple[Scope, ...] = ()
+    """sqlglot's, of the qualified query; none when it cannot be resolved."""
 
 
 def model_columns(
-    draft: Draft,
-    upstreams: Mapping[str, tuple[Column, ...]],
-    tables: Mapping[str, Table],
-    spelling: Mapping[str, str],
-    problems: list[Problem],
+    draft: Draft, upstreams: Mapping[str, tuple[Column, ...]], spelling: Mapping[str, str], problems: list[Problem]
 ) -> Outputs:
-    """A model's columns, given those of what it reads (none: unknown) and the signatures of all `tables` by name.
-
-    `spelling` maps lower-cased names to names.
-    """
+    """A model's columns, given those of what it reads (none: unknown); `spelling` maps lower-cased names to names."""
     header = draft.header.columns if draft.header else {}
     declared = tuple(Column(name=n, type=c.type, description=c.description) for n, c in header.items())
     if draft.language == "python":
@@ -44,8 +42,7 @@ def model_columns(
     for reference in draft.sql.references:
         name = spelling.get(reference.key, reference.name)
         known[reference.key] = (name, upstreams.get(name, ()))
-    read = {key: tables[name] for key, (name, _) in known.items() if name in tables}
-    resolved = resolve(draft.sql, known, read)
+    resolved = resolve(draft.sql, known)
     for finding in resolved.findings:
         line = draft.code_line + finding.line - 1
         problems.append(draft.problem(line, what=finding.what, why=finding.why, fix=finding.fix))
@@ -60,7 +57,29 @@ def model_columns(
             fix = did_you_mean(column.name, names, f"remove it, or name one of: {', '.join(names)}")
             problems.append(draft.document.problem("columns", column.name, what=what, fix=fix))
     columns = tuple(_promised(c, by_name.get(c.name.lower())) for c in resolved.columns)
-    return Outputs(columns=columns, complete=True, lineage=resolved.lineage, signature=resolved.signature)
+    return Outputs(
+        columns=columns,
+        complete=True,
+        lineage=resolved.lineage,
+        names={k: n for k, (n, _) in known.items()},
+        scopes=resolved.scopes,
+    )
+
+
+def compiled_columns(
+    declared: Outputs, text: str, upstreams: Mapping[str, tuple[Column, ...]], spelling: Mapping[str, str]
+) -> Outputs:
+    """A Python model's columns with what its SQL says of them; as declared when that gives other ones."""
+    try:
+        sql = parse(text)
+    except SqlError:
+        return declared
+    known = {r.key: (spelling[r.key], upstreams.get(spelling[r.key], ())) for r in sql.references if r.key in spelling}
+    resolved = resolve(sql, known)
+    if [c.name for c in resolved.columns or ()] != [c.name for c in declared.columns]:
+        return declared
+    names = {key: name for key, (name, _) in known.items()}
+    return replace(declared, lineage=resolved.lineage, names=names, scopes=resolved.scopes)
 
 
 def _promised(column: Column, declared: Column | None) -> Column:

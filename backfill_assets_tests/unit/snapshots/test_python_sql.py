@@ -212,6 +212,7 @@ ESCAPES = {
     "read_again": "return a if date.fromisoformat(interval.start.isoformat()[:10]).year else b",
     "cut": "return a.where(F.col('d') >= F.lit(interval.start.replace(day=1)))",
     "swallowed": "try:\n    interval.start.month\nexcept BaseException:\n    pass\nreturn a",
+    "failed_over": "try:\n    a = a.withColumnRenamed('no', 'x')\nexcept ValueError:\n    a = a.distinct()\nreturn a",
     "state": "global N\nN += 1\nreturn a.limit(N)", "column_truth": "return a if a.k == 'x' else a.distinct()",
     "asked": "return a if hasattr(a, 'foo') else a.distinct()", "unnamed": "return a.select(F.sum('v'))",
     "two_orders": "return a.orderBy('k').orderBy('v').limit(1)",
@@ -230,7 +231,9 @@ ESCAPES = {
 
 @pytest.fixture(scope="module")
 def escapes() -> dict[str, str | None]:
-    return compiled(**{name + "_": body for name, body in (ESCAPES | {"fine": "print(1)\nreturn a"}).items()})
+    return compiled(
+        **{name + "_": body for name, body in (ESCAPES | {"fine": "print(1, flush=True)\nreturn a"}).items()}
+    )
 
 
 @pytest.mark.parametrize("name", ESCAPES)
@@ -242,7 +245,7 @@ def test_what_sql_does_not_show_has_none(name: str, escapes: dict[str, str | Non
 
 def test_a_function_that_hangs_is_the_only_one_without(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that does not end has no SQL, also when it hangs in C; those before and after it have."""
-    monkeypatch.setattr(python_sql, "SECONDS", 2)
+    monkeypatch.setattr(python_sql, "SECONDS", 1)
     found = compiled(before="return a", hang="while True: pass", in_c="return a.limit(9 ** 9 ** 9)", after="return a")
     assert {name for name, text in found.items() if text is None} == {"hang", "in_c"}
 
@@ -311,14 +314,16 @@ def test_an_upstream_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_planning_process_stays_light() -> None:
-    """Compiling imports neither SQLFrame nor PySpark, nor the authors' file, into the process that asks."""
+    """Compiling imports neither SQLFrame nor PySpark into the process that asks."""
     code = (
         "import sys\n"
-        "from backfill_assets_tests.unit.snapshots.test_python_sql import function\n"
-        "for name in [m for m in sys.modules if m.split('.')[0] in ('sqlframe', 'pyspark')]: del sys.modules[name]\n"
-        "from backfill_assets.snapshots.python_sql import compile_functions\n"
-        "assert compile_functions([function('m', 'return a')], None)['m']\n"
-        "print([m for m in sys.modules if m.split('.')[0] in ('sqlframe', 'pyspark')])"
+        "from pathlib import Path\n"
+        "from backfill_assets.snapshots.python_sql import PythonFunction, PythonUpstream, compile_functions\n"
+        "read = PythonUpstream(parameter='a', table='a', columns=(('k', 'string'),))\n"
+        "here, code = Path('/nowhere'), 'def m(a, interval): return a'\n"
+        "m = PythonFunction(name='m', path=here / 'm.py', code=code, root=here, digest='', upstreams=(read,))\n"
+        "assert compile_functions([m], None)['m']\n"
+        "print([m for m in sys.modules if m.split('.')[0] in ('sqlframe', 'pyspark', 'sqlglot')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

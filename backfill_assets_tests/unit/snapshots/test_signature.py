@@ -18,7 +18,7 @@ import sqlglot
 from backfill_assets.plan.category import Category, Change, compare
 from backfill_assets.snapshots.columns import resolve
 from backfill_assets.snapshots.model import Column, Signature
-from backfill_assets.snapshots.signature import Table, digest
+from backfill_assets.snapshots.signature import Opaque, Table, digest, query_signature
 from backfill_assets.snapshots.sql import parse
 
 T = {"id": "int", "ds": "date", "g": "string", "x": "int", "y": "int"}
@@ -36,9 +36,12 @@ TABLES = {"t": table("t", T), "u": table("u", U), "v": table("v", U, frozenset({
 def signature_of(sql: str) -> Signature | None:
     parsed = parse(sql)
     known = {n: tuple(Column(name=c, type=k) for c, k in cs.items()) for n, cs in {"t": T, "u": U, "v": U}.items()}
-    resolved = resolve(parsed, {r.key: (r.key, known[r.key]) for r in parsed.references}, TABLES)
+    resolved = resolve(parsed, {r.key: (r.key, known[r.key]) for r in parsed.references})
     assert not resolved.findings, resolved.findings
-    return resolved.signature
+    try:
+        return query_signature(resolved.scopes, TABLES)
+    except Opaque:
+        return None
 
 
 def change(old: str, new: str) -> Change:
