@@ -124,6 +124,11 @@ def state_root(root: Path) -> Path:
     return checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
 
 
+def cache_folder(root: Path) -> Path:
+    """Where what can be made again is kept: BACKFILL_CACHE, else beside the project's state."""
+    return Path(os.environ.get("BACKFILL_CACHE") or state_root(root) / ".backfill" / "cache")
+
+
 def resolve_location(location: str, base: Path) -> str:
     """A path made absolute against `base`; a URI (`s3://…`) as it is."""
     if "://" in location:

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One cache for the projects of all tests: a Python model that is compiled once is compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BACKFILL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session that the project itself would open, in a folder of its own."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from backfill_assets.errors import Problem, ProjectError
-from backfill_assets.settings import Settings, load_settings, state_root
+from backfill_assets.settings import Settings, cache_folder, load_settings
 from backfill_assets.snapshots.assemble import build_model
 from backfill_assets.snapshots.consumers import read_consumers
 from backfill_assets.snapshots.draft import Draft
@@ -82,7 +82,7 @@ def _compiled(
     ]
     if not functions:
         return {}
-    texts = compile_functions(functions, state_root(root) / ".backfill" / "cache" / "python")
+    texts = compile_functions(functions, cache_folder(root) / "python")
     return {
         name: compiled_columns(outputs[name], text, visible, linked.spelling) for name, text in texts.items() if text
     }

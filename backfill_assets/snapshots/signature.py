@@ -200,7 +200,8 @@ class _Query:
                 place.marks[name] = (_mix("left", relation.rows, on), relation)
                 continue
             place.alone = number == 0
-            place.marks[name] = (number, relation)
+            position = sum(isinstance(p, int) for p, _ in place.marks.values())  # joins that keep the rows do not count
+            place.marks[name] = (position, relation)
             if not number:
                 parts.append(relation.rows)
                 continue
