@@ -21,6 +21,7 @@ from backfill_assets.audit.judge import Counts
 from backfill_assets.build.engine import Job, ModelInput, SourceInput
 from backfill_assets.errors import BuildError, TransientBuildError
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.snapshots.signature import digest
 from backfill_assets.snapshots.sql import splice
 from backfill_assets.state.tables import DataCommit
 from backfill_assets.state.versions import table_path
@@ -121,7 +122,10 @@ class SparkEngine:
         return self._function(job)(**arguments)
 
     def _input_view(self, spark: SparkSession, name: str, read: ModelInput | SourceInput) -> str:
-        at = read.commit if isinstance(read, ModelInput) else read.pin.get("commit", read.pin.get("files", "now"))
+        if isinstance(read, ModelInput):
+            at = f"{read.commit}_{digest(*map(str, read.over))}" if read.over else read.commit
+        else:
+            at = read.pin.get("commit", read.pin.get("files", "now"))
         view = f"{name.replace('.', '_')}__at_{at}"
         with self._lock:
             made = self._views.setdefault((id(spark), view), threading.Lock())

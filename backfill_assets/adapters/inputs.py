@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.source_pins import FilePins, data_files
+from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Input, ModelInput, SourceInput
 from backfill_assets.errors import BuildError
-from backfill_assets.snapshots.model import Source
+from backfill_assets.plan.patch import EVER, overlay
+from backfill_assets.snapshots.model import Model, Source
+from backfill_assets.state.environment import Segment
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
@@ -22,10 +26,17 @@ def input_frame(spark: SparkSession, warehouse: str, read: Input) -> DataFrame:
     """The upstream's rows, lazily."""
     match read:
         case ModelInput():
-            location = table_path(warehouse, read.model.name, read.version)
-            return spark.read.format("delta").option("versionAsOf", read.commit).load(location)
+            below = Segment(version=read.version, commit=read.commit, interval=EVER)
+            parts = [_segment_frame(spark, warehouse, read.model, s) for s in overlay((below,), read.over)]
+            return reduce(lambda one, other: one.unionByName(other), parts)
         case SourceInput():
             return _source_frame(spark, read.source, read.pin)
+
+
+def _segment_frame(spark: SparkSession, warehouse: str, model: Model, segment: Segment) -> DataFrame:
+    location = table_path(warehouse, model.name, segment.version)
+    frame = spark.read.format("delta").option("versionAsOf", segment.commit).load(location)
+    return frame if segment.interval == EVER else frame.where(in_interval(model, segment.interval))
 
 
 def check_pin(read: Input) -> None:

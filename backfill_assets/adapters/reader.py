@@ -67,7 +67,7 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    location = table_path(warehouse, pointer.model, segment.version, segment.revision)
+    location = table_path(warehouse, pointer.model, segment.version)
     table = open_table(location, segment.commit)
     if table is None:
         raise StateError(

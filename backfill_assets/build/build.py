@@ -29,6 +29,7 @@ from backfill_assets.build.outcome import Failure, Outcome, Wait
 from backfill_assets.errors import BackfillError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.missing import ready
+from backfill_assets.plan.patch import Patch, overlay, restated
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
 from backfill_assets.state.control import Control
@@ -56,10 +57,16 @@ class Workbench:
     pins: Mapping[str, Mapping[str, object]]
     run: str
     environment: str
+    patches: Mapping[str, Patch] = field(default_factory=dict[str, Patch])
+    """What is built in a revision instead of the code's version."""
     listen: Listener = silence
     sleep: Callable[[float], None] = time.sleep
     stop: threading.Event = field(default_factory=threading.Event)
     """Set it to stop: what runs is interrupted, what waits is not begun, what is done is kept."""
+
+    def version(self, name: str) -> str:
+        """The version of a model that is built."""
+        return self.patches[name].version if name in self.patches else self.project.fingerprints[name]
 
 
 def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
@@ -69,7 +76,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     none can be opened on this machine.
     """
     began = time.monotonic()
-    model, version = bench.project.models[name], bench.project.fingerprints[name]
+    model, version = bench.project.models[name], bench.version(name)
     have, upstream = _look(bench, name)
     todo = intervals - have[name].complete - have[name].unaudited
     good, waiting = ready(
@@ -122,33 +129,44 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     )
 
 
-def _look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[str, int]]:
-    """What the model and its upstream models have now, and the table commit at which each was seen."""
-    model = bench.project.models[name]
-    names = [name, *upstream_models(bench.project, model)]
-    groups = by_version(bench.control.ledger.entries(names, kinds=DECIDING))
-    have: dict[str, Coverage] = {}
-    heads: dict[str, int] = {}
-    for each in names:
-        version = bench.project.fingerprints[each]
-        have[each], heads[each] = version_coverage(
-            groups.get((each, version), []),
-            bench.log,
-            model=each,
-            version=version,
-            audits=audits_digest(bench.project.models[each]),
-        )
+def _look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[str, str], int]]:
+    """What the model and its upstream models have now, and the table commit at which each version was seen."""
+    upstreams = upstream_models(bench.project, bench.project.models[name])
+    groups = by_version(bench.control.ledger.entries([name, *upstreams], kinds=DECIDING))
+    heads: dict[tuple[str, str], int] = {}
+
+    def seen(each: str, version: str) -> Coverage:
+        digest = audits_digest(bench.project.models[each])
+        entries = groups.get((each, version), [])
+        found, heads[each, version] = version_coverage(entries, bench.log, model=each, version=version, audits=digest)
+        return found
+
+    have = {name: seen(name, bench.version(name))}
+    for each in upstreams:
+        have[each] = seen(each, bench.project.fingerprints[each])
+        if patch := bench.patches.get(each):
+            again = seen(each, patch.version)
+            have[each] = Coverage(
+                green=(have[each].green - patch.intervals) | (again.green & patch.intervals),
+                empty=have[each].empty - patch.intervals,
+            )
     return have, heads
 
 
-def _inputs(bench: Workbench, model: Model, heads: Mapping[str, int]) -> dict[str, Input]:
+def _inputs(bench: Workbench, model: Model, heads: Mapping[tuple[str, str], int]) -> dict[str, Input]:
     inputs: dict[str, Input] = {}
+    shown = bench.control.environments.read(bench.environment)
     for upstream in model.upstreams:
-        if upstream.name in bench.project.models:
-            inputs[upstream.name] = ModelInput(
-                model=bench.project.models[upstream.name],
-                version=bench.project.fingerprints[upstream.name],
-                commit=heads[upstream.name],
+        name = upstream.name
+        if name in bench.project.models:
+            version, patch = bench.project.fingerprints[name], bench.patches.get(name)
+            pointer = shown.pointers.get(name)
+            again = patch.segments(heads[name, patch.version]) if patch else ()
+            inputs[name] = ModelInput(
+                model=bench.project.models[name],
+                version=version,
+                commit=heads[name, version],
+                over=overlay(restated(pointer, version), again),
             )
         else:
             source = bench.project.sources[upstream.name]
@@ -318,8 +336,9 @@ class _Worker:
         if not pending:
             return
         with self._timed("audit"):
-            counts = self.engine.scan(self.job, heads[model.name], pending)
-        verdicts = [self._verdicts(b, Ranges.of(parts), heads[model.name], counts) for b, parts in by_batch.items()]
+            commit = heads[model.name, self.job.version]
+            counts = self.engine.scan(self.job, commit, pending)
+        verdicts = [self._verdicts(b, Ranges.of(parts), commit, counts) for b, parts in by_batch.items()]
         results = [r for found, _ in verdicts for r in found]
         with self._timed("record"):
             self.bench.control.results.append(results)
@@ -441,6 +460,9 @@ def _error(state: RetryCallState) -> str:
 def _input_json(read: Input) -> dict[str, object]:
     match read:
         case ModelInput():
-            return {"version": read.version, "commit": read.commit}
+            said: dict[str, object] = {"version": read.version, "commit": read.commit}
+            if read.over:
+                said["over"] = [{"version": s.version, "commit": s.commit, "of": str(s.interval)} for s in read.over]
+            return said
         case SourceInput():
             return dict(read.pin)

@@ -10,16 +10,18 @@ from typing import Protocol
 from backfill_assets.audit.judge import Counts
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.snapshots.model import Model, Source
+from backfill_assets.state.environment import Segment
 from backfill_assets.state.tables import DataCommit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInput:
-    """An upstream model as a job reads it: one version at one commit."""
+    """An upstream model as a job reads it: one version at one commit, with restated days from the tables in `over`."""
 
     model: Model
     version: str
     commit: int
+    over: tuple[Segment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

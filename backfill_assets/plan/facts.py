@@ -13,6 +13,7 @@ from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, Coverage, by_version
 from backfill_assets.state.tables import TableLog, version_coverage
+from backfill_assets.state.versions import logic_of
 
 
 class SourcePins(Protocol):
@@ -50,6 +51,13 @@ def read_facts(
         seen = dict(zip(names, pool.map(one, names), strict=True))
         wanted = [source for name, source in project.sources.items() if name in read]
         pinned = dict(zip((s.name for s in wanted), pool.map(pins.pin, wanted), strict=True))
+    revisions = [key for key in groups if key[1] != logic_of(key[1]) and key[0] in names]
+    patched = {
+        version: version_coverage(
+            groups[name, version], log, model=name, version=version, audits=audits_digest(project.models[name])
+        )
+        for name, version in revisions
+    }
     shown = control.environments.read(environment)
     versions = control.versions.all() if shown.pointers else {}
     return Facts(
@@ -59,4 +67,6 @@ def read_facts(
         coverage={name: covered for name, (covered, _) in seen.items()},
         heads={name: head for name, (_, head) in seen.items()},
         sources=pinned,
+        patched={version: covered for version, (covered, _) in patched.items()},
+        patched_heads={version: head for version, (_, head) in patched.items()},
     )

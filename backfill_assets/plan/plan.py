@@ -10,6 +10,7 @@ from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.category import Category, Change, compare
 from backfill_assets.plan.missing import ready, wanted
+from backfill_assets.plan.patch import restatement
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Audit, Blocked, Build, Plan, Promote, Request, Stage
 from backfill_assets.plan.why import reasons
@@ -29,6 +30,9 @@ class Facts:
     heads: Mapping[str, int]
     """The table commit that each coverage was seen at; -1 where there is no table."""
     sources: Mapping[str, Mapping[str, object]]
+    patched: Mapping[str, Coverage] = field(default_factory=dict[str, Coverage])
+    """Of revisions, by their version; with `patched_heads`."""
+    patched_heads: Mapping[str, int] = field(default_factory=dict[str, int])
     shown: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
     """Of the version that the environment's pointer of a model shows."""
 
@@ -36,9 +40,12 @@ class Facts:
 def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     """The stages that lead from the facts to what the request asks for.
 
-    Raises PlanError for a reversed range, a range outside every model, or an unknown model.
+    Raises PlanError for a reversed range, a range outside every model, an unknown model, or a restatement of what is
+    not shown.
     """
     _check_range(request)
+    if request.restate:
+        return _restate(project, facts, request)
     selected = select_models(project, request.select)
     changes = _changes(project, facts)
     stages: list[Stage] = []
@@ -101,6 +108,43 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         sources=facts.sources,
         changes={name: changes[name] for name in selected},
         because={name: reasons(project, name, changes) for name in selected},
+    )
+
+
+def _restate(project: Project, facts: Facts, request: Request) -> Plan:
+    """Only what is restated, and what reads it, each in a revision of its own."""
+    patches = restatement(project, facts.environment, request.restate, facts.sources)
+    asked = {name for name, _ in request.restate}
+    stages: list[Stage] = []
+    for name, patch in patches.items():
+        model, have = project.models[name], facts.patched.get(patch.version, Coverage())
+        if recheck := patch.intervals & have.unaudited:
+            count = recheck.count(model.cadence)
+            stages.append(Audit(model=name, version=patch.version, intervals=recheck, count=count))
+        if missing := patch.intervals - have.complete - have.unaudited:
+            above = ", ".join(u.name for u in model.upstreams if u.name in patches)
+            stages.append(
+                Build(
+                    model=name,
+                    version=patch.version,
+                    intervals=missing,
+                    count=missing.count(model.cadence),
+                    batches=tuple(missing.batches(model.cadence, model.batch_size)),
+                    concurrency=model.batch_concurrency,
+                    reason="restated" if name in asked else f"reads restated days of {above}",
+                )
+            )
+    stages.append(Promote(environment=facts.environment.name, models=tuple((n, p.version) for n, p in patches.items())))
+    return Plan(
+        environment=facts.environment.name,
+        now=facts.now,
+        request=request,
+        models=tuple(patches),
+        stages=tuple(stages),
+        blocked=(),
+        kept={n: "reads nothing that is restated" for n in project.models if n not in patches},
+        sources=facts.sources,
+        patches=patches,
     )
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.category import Change
+from backfill_assets.plan.patch import Patch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,8 @@ class Request:
     start: datetime | None = None
     end: datetime | None = None
     select: tuple[str, ...] = ()
+    restate: tuple[tuple[str, Interval], ...] = ()
+    """Published history to compute again: model and range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,8 @@ class Plan:
     blocked: tuple[Blocked, ...]
     kept: Mapping[str, str]
     sources: Mapping[str, Mapping[str, object]]
+    patches: Mapping[str, Patch] = field(default_factory=dict[str, Patch])
+    """Parts of a model's history that the plan replaces, the rest staying as it is shown; other models change whole."""
     changes: Mapping[str, Change] = field(default_factory=dict[str, Change])
     """How each model differs from what the environment shows."""
     because: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -121,6 +126,9 @@ class Plan:
                 for b in self.blocked
             ],
             "kept": dict(self.kept),
+            "patches": {
+                name: {"version": p.version, "intervals": ranges_json(p.intervals)} for name, p in self.patches.items()
+            },
             "changes": {
                 name: {
                     "category": change.category.value,

@@ -81,7 +81,7 @@ def safe_cast(source: str, target: str) -> bool:
 
 
 def _rows(pointer: Pointer, segment: Segment, warehouse: str) -> str:
-    path = table_path(warehouse, pointer.model, segment.version, segment.revision)
+    path = table_path(warehouse, pointer.model, segment.version)
     column = quoted(pointer.time_column)
     form = "TIMESTAMP '%Y-%m-%d %H:%M:%S'" if pointer.timestamps else "DATE '%Y-%m-%d'"
     start, end = segment.interval.start.strftime(form), segment.interval.end.strftime(form)

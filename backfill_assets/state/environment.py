@@ -16,14 +16,14 @@ from backfill_assets.errors import ConflictError, PromotionError
 from backfill_assets.intervals import Interval, Ranges, utc
 from backfill_assets.snapshots.model import Column
 from backfill_assets.state.store import Row, Store, TableSpec
+from backfill_assets.state.versions import logic_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """The rows of `interval` in the table of one version (and revision), as they were at `commit`."""
+    """The rows of `interval` in the table of one version (or a revision of it), as they were at `commit`."""
 
     version: str
-    revision: str = ""
     commit: int
     interval: Interval
 
@@ -52,8 +52,8 @@ class Pointer:
 
     @property
     def version(self) -> str:
-        """The version of the newest segment: what a routine run extends."""
-        return self.segments[-1].version
+        """The logic of the newest segment: what a routine run extends."""
+        return logic_of(self.segments[-1].version)
 
     def to_json(self) -> str:
         """As it is stored; `pointer_from_json` reads it back."""
@@ -66,7 +66,6 @@ class Pointer:
                 "segments": [
                     {
                         "version": s.version,
-                        "revision": s.revision,
                         "commit": s.commit,
                         "start": s.interval.start.isoformat(),
                         "end": s.interval.end.isoformat(),
@@ -214,7 +213,6 @@ def pointer_from_json(text: str) -> Pointer:
         segments=tuple(
             Segment(
                 version=s["version"],
-                revision=s["revision"],
                 commit=s["commit"],
                 interval=Interval(utc(s["start"]), utc(s["end"])),
             )

@@ -42,7 +42,6 @@ class Entry:
     model: str
     version: str
     interval: Interval
-    revision: str = ""
     table_commit: int = -1
     batch: str = ""
     attempt: int = 1
@@ -68,7 +67,6 @@ LEDGER = TableSpec(
         "kind": "text",
         "model": "text",
         "version": "text",
-        "revision": "text",
         "start": "time",
         "end": "time",
         "table_commit": "int",
@@ -165,7 +163,7 @@ class Coverage:
 def coverage(
     entries: Sequence[Entry], *, audits: str, dirt: Iterable[Dirt] = (), commit: int | None = None
 ) -> Coverage:
-    """What the entries of one version (revision "") add up to, looking at its table at `commit` (None: now).
+    """What the entries of one version add up to, looking at its table at `commit` (None: now).
 
     The newest entry of an interval decides, newest by table commit first: two writers may record in another order
     than they committed. `audits` is the digest of the model's audits; results for other digests do not count.
@@ -174,7 +172,7 @@ def coverage(
     newest = max((e.at for e in entries), default=_EPOCH)
     audited: dict[str, list[Interval]] = defaultdict(list)
     for entry in entries:
-        if entry.revision or (commit is not None and entry.table_commit > commit):
+        if commit is not None and entry.table_commit > commit:
             continue
         if entry.kind is Kind.AUDITED:
             if entry.audits == audits:
@@ -231,7 +229,6 @@ def _to_row(entry: Entry) -> Row:
         "kind": entry.kind.value,
         "model": entry.model,
         "version": entry.version,
-        "revision": entry.revision,
         "start": entry.interval.start,
         "end": entry.interval.end,
         "table_commit": entry.table_commit,

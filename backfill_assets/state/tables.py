@@ -66,7 +66,7 @@ def _compare(
     A batch is not in the table when the folder was deleted, or restored from a backup, and made anew: its entries must
     not vouch for commits that only have the same numbers.
     """
-    recorded = {e.batch for e in entries if e.kind is Kind.BUILT and not e.revision}
+    recorded = {e.batch for e in entries if e.kind is Kind.BUILT}
     if head == len(recorded):  # commit 0 creates the table; each later one is a batch
         return entries, []
     commits = log.commits(model, version)
@@ -76,4 +76,4 @@ def _compare(
         for c in commits
         if c.batch not in recorded
     ]
-    return [e for e in entries if e.batch not in gone or e.revision], spots
+    return [e for e in entries if e.batch not in gone], spots

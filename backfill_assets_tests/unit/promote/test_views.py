@@ -23,7 +23,7 @@ TWO = replace(
     ONE,
     segments=(
         Segment(version="v1", commit=3, interval=days("01", "02")),
-        Segment(version="v1", revision="r9", commit=5, interval=days("03")),
+        Segment(version="v1.r9", commit=5, interval=days("03")),
         Segment(version="v2", commit=8, interval=days("04", "05")),
     ),
 )
@@ -55,7 +55,7 @@ def test_a_plain_view_is_the_union_of_its_segments() -> None:
     assert len(branches(text)) == 3
     for place in (
         "delta.`s3://bucket/w/orders/v1` VERSION AS OF 3 WHERE `ds` >= DATE '2024-01-01' AND `ds` < DATE '2024-01-03'",
-        "delta.`s3://bucket/w/orders/v1-r9` VERSION AS OF 5 WHERE `ds` >= DATE '2024-01-03' AND `ds` < ",
+        "delta.`s3://bucket/w/orders/v1.r9` VERSION AS OF 5 WHERE `ds` >= DATE '2024-01-03' AND `ds` < ",
         "delta.`s3://bucket/w/orders/v2` VERSION AS OF 8 WHERE `ds` >= DATE '2024-01-04' AND `ds` < DATE '2024-01-06'",
     ):
         assert place in text

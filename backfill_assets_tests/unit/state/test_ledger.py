@@ -135,13 +135,6 @@ def test_at_a_commit_later_ones_do_not_exist() -> None:
     assert look(entries, later, commit=4) == (NONE, NONE, NONE)
 
 
-def test_revisions_are_another_table() -> None:
-    """Entries of a revision say nothing about the version's own table."""
-    revision = [replace(e, revision="r1") for e in built(days("01"), 9, "r")]
-    assert look(revision) == (NONE, NONE, NONE)
-    assert look([*built(days("01"), 1, "a"), *revision]) == ("2024-01-01", NONE, NONE)
-
-
 def test_sources_say_which_batch_computed_what() -> None:
     """Cut to what is asked, without what was overwritten or invalidated."""
     entries = [
@@ -169,7 +162,6 @@ def histories(draw: st.DrawFn) -> tuple[list[Entry], list[Dirt]]:
             draw(st.sampled_from("abc")),
             minute=minute,
             audits=draw(st.sampled_from([AUDITS, AUDITS, "stale"])),
-            revision=draw(st.sampled_from(["", "", "", "r"])),
         )
         for minute in draw(st.permutations(range(draw(st.integers(0, 8)))))
     ]
@@ -187,7 +179,7 @@ def by_day(entries: list[Entry], dirt: list[Dirt], commit: int | None, number: i
     def visible(table_commit: int) -> bool:
         return commit is None or table_commit <= commit
 
-    own = [e for e in entries if not e.revision and visible(e.table_commit)]
+    own = [e for e in entries if visible(e.table_commit)]
     newest = max((e.at for e in entries), default=T0)
     events: list[tuple[tuple[object, ...], Entry | None]] = [
         ((e.table_commit, e.at, e.id), e)
