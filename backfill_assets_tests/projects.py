@@ -171,7 +171,7 @@ def build_all(place: Workspace, request: Request | None = None) -> dict[str, Out
     """Plan and apply, in this process."""
     made = place.plan(request)
     assert place.spark is not None  # opened by this thread, not by a worker
-    return apply(place.bench(made.sources), made)
+    return apply(place.bench(made.sources, patches=made.patches), made)
 
 
 def days(first: str, last: str | None = None) -> Interval:

@@ -14,7 +14,7 @@ from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.versions import logic_of, revision_of
 
 EVER = Interval(
-    datetime.fromisoformat("0001-01-01T00:00:00+00:00"), datetime.fromisoformat("9999-12-31T00:00:00+00:00")
+    datetime.fromisoformat("1000-01-01T00:00:00+00:00"), datetime.fromisoformat("9999-12-31T00:00:00+00:00")
 )
 
 

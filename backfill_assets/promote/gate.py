@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backfill_assets.intervals import NOTHING, Cadence, Ranges
+from backfill_assets.intervals import NOTHING, Ranges
 from backfill_assets.plan.category import affects, compare
 from backfill_assets.plan.missing import wanted
+from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.why import reads_of
+from backfill_assets.promote.pointers import patched, pin
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
-from backfill_assets.state.environment import Pointer, Segment, as_written
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import Version
 
 
@@ -48,6 +51,7 @@ def gate(
     versions: Mapping[tuple[str, str], Version],
     request: Request,
     models: Sequence[str],
+    patches: Mapping[str, Patch] | None = None,
 ) -> Verdict:
     """Look at every model that would move, and say all that is in the way at once.
 
@@ -58,25 +62,32 @@ def gate(
     for name in models:
         model = project.models[name]
         shown = facts.environment.pointers.get(name)
+        if patches and name in patches:
+            patch = patches[name]
+            if found := _obstacles(model, facts.patched.get(patch.version, Coverage()), patch.intervals):
+                obstacles.extend(found)
+            else:
+                pointers.append(patched(facts, name, patch))
+            continue
         publish = wanted(model, now=facts.now, start=request.start, end=request.end)
         if shown and shown.version == project.fingerprints[name]:
             publish = publish | shown.covers
         if not publish:
             continue
-        found = _obstacles(model, facts, publish, shown)
+        found = _obstacles(model, facts.coverage[name], publish)
+        if shown and (lost := shown.covers - publish):
+            found.append(
+                Obstacle(
+                    model=name,
+                    what=f"{facts.environment.name} would lose",
+                    intervals=lost,
+                    remedy="promote a range that holds them as well: backfill apply, then backfill promote",
+                )
+            )
         if found:
             obstacles.extend(found)
             continue
-        record = versions[name, project.fingerprints[name]]
-        pointer = Pointer(
-            model=name,
-            time_column=model.time_column,
-            timestamps=model.cadence is Cadence.HOURLY,
-            columns=as_written(record.columns, project.columns.get(name, ())),
-            segments=tuple(
-                Segment(version=project.fingerprints[name], commit=facts.heads[name], interval=part) for part in publish
-            ),
-        )
+        pointer = pin(project, facts, versions, name, publish)
         if shown is None or pointer != shown:
             pointers.append(pointer)
     if not obstacles:
@@ -84,8 +95,7 @@ def gate(
     return Verdict(pointers=tuple(pointers), obstacles=tuple(obstacles))
 
 
-def _obstacles(model: Model, facts: Facts, publish: Ranges, shown: Pointer | None) -> list[Obstacle]:
-    have = facts.coverage[model.name]
+def _obstacles(model: Model, have: Coverage, publish: Ranges) -> list[Obstacle]:
     found: list[Obstacle] = []
     if lacking := publish - have.built - have.empty:
         found.append(
@@ -112,15 +122,6 @@ def _obstacles(model: Model, facts: Facts, publish: Ranges, shown: Pointer | Non
                 what="intervals are declared complete without rows:",
                 intervals=hollow,
                 remedy="build them, or promote a range without them (--start, --end)",
-            )
-        )
-    if shown and (lost := shown.covers - publish):
-        found.append(
-            Obstacle(
-                model=model.name,
-                what=f"{facts.environment.name} would lose",
-                intervals=lost,
-                remedy="promote a range that holds them as well: backfill apply, then backfill promote",
             )
         )
     return found

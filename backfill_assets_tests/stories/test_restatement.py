@@ -1,0 +1,155 @@
+"""Published days computed again, beside them: those and what reads them, and nothing that prod gained is lost (B2)."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import backfill_assets
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.errors import PlanError
+from backfill_assets.intervals import Ranges
+from backfill_assets.plan.stages import Build, Request
+from backfill_assets_tests.projects import (
+    backfill,
+    build_all,
+    commits_per_interval,
+    days,
+    expected_daily,
+    small_project,
+    write_events,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+RESTATE = Request(restate=(("daily", days("2024-01-03", "2024-01-04")),))
+
+
+def shown(root: Path, environment: str, model: str) -> list[tuple[Any, ...]]:
+    table = backfill_assets.read(model, project=root, environment=environment)
+    return sorted(tuple(str(v) for v in row.values()) for row in table.to_pylist())
+
+
+def shown_daily(root: Path, environment: str) -> list[tuple[Any, ...]]:
+    """What an environment shows of `daily`, in the form of `expected_daily`."""
+    rows = backfill_assets.read("daily", project=root, environment=environment).to_pylist()
+    return sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in rows)
+
+
+def test_two_days_again(spark: SparkSession, tmp_path: Path, environment: str) -> None:
+    """Late rows of two days: those are rebuilt with the day after them downstream, prod moves in one step, the other
+    days are the same files at the same commit, and the next daily run keeps the correction."""
+    root = small_project(tmp_path, days=8, batch_size=8, environment=environment)
+    place = Workspace.open(root)
+    build_all(place)
+    place.promote()
+    before = place.control.environments.read(environment)
+    old_daily, old_running = shown_daily(root, environment), shown(root, environment, "running")
+    write_events(root, first="2024-01-03", days=2, per_day=9)
+
+    assert not place.plan().work, "a source that changed rebuilds nothing by itself"
+    plan = place.plan(RESTATE)
+    assert {s.model: s.intervals for s in plan.stages if isinstance(s, Build)} == {
+        "daily": Ranges((days("2024-01-03", "2024-01-04"),)),
+        "running": Ranges((days("2024-01-03", "2024-01-05"),)),
+    }
+    assert place.plan(RESTATE).id == plan.id
+    outcomes = build_all(place, RESTATE)
+    assert all(o.ok for o in outcomes.values()), outcomes
+    assert shown_daily(root, environment) == old_daily, "prod shows what it showed"
+    assert not any(isinstance(s, Build) for s in place.plan(RESTATE).stages), "nothing is left to do"
+
+    moved, verdict = place.promote(RESTATE)
+    assert verdict.open
+    assert shown_daily(root, environment) == expected_daily(root) != old_daily
+    for model, again in (("daily", days("2024-01-03", "2024-01-04")), ("running", days("2024-01-03", "2024-01-05"))):
+        [old] = before.pointers[model].segments
+        untouched = [s for s in moved.pointers[model].segments if (s.version, s.commit) == (old.version, old.commit)]
+        assert Ranges.of(s.interval for s in untouched) == Ranges((old.interval,)) - Ranges((again,))
+        assert max(commits_per_interval(place, model).values()) == 1, "its own table was not written to"
+    assert_running_follows(root, environment, other_than=old_running)
+
+    # the next day comes, by the usual way; the corrected days stay corrected, also for what looks back at them
+    write_events(root, days=9, first="2024-01-01")
+    write_events(root, first="2024-01-03", days=2, per_day=9)
+    settings = (root / "backfill.yml").read_text().replace("2024-01-09", "2024-01-10")
+    (root / "backfill.yml").write_text(settings)
+    later = Workspace.open(root)
+    assert all(o.ok for o in build_all(later).values())
+    later.promote()
+    assert shown_daily(root, environment) == expected_daily(root)
+    assert_running_follows(root, environment, other_than=old_running)
+    assert not later.plan().stages
+
+
+def assert_running_follows(root: Path, environment: str, *, other_than: list[tuple[Any, ...]]) -> None:
+    """`running` is each day's total beside that of the day before: computed here from what `daily` shows."""
+    totals: dict[str, int] = {}
+    for ds, _, _, cents in shown_daily(root, environment):
+        totals[ds] = totals.get(ds, 0) + cents
+    rows = backfill_assets.read("running", project=root, environment=environment).to_pylist()
+    found = {f"{r['ds']}": (int(r["total"] * 100), r["day_before"] and int(r["day_before"] * 100)) for r in rows}
+    expected = {ds: (total, totals.get(f"{ds[:8]}{int(ds[8:]) - 1:02}")) for ds, total in totals.items()}
+    assert found == expected
+    assert shown(root, environment, "running") != other_than
+
+
+def test_what_is_not_shown_is_not_restated(spark: SparkSession, tmp_path: Path, environment: str) -> None:
+    """Days that were never published, models that are not shown, and another version than the published one."""
+    root = small_project(tmp_path, days=3, batch_size=3, environment=environment)
+    place = Workspace.open(root)
+    with pytest.raises(PlanError, match="shows nothing of it"):
+        place.plan(RESTATE)
+    build_all(place)
+    place.promote()
+    with pytest.raises(PlanError, match="shows nothing of daily in 2024-02-01"):
+        place.plan(Request(restate=(("daily", days("2024-02-01")),)))
+    model = root / "models" / "daily.sql"
+    model.write_text(model.read_text().replace("sum(amount)", "sum(amount + 1)"))
+    said = backfill("plan", "--restate", "daily:2024-01-03", project=root)
+    assert said.code == 1 and "cannot be restated" in said.err and "fix:" in said.err
+    said = backfill("plan", "--restate", "daily=2024-01-03", project=root)
+    assert said.code == 1 and "--restate campaign_performance:2024-03-01..2024-03-04" in said.err
+
+
+def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_path: Path, environment: str) -> None:
+    """A column more, then another formula for one that nobody reads, then a revert: `running` keeps its table
+    throughout, and going back builds nothing."""
+    root = small_project(tmp_path, days=4, batch_size=4, environment=environment)
+    place = Workspace.open(root)
+    build_all(place)
+    place.promote()
+    model = root / "models" / "daily.sql"
+    first = model.read_text()
+    running = place.control.environments.read(environment).pointers["running"]
+
+    model.write_text(first.replace("sum(amount) AS total", "sum(amount) AS total, max(amount) AS largest"))
+    added = Workspace.open(root)
+    plan = added.plan()
+    assert [s.model for s in plan.work] == ["daily"]
+    assert str(plan.changes["daily"]) == "additive: adds largest"
+    assert plan.because["running"] == ("reads none of what changed in daily (largest)",)
+    build_all(added)
+    moved, verdict = added.promote()
+    assert verdict.open, verdict
+    assert moved.pointers["running"] == running
+    assert "largest" in backfill_assets.read("daily", project=root, environment=environment).column_names
+
+    model.write_text(first.replace("count(*) AS n", "count(DISTINCT id) AS n").replace("AS total", "AS total"))
+    changed = Workspace.open(root)
+    assert str(changed.plan().changes["daily"]) == "breaking: n may differ; removes largest"
+    assert [s.model for s in changed.plan().work] == ["daily"]
+
+    model.write_text(first)
+    back = Workspace.open(root)
+    assert not back.plan().work, "the table of the first version is there"
+    assert back.promote()[1].open
+    assert back.control.environments.read(environment).pointers["daily"].version == place.project.fingerprints["daily"]
+    shutil.rmtree(root / "data")
+    assert shown_daily(root, environment), "nothing reads the source to show prod"
