@@ -21,10 +21,15 @@ def show_environment(
     A shared catalog has them already: nothing is done there.
     """
     if not is_shared_catalog(spark):
-        spark.sql(f"CREATE DATABASE IF NOT EXISTS `{environment.name}`")
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS `{schema_name(environment.name)}`")
         wanted = [m for m in environment.pointers if models is None or m in models]
         SparkViews(spark, warehouse).settle(environment, wanted)
     return spark
+
+
+def schema_name(environment: str) -> str:
+    """Where an environment's views are: Spark's schemas have no hyphens, candidates (`plan-<id>`) do."""
+    return environment.replace("-", "_")
 
 
 class SparkViews:
@@ -38,18 +43,19 @@ class SparkViews:
         self._put(environment, old.model, expanded_view(old, new, environment, self._warehouse, cutover=cutover))
 
     def settle(self, environment: Environment, models: Collection[str]) -> None:
+        schema = schema_name(environment.name)
         for model in models:
             pointer = environment.pointers.get(model)
             if pointer is None:
-                self._spark.sql(f"DROP VIEW IF EXISTS {view_name(environment.name, model)}")
+                self._spark.sql(f"DROP VIEW IF EXISTS {view_name(schema, model)}")
             else:
-                self._put(environment.name, model, plain_view(pointer, self._warehouse))
+                self._put(schema, model, plain_view(pointer, self._warehouse))
 
-    def _put(self, environment: str, model: str, query: str) -> None:
+    def _put(self, schema: str, model: str, query: str) -> None:
         # CREATE OR REPLACE VIEW drops and creates: readers would see the gap. ALTER VIEW has none.
-        name = view_name(environment, model)
-        self._spark.sql(f"CREATE DATABASE IF NOT EXISTS `{environment}`")
-        if self._spark.catalog.tableExists(f"{environment}.{model}"):
+        name = view_name(schema, model)
+        self._spark.sql(f"CREATE DATABASE IF NOT EXISTS `{schema}`")
+        if self._spark.catalog.tableExists(f"{schema}.{model}"):
             self._spark.sql(f"ALTER VIEW {name} AS {query}")
         else:
             self._spark.sql(f"CREATE VIEW IF NOT EXISTS {name} AS {query}")

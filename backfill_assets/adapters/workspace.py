@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,9 +21,12 @@ from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.facts import read_facts
+from backfill_assets.plan.leases import Claim
+from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Verdict, gate
+from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, end_promoted, look, open_plan, show_candidate
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
 from backfill_assets.settings import project_root
 from backfill_assets.snapshots.loader import load_project
@@ -61,6 +66,14 @@ class Workspace:
         """The environment that plans are about."""
         return self.project.settings.environment
 
+    @property
+    def user(self) -> str:
+        """Who acts here, as the records name them."""
+        try:
+            return getpass.getuser()
+        except (KeyError, OSError):  # a container whose user has no name
+            return f"uid {os.getuid()}"
+
     def now(self) -> datetime:
         return self.project.settings.now()
 
@@ -71,6 +84,22 @@ class Workspace:
     def plan(self, request: Request | None = None) -> Plan:
         """What has to be done now."""
         return make_plan(self.project, self.facts(), request or Request())
+
+    def claim(self, plan: Plan) -> Claim:
+        """How the plan stands to those that are open: which it continues, replaces or collides with."""
+        return look(self.control, plan, by=self.user)
+
+    def open_plan(self, plan: Plan) -> Opened | None:
+        """Store a plan that is about to be built; None when there is nothing to it. Raises PlanError on a collision."""
+        return open_plan(self.control, plan, by=self.user, views=self.shared_views)
+
+    def show_candidate(self, plan: str) -> Environment | None:
+        """Point the plan's candidate environment at what is complete by now; None when the plan has ended."""
+        return show_candidate(self.control, self.project, self.facts, plan, by=self.user, views=self.shared_views)
+
+    def abandon(self, plan: str) -> Abandoned:
+        """End a plan and drop its candidate environment. Raises PlanError for an unknown or promoted one."""
+        return abandon(self.control, self.log, self.warehouse, plan, by=self.user, views=self.shared_views)
 
     def estimate(self, plan: Plan) -> PlanEstimate:
         """How long the plan will take and what it costs, from what the ledger knows."""
@@ -84,9 +113,14 @@ class Workspace:
         return actual(entries, plan.work, self.project.models, began=began, price=self.project.settings.cost)
 
     def bench(
-        self, pins: Mapping[str, Mapping[str, object]] | None = None, *, run: str = "", listen: Listener = silence
+        self,
+        pins: Mapping[str, Mapping[str, object]] | None = None,
+        *,
+        patches: Mapping[str, Patch] | None = None,
+        run: str = "",
+        listen: Listener = silence,
     ) -> Workbench:
-        """What a build works with. `pins` are a plan's frozen sources (None: as they are now)."""
+        """What a build works with. `pins` are frozen sources (None: as they are now), `patches` a plan's revisions."""
         if pins is None:
             pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
         return Workbench(
@@ -97,6 +131,7 @@ class Workspace:
             pins=pins,
             run=run or new_id(),
             environment=self.environment,
+            patches=patches or {},
             listen=listen,
         )
 
@@ -118,7 +153,7 @@ class Workspace:
 
     def gate(self, request: Request, facts: Facts, plan: Plan) -> Verdict:
         """Whether the plan's models may be promoted as they are now."""
-        return gate(self.project, facts, self.control.versions.all(), request, plan.models)
+        return gate(self.project, facts, self.control.versions.all(), request, plan.models, plan.patches)
 
     def promote(self, request: Request | None = None) -> tuple[Environment, Verdict]:
         """Move the environment to the code's versions if the gate is open; the environment afterwards and the verdict.
@@ -130,9 +165,10 @@ class Workspace:
         recover(self.control.environments, self.environment, views)
         facts = self.facts()
         verdict = self.gate(request, facts, make_plan(self.project, facts, request))
-        if not verdict.open or not verdict.pointers:
+        if not verdict.open:
             return facts.environment, verdict
         moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
+        end_promoted(self.control, moved, by=self.user, views=lambda: views)
         return moved, verdict
 
     def shared_views(self) -> ViewCatalog | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.errors import BackfillError, ProjectError, SettingsError
-from backfill_assets.intervals import utc
+from backfill_assets.intervals import Interval, utc
 from backfill_assets.plan.estimate import comparison
 from backfill_assets.plan.stages import Plan, Request
 
@@ -42,6 +42,13 @@ Select = Annotated[
     list[str] | None,
     typer.Option("--select", "-s", metavar="MODELS", help="Names; +name: and upstream, name+: and downstream."),
 ]
+Restate = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MODEL:DAY..DAY",
+        help="Compute published days again, beside them, and what reads them; the last day is included.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a machine instead of text for a person.")]
 EnvironmentName = Annotated[str | None, typer.Option("--environment", "-e", help="Another than the project's.")]
 
@@ -64,6 +71,7 @@ def plan(
     start: Start = None,
     end: End = None,
     select: Select = None,
+    restate: Restate = None,
     as_json: AsJson = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
 ) -> None:
@@ -72,17 +80,19 @@ def plan(
     What kind of change each model is and which columns carry it on; what would be built, in which order and how long it
     takes; what could move then. Changes nothing, needs no Spark.
     """
+    from backfill_assets.cli.plans import claim_json, print_claim
     from backfill_assets.cli.render import plan_markdown, print_plan
 
     place = _open()
-    made = place.plan(_request(start, end, select))
-    estimate = place.estimate(made)
+    made = place.plan(_request(start, end, select, restate))
+    estimate, claim = place.estimate(made), place.claim(made)
     if as_json:
-        _print_json(made.to_json() | {"estimate": estimate.to_json()})
+        _print_json(made.to_json() | {"estimate": estimate.to_json(), "open_plans": claim_json(claim)})
     elif as_markdown:
         typer.echo(plan_markdown(made, place.project, estimate))
     else:
         print_plan(made, place.project, estimate)
+        print_claim(claim)
 
 
 @app.command()
@@ -108,6 +118,7 @@ def apply(
     start: Start = None,
     end: End = None,
     select: Select = None,
+    restate: Restate = None,
     promote_after: Annotated[
         bool, typer.Option("--promote", help="Promote afterwards if everything is green.")
     ] = False,
@@ -121,9 +132,14 @@ def apply(
 
     Run it again at any time, also after a crash: it does only what is still missing. Prod shows what it showed.
     """
+    from backfill_assets.cli.plans import print_candidate, print_superseded
+
     place = _open()
-    request = _request(start, end, select)
+    request = _request(start, end, select, restate)
     made = place.plan(request)
+    opened = place.open_plan(made)
+    if opened and not as_json:
+        print_superseded(opened)
     if sample is not None:
         from backfill_assets.plan.sample import sampled
 
@@ -131,6 +147,7 @@ def apply(
     guess, began = place.estimate(made), datetime.now(UTC)
     outcomes, run = carry_out(place, made, quiet=as_json)
     took = place.took(made, run, began)
+    candidate = place.show_candidate(opened.plan.id) if opened else None
     complete = all(o.ok for o in outcomes.values()) and not made.blocked
     if as_json:
         from backfill_assets.cli.render import outcomes_json
@@ -142,6 +159,7 @@ def apply(
                 "models": outcomes_json(outcomes),
                 "estimate": guess.to_json(),
                 "actual": took.to_json(),
+                "candidate": candidate.name if candidate else None,
             }
         )
     else:
@@ -150,6 +168,8 @@ def apply(
         print_outcomes(made, outcomes, place.project, promoting=promote_after)
         if outcomes:
             typer.echo(comparison(guess, took))
+        if opened and not promote_after:
+            print_candidate(opened, candidate)
         if sample is not None and complete:
             from backfill_assets.cli.render import print_plan
 
@@ -162,12 +182,52 @@ def apply(
 
 
 @app.command()
-def promote(start: Start = None, end: End = None, select: Select = None, as_json: AsJson = False) -> None:
+def promote(
+    start: Start = None,
+    end: End = None,
+    select: Select = None,
+    restate: Restate = None,
+    as_json: AsJson = False,
+) -> None:
     """Point prod at what was built, in one atomic step.
 
     Every model moves in one commit; or nothing moves, and all that is in the way is listed, each with its remedy.
     """
-    _promote(_open(), _request(start, end, select), as_json=as_json)
+    _promote(_open(), _request(start, end, select, restate), as_json=as_json)
+
+
+@app.command()
+def plans(as_json: AsJson = False) -> None:
+    """List the plans that were applied.
+
+    Who opened each and when, what became of it, and which models it changes. Needs no Spark.
+    """
+    from backfill_assets.cli.plans import plan_json, print_plans
+
+    records = _open().control.plans.all()
+    if as_json:
+        _print_json([plan_json(r) for r in records])
+    else:
+        print_plans(records)
+
+
+@app.command()
+def abandon(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it: see `backfill plans`.")],
+    as_json: AsJson = False,
+) -> None:
+    """End a plan that is not to be promoted.
+
+    Its candidate environment goes, prod is not touched, and what only this plan built is left to the janitor. Needs no
+    Spark.
+    """
+    from backfill_assets.cli.plans import abandoned_json, print_abandoned
+
+    done = _open().abandon(plan)
+    if as_json:
+        _print_json(abandoned_json(done))
+    else:
+        print_abandoned(done)
 
 
 @app.command()
@@ -295,12 +355,12 @@ def carry_out(place: Workspace, made: Plan, *, quiet: bool) -> tuple[dict[str, O
     if not made.work:
         return {}, ""
     if quiet:
-        bench = place.bench(made.sources, listen=silence)
+        bench = place.bench(made.sources, patches=made.patches, listen=silence)
         return apply_plan(bench, made), bench.run
     from backfill_assets.cli.progress import live_progress
 
     with live_progress(place.project) as listen:
-        bench = place.bench(made.sources, listen=listen)
+        bench = place.bench(made.sources, patches=made.patches, listen=listen)
         return apply_plan(bench, made), bench.run
 
 
@@ -329,8 +389,32 @@ def _open() -> Workspace:
     return Workspace.open()
 
 
-def _request(start: str | None, end: str | None, select: list[str] | None) -> Request:
-    return Request(start=_instant(start, "--start"), end=_instant(end, "--end", last=True), select=tuple(select or ()))
+def _request(start: str | None, end: str | None, select: list[str] | None, restate: list[str] | None = None) -> Request:
+    return Request(
+        start=_instant(start, "--start"),
+        end=_instant(end, "--end", last=True),
+        select=tuple(select or ()),
+        restate=tuple(map(_restated, restate or ())),
+    )
+
+
+def _restated(text: str) -> tuple[str, Interval]:
+    """`model:2024-03-01..2024-03-04`, or one day."""
+    model, _, days = text.partition(":")
+    first, _, last = days.partition("..")
+    try:
+        return model, Interval(utc(first), _after(last or first))
+    except ValueError as error:
+        raise SettingsError(
+            f"--restate {text} is not understood",
+            why=f"it names a model, then the first and the last day ({error})",
+            fix="write --restate campaign_performance:2024-03-01..2024-03-04",
+        ) from None
+
+
+def _after(text: str) -> datetime:
+    """The end of what a last day or an instant names: a day is included."""
+    return utc(text) + timedelta(days=1) if len(text.strip()) <= len("2024-03-01") else utc(text)
 
 
 def _instant(text: str | None, option: str, *, last: bool = False) -> datetime | None:
@@ -338,14 +422,13 @@ def _instant(text: str | None, option: str, *, last: bool = False) -> datetime |
     if text is None:
         return None
     try:
-        instant = utc(text)
+        return _after(text) if last else utc(text)
     except ValueError:
         raise SettingsError(
             f"{option} {text} is no day",
             why="it must be ISO 8601",
             fix=f"write {option} 2024-03-01, or 2024-03-01T05:00",
         ) from None
-    return instant + timedelta(days=1) if last and len(text.strip()) <= len("2024-03-01") else instant
 
 
 def _print_json(value: object) -> None:

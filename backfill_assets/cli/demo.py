@@ -41,7 +41,10 @@ def run_demo(events: int) -> None:
     _step(console, "backfill plan")
     print_plan(made, place.project, place.estimate(made))
     _step(console, "backfill apply")
+    opened = place.open_plan(made)
     outcomes, _ = carry_out(place, made, quiet=False)
+    if opened:
+        place.show_candidate(opened.plan.id)
     print_outcomes(made, outcomes, place.project, promoting=True)
     if not all(o.ok for o in outcomes.values()):
         raise typer.Exit(INCOMPLETE)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 
 from rich.table import Table
 
-from backfill_assets.adapters.spark_views import show_environment
+from backfill_assets.adapters.spark_views import schema_name, show_environment
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.terminal import out
 from backfill_assets.errors import BuildError
+
+NONE = "none yet: backfill apply, backfill promote"
 
 
 def run_query(place: Workspace, query: str, *, environment: str | None, limit: int, as_json: bool) -> None:
@@ -18,15 +22,22 @@ def run_query(place: Workspace, query: str, *, environment: str | None, limit: i
 
     name = environment or place.environment
     shown = place.control.environments.read(name)
+    environments = place.control.environments.names()
+    query = _in_schemas(query, environments)
     spark = show_environment(place.spark, shown, place.warehouse, _mentioned(query, name))
+    for other in environments:
+        if other != name and (models := _mentioned(query, other)):
+            show_environment(spark, place.control.environments.read(other), place.warehouse, models)
     try:
         frame = spark.sql(query)
         names = frame.columns
         rows = frame.limit(limit + 1).collect() if names else []
     except PySparkException as error:
         first = str(error).strip().splitlines()[0]
-        views = ", ".join(f"{name}.{m}" for m in sorted(shown.pointers)) or "none yet: backfill apply, backfill promote"
-        raise BuildError("this query cannot be run", why=first, fix=f"correct it; the views are: {views}") from None
+        found = ", ".join(f"{schema_name(name)}.{m}" for m in sorted(shown.pointers))
+        raise BuildError(
+            "this query cannot be run", why=first, fix=f"correct it; the views are: {found or NONE}"
+        ) from None
     if as_json:
         print(json.dumps([row.asDict(recursive=True) for row in rows[:limit]], indent=2, default=str))
         return
@@ -48,7 +59,7 @@ def run_shell(place: Workspace, *, environment: str | None) -> None:
     name = environment or place.environment
     shown = place.control.environments.read(name)
     spark = show_environment(place.spark, shown, place.warehouse)
-    views = ", ".join(f"{name}.{m}" for m in shown.pointers) or "none yet"
+    views = ", ".join(f"{schema_name(name)}.{m}" for m in shown.pointers) or "none yet"
     banner = (
         f"spark, sql(query): a Spark session with the views {views} (revision {max(shown.revision, 0)})\n"
         "read(model): Arrow, without Spark"
@@ -68,4 +79,12 @@ def _mentioned(query: str, environment: str) -> list[str] | None:
         return None
     if not isinstance(tree, exp.Query):
         return None
-    return [t.name for t in tree.find_all(exp.Table) if t.db.lower() == environment.lower()]
+    return [t.name for t in tree.find_all(exp.Table) if t.db.lower() == schema_name(environment).lower()]
+
+
+def _in_schemas(query: str, environments: Sequence[str]) -> str:
+    """The query with the schemas of candidate environments for their names: `plan-1f3a`.m is the view plan_1f3a.m."""
+    for name in environments:
+        if name != schema_name(name):
+            query = re.sub(rf"(?<![\w-])`?{re.escape(name)}`?\.(?=[\w`])", f"{schema_name(name)}.", query)
+    return query

@@ -9,7 +9,7 @@ from backfill_assets.build.apply import apply
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import failure_text, log_outcome
-from backfill_assets.defs.runs import run_name, tell
+from backfill_assets.defs.runs import PLAN_TAG, run_name, tell
 from backfill_assets.errors import BackfillError
 
 
@@ -23,10 +23,14 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
             plan = workspace.plan()
             if not plan.work:
                 context.log.info("nothing to do: everything that can be built is complete; no Spark session was opened")
+            if opened := workspace.open_plan(plan):
+                context.instance.add_run_tags(context.run_id, {PLAN_TAG: opened.plan.id})
             bench = workspace.bench(
                 plan.sources, run=run_name(context.run), listen=tell(context.log.info, context.log.warning)
             )
             outcomes = apply(bench, plan) if plan.work else {}
+            if opened and (candidate := workspace.show_candidate(opened.plan.id)):
+                context.log.info(f"what is complete can be looked at in the environment {candidate.name}")
         except BackfillError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from None
         for name, outcome in outcomes.items():

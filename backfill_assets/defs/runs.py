@@ -13,6 +13,8 @@ from backfill_assets.build.events import Audited, BatchDone, BatchFailed, BatchS
 from backfill_assets.defs.metadata import model_key
 
 BACKFILL_TAG = "dagster/backfill"
+PLAN_TAG = "backfill/plan"
+"""The stored plan that a run works on: its candidate environment shows what the run builds."""
 _KEPT_RUNS = 20
 
 

@@ -7,6 +7,7 @@ from typing import Self
 
 from backfill_assets.state.environment import Environments
 from backfill_assets.state.ledger import Ledger
+from backfill_assets.state.plans import Plans
 from backfill_assets.state.results import AuditResults
 from backfill_assets.state.store import Store
 from backfill_assets.state.versions import Versions
@@ -20,6 +21,7 @@ class Control:
     results: AuditResults
     versions: Versions
     environments: Environments
+    plans: Plans
 
     @classmethod
     def over(cls, store: Store) -> Self:
@@ -29,4 +31,5 @@ class Control:
             results=AuditResults(store),
             versions=Versions(store),
             environments=Environments(store),
+            plans=Plans(store),
         )

@@ -17,6 +17,7 @@ from backfill_assets.build.engine import Job
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.io_manager import Order
 from backfill_assets.defs.ledger_sensor import ledger_sensor
+from backfill_assets.defs.runs import PLAN_TAG
 from backfill_assets.errors import BuildError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.stages import Request
@@ -390,6 +391,10 @@ def test_apply_job_builds_everything_and_moves_nothing(place: Place, instance: d
     for name in ("base", "top"):
         assert instance.get_materialized_partitions(dg.AssetKey(name)) == set(KEYS)
     assert place.control.environments.read("prod").pointers == {}
+    [plan] = place.control.plans.all()
+    assert set(place.control.environments.read(plan.candidate).pointers) == {"base", "top"}
+    run = instance.get_run_by_id(result.run_id)
+    assert run is not None and run.tags[PLAN_TAG] == plan.id
     assert told(tick(place, instance)) == []
     opened = place.opened
     assert execute(place, instance, "apply").success and place.opened == opened

@@ -1,0 +1,116 @@
+"""How do stored plans look: who else is at work, which plans there are, and what is left of an abandoned one?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.text import Text
+
+from backfill_assets.adapters.spark_views import schema_name
+from backfill_assets.cli.estimates import BYTES, quantity
+from backfill_assets.cli.terminal import grid, out
+from backfill_assets.plan.leases import Claim
+from backfill_assets.promote.lifecycle import Abandoned, Opened, collision_text, plan_text
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.plans import PlanRecord, Status
+
+STYLES: Mapping[Status, str] = {Status.OPEN: "yellow", Status.APPLIED: "cyan", Status.PROMOTED: "green"}
+
+
+def print_claim(claim: Claim) -> None:
+    """How a plan stands to those that are open; nothing when it stands alone."""
+    console = out()
+    for collision in claim.collisions:
+        console.print(Text(collision_text(collision), style="red"))
+    if claim.collisions:
+        ids = ", ".join(c.plan.id for c in claim.collisions)
+        console.print(f"It cannot be applied before that is promoted, or abandoned: backfill abandon {ids}")
+    for old in claim.supersedes:
+        console.print(f"Applying it replaces your {plan_text(old)}")
+    if claim.continues:
+        console.print(f"It is what is left of {plan_text(claim.continues)}")
+
+
+def claim_json(claim: Claim) -> dict[str, object]:
+    """The same as plain values."""
+    return {
+        "continues": claim.continues and claim.continues.id,
+        "supersedes": [r.id for r in claim.supersedes],
+        "collisions": [
+            {"id": c.plan.id, "by": c.plan.by, "created": c.plan.created.isoformat(), "models": list(c.models)}
+            for c in claim.collisions
+        ],
+    }
+
+
+def print_superseded(opened: Opened) -> None:
+    """Which older plans ended because this one began."""
+    for old in opened.superseded:
+        out().print(f"Replaced your {plan_text(old)}; its candidate environment is gone")
+
+
+def print_candidate(opened: Opened, shown: Environment | None) -> None:
+    """Where the new rows can be looked at."""
+    if shown is None:
+        out().print(f"[yellow]plan {opened.plan.id} was ended meanwhile:[/] it has no candidate environment")
+    elif built := [
+        m for m, v in opened.plan.versions.items() if m in shown.pointers and shown.pointers[m].version == v
+    ]:
+        query = f"SELECT * FROM {schema_name(shown.name)}.{built[0]}"
+        out().print(f'Look at it beside {opened.plan.environment}: [bold]backfill sql -e {shown.name} "{query}"[/]')
+
+
+def plan_json(record: PlanRecord) -> dict[str, object]:
+    """A stored plan as plain values."""
+    return {
+        "id": record.id,
+        "environment": record.environment,
+        "candidate": record.candidate if record.live else None,
+        "by": record.by,
+        "created": record.created.isoformat(),
+        "status": record.status.value,
+        "since": record.since.isoformat(),
+        "models": [{"model": m, "version": v} for m, v in record.versions.items()],
+    }
+
+
+def print_plans(records: Sequence[PlanRecord]) -> None:
+    """A line a plan, newest first."""
+    console = out()
+    if not records:
+        console.print("No plan was applied yet. Next: [bold]backfill plan[/]")
+        return
+    table = grid()
+    for r in reversed(records):
+        table.add_row(
+            Text(r.id, style="bold"),
+            r.by,
+            f"{r.created:%Y-%m-%d %H:%M} UTC",
+            Text(r.status.value, style=STYLES.get(r.status, "dim")),
+            ", ".join(r.versions),
+        )
+    console.print(table)
+
+
+def abandoned_json(done: Abandoned) -> dict[str, object]:
+    """An abandoned plan as plain values."""
+    return plan_json(done.plan) | {
+        "already": done.already,
+        "freed": [{"model": f.model, "version": f.version, "path": f.path, "bytes": f.bytes} for f in done.freed],
+    }
+
+
+def print_abandoned(done: Abandoned) -> None:
+    """What is left of a plan: the record, and tables for the janitor."""
+    console, plan = out(), done.plan
+    console.print(
+        f"Plan {plan.id} was abandoned already, at {plan.since:%Y-%m-%d %H:%M} UTC."
+        if done.already
+        else f"Abandoned plan {plan.id}. {plan.environment} was not touched; {plan.candidate} is gone."
+    )
+    if not done.freed:
+        console.print("Nothing is left for the janitor: what it built is needed elsewhere, or was not begun.")
+        return
+    console.print("The janitor will free")
+    for freed in done.freed:
+        console.print(Text(f"  {freed.model} {freed.version}  {quantity(freed.bytes, BYTES)}  {freed.path}"))

@@ -1,0 +1,97 @@
+"""Who else is changing these models? A plan that is open has a lease on each version that prod does not show yet.
+
+Nothing is stored for it: the leases follow from the open plans and from what the environment shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backfill_assets.intervals import Ranges
+from backfill_assets.plan.stages import Plan, Promote
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.plans import PlanRecord, Target
+from backfill_assets.state.versions import logic_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collision:
+    """Another person's open plan that builds other versions of these models, for the same environment."""
+
+    plan: PlanRecord
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """How a plan stands to those that are open."""
+
+    continues: PlanRecord | None = None
+    """The open plan that leads to the same versions: this one is what is left of it."""
+    supersedes: tuple[PlanRecord, ...] = ()
+    """Older plans of the same person, which this one replaces."""
+    collisions: tuple[Collision, ...] = ()
+    """Empty when the plan may be applied."""
+
+
+def targets(plan: Plan) -> tuple[Target, ...]:
+    """The versions that a plan builds, audits or moves, in its order of models."""
+    versions: dict[str, str] = {}
+    intervals: dict[str, Ranges] = {}
+    for stage in plan.stages:
+        if isinstance(stage, Promote):
+            versions |= dict(stage.models)
+        else:
+            versions[stage.model] = stage.version
+            intervals[stage.model] = intervals.get(stage.model, Ranges()) | stage.intervals
+    return tuple(
+        Target(model=name, version=versions[name], intervals=intervals.get(name, Ranges()))
+        for name in plan.models
+        if name in versions
+    )
+
+
+def leases(versions: Sequence[Target], shown: Environment) -> dict[str, str]:
+    """Model → version, of those that the environment does not show: growth of what it shows is free for all."""
+    return {t.model: t.version for t in versions if not _shows(shown, t)}
+
+
+def claim(plan: Plan, records: Sequence[PlanRecord], shown: Environment, *, by: str) -> Claim:
+    """What applying the plan means for the plans that are open. `shown` is the plan's own environment."""
+    mine = targets(plan)
+    wanted, leased = {t.model: t.version for t in mine}, leases(mine, shown)
+    continues: list[PlanRecord] = []
+    supersedes: list[PlanRecord] = []
+    collisions: list[Collision] = []
+    for other in records:
+        if not other.live or other.environment != plan.environment:
+            continue
+        taken = leases(other.targets, shown)
+        clash = tuple(name for name, version in leased.items() if name in taken and _exclude(version, taken[name]))
+        if clash and other.by == by:
+            supersedes.append(other)
+        elif clash:
+            collisions.append(Collision(plan=other, models=clash))
+        elif wanted.items() <= other.versions.items():
+            continues.append(other)
+        elif other.by == by and other.versions.items() <= wanted.items():
+            supersedes.append(other)
+    same = next((r for r in continues if r.id == plan.id), None)
+    return Claim(
+        continues=same or (continues[0] if continues else None),
+        supersedes=tuple(supersedes),
+        collisions=tuple(collisions),
+    )
+
+
+def _shows(shown: Environment, target: Target) -> bool:
+    pointer = shown.pointers.get(target.model)
+    return pointer is not None and target.version in {pointer.version, *(s.version for s in pointer.segments)}
+
+
+def _exclude(one: str, other: str) -> bool:
+    """Whether an environment that shows one version cannot show the other. A restatement of what is shown and a new
+    version can both be worked on: the new one replaces everything in any case.
+    """
+    return one != other and (one == logic_of(one)) == (other == logic_of(other))

@@ -1,0 +1,49 @@
+"""What does a plan's own environment show? Its versions as far as they are complete, and prod's of everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.plan import Facts
+from backfill_assets.promote.pointers import patched, pin
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.plans import Target
+from backfill_assets.state.versions import Version, logic_of
+
+
+def candidate(
+    project: Project,
+    facts: Facts,
+    versions: Mapping[tuple[str, str], Version],
+    targets: Sequence[Target],
+    seen: Environment,
+) -> dict[str, Pointer]:
+    """Model → pointer. `facts` are about the plan's environment, `seen` is the candidate as it is now.
+
+    Only green intervals of the targets are shown. A new version without any is not shown at all: prod's rows in its
+    place would be taken for new ones. A target that the loaded code does not know stays as it is seen.
+    """
+    pointers = dict(facts.environment.pointers)
+    for target in targets:
+        shown = pointers.pop(target.model, None)
+        have = known(project, facts, target)
+        if have is None:
+            pointer = seen.pointers.get(target.model)
+        elif logic_of(target.version) != target.version:
+            patch = Patch(version=target.version, intervals=have.green)
+            pointer = patched(facts, target.model, patch) if shown and have.green else shown
+        else:
+            pointer = pin(project, facts, versions, target.model, have.green) if have.green else None
+        if pointer is not None:
+            pointers[target.model] = pointer
+    return pointers
+
+
+def known(project: Project, facts: Facts, target: Target) -> Coverage | None:
+    """What there is of a target; None when the facts are not about it: it is a version of other code."""
+    if project.fingerprints.get(target.model) == target.version:
+        return facts.coverage[target.model]
+    return facts.patched.get(target.version)

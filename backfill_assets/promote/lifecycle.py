@@ -1,0 +1,246 @@
+"""What happens to a plan between its opening and its end? It is stored, gets a candidate environment, and loses it.
+
+Whatever ends here ends without a trace in prod: only rows of plans and of candidates are written.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from backfill_assets.errors import ConflictError, PlanError, PromotionError, StateError
+from backfill_assets.intervals import Ranges
+from backfill_assets.plan.leases import Claim, Collision, claim, targets
+from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.stages import Plan
+from backfill_assets.promote.candidate import candidate, known
+from backfill_assets.promote.promote import ViewCatalog
+from backfill_assets.promote.reach import reachable
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.tables import TableLog
+from backfill_assets.state.versions import logic_of, table_path
+
+Views = Callable[[], ViewCatalog | None]
+"""Opens the shared catalog, if there is one; called only when a candidate really moves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A plan that may be built now."""
+
+    plan: PlanRecord
+    """The stored plan: an older one when this one is what is left of it."""
+    superseded: tuple[PlanRecord, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freed:
+    """A version table that nothing reaches any more. `bytes` were written to it in all."""
+
+    model: str
+    version: str
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abandoned:
+    """A plan that came to nothing, and the tables that only it had."""
+
+    plan: PlanRecord
+    already: bool
+    """It had been abandoned before."""
+    freed: tuple[Freed, ...]
+
+
+def open_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened | None:
+    """Store the plan and take its leases, before anything is built; None for a plan without stages.
+
+    Older plans of the same person that it replaces end. Raises PlanError when another person's plan is in the way.
+    """
+    if not plan.stages:
+        return None
+    for _ in range(_ATTEMPTS):
+        records, revision = control.plans.read_at()
+        found = claim(plan, records, control.environments.read(plan.environment), by=by)
+        if found.collisions:
+            raise refusal(plan, found.collisions)
+        record = found.continues or _new(plan, by)
+        if not found.continues:
+            try:
+                control.plans.put(record, plan.to_json(), revision=revision)
+            except ConflictError:
+                continue
+        control.plans.mark(found.supersedes, Status.SUPERSEDED, by=by, at=datetime.now(UTC))
+        for old in found.supersedes:
+            _move(control, old.candidate, lambda _: {}, views)
+        return Opened(plan=record, superseded=found.supersedes)
+    raise StateError("the plans are too busy", why="every attempt lost its race", fix="try again in a minute")
+
+
+def look(control: Control, plan: Plan, *, by: str) -> Claim:
+    """What `open_plan` would find; nothing is written."""
+    records = control.plans.all()
+    return claim(plan, records, control.environments.read(plan.environment), by=by) if records else Claim()
+
+
+def refusal(plan: Plan, collisions: Sequence[Collision]) -> PlanError:
+    """Why a plan cannot be applied, and what to do about it."""
+    ends = " ".join(c.plan.id for c in collisions[:1])
+    return PlanError(
+        f"cannot apply plan {plan.id}: {'; '.join(map(collision_text, collisions))}",
+        why=f"both build other versions of the same models, and {plan.environment} can show only one of them",
+        fix=f"wait until it is promoted and plan again, or end it with `backfill abandon {ends}`; "
+        "--select builds other models meanwhile",
+    )
+
+
+def collision_text(collision: Collision) -> str:
+    """`plan ab12 (by ana, since 14:02 UTC) also changes campaign_performance`."""
+    return f"{plan_text(collision.plan)} also changes {', '.join(collision.models)}"
+
+
+def plan_text(record: PlanRecord) -> str:
+    """A plan with its owner and its age; the date is left out on the same day."""
+    form = "%H:%M" if record.created.date() == datetime.now(UTC).date() else "%Y-%m-%d %H:%M"
+    return f"plan {record.id} (by {record.by}, since {record.created:{form}} UTC)"
+
+
+def show_candidate(
+    control: Control, project: Project, facts: Callable[[], Facts], plan: str, *, by: str, views: Views
+) -> Environment | None:
+    """Point the plan's candidate environment at what is complete by now; None when the plan has ended meanwhile.
+
+    `facts` are read again whenever somebody else moved the candidate at the same time.
+    """
+    record = find_plan(control, plan)
+    if not record.live:
+        return None
+
+    def now(seen: Environment) -> Mapping[str, Pointer]:
+        nonlocal found
+        found = facts()
+        return candidate(project, found, control.versions.all(), record.targets, seen)
+
+    found: Facts | None = None
+    shown = _move(control, record.candidate, now, views)
+    if not find_plan(control, record.id).live:
+        _move(control, record.candidate, lambda _: {}, views)
+        return None
+    if record.status is Status.OPEN and found is not None and _complete(project, found, record):
+        control.plans.mark([record], Status.APPLIED, by=by, at=datetime.now(UTC))
+    return shown
+
+
+def abandon(control: Control, log: TableLog, warehouse: str, plan: str, *, by: str, views: Views) -> Abandoned:
+    """End the plan and drop its candidate environment; what only it had is left to the janitor. Again is harmless.
+
+    Raises PlanError for an unknown plan, and for one that was promoted.
+    """
+    record = find_plan(control, plan)
+    if record.status is Status.PROMOTED:
+        raise PlanError(
+            f"plan {record.id} cannot be abandoned",
+            why=f"it was promoted to {record.environment} at {record.since:%Y-%m-%d %H:%M} UTC",
+            fix=f"to undo it, promote the code that was there before to {record.environment}",
+        )
+    already = record.status is Status.ABANDONED
+    if not already:
+        control.plans.mark([record], Status.ABANDONED, by=by, at=datetime.now(UTC))
+    _move(control, record.candidate, lambda _: {}, views)
+    environments = [control.environments.read(name) for name in control.environments.names()]
+    kept = reachable(environments, control.plans.all(), control.versions.all())
+    alone = [(m, v) for m, v in record.versions.items() if (m, v) not in kept and log.head(m, v) >= 0]
+    return Abandoned(
+        plan=find_plan(control, record.id),
+        already=already,
+        freed=tuple(
+            Freed(model=m, version=v, path=table_path(warehouse, m, v), bytes=sum(c.bytes for c in log.commits(m, v)))
+            for m, v in alone
+        ),
+    )
+
+
+def end_promoted(control: Control, shown: Environment, *, by: str, views: Views) -> tuple[PlanRecord, ...]:
+    """End every open plan of which the environment shows all that it built; their candidates go."""
+    done = [r for r in control.plans.all() if r.live and r.environment == shown.name and _shows(shown, r)]
+    control.plans.mark(done, Status.PROMOTED, by=by, at=datetime.now(UTC))
+    for record in done:
+        _move(control, record.candidate, lambda _: {}, views)
+    return tuple(done)
+
+
+def find_plan(control: Control, name: str) -> PlanRecord:
+    """The stored plan that somebody means: its id, `plan-<id>`, or a beginning of its id that no other has.
+
+    Raises PlanError, naming the ones that come close.
+    """
+    records = {r.id: r for r in control.plans.all()}
+    wanted = name.removeprefix("plan-")
+    meant = [r for i, r in records.items() if i == wanted] or [
+        r for i, r in records.items() if wanted and i.startswith(wanted)
+    ]
+    if len(meant) == 1:
+        return meant[0]
+    close = [r.id for r in meant] or difflib.get_close_matches(wanted, records, n=3, cutoff=0.4)
+    live = [r.id for r in records.values() if r.live]
+    raise PlanError(
+        f"several plans begin with {wanted}" if meant else f"no plan {wanted}",
+        why=f"open are: {', '.join(live)}" if live else "no plan is open",
+        fix=f"did you mean {', '.join(close)}?" if close else "see `backfill plans`",
+    )
+
+
+_ATTEMPTS = 20
+
+
+def _new(plan: Plan, by: str) -> PlanRecord:
+    now = datetime.now(UTC)
+    return PlanRecord(
+        id=plan.id,
+        environment=plan.environment,
+        targets=targets(plan),
+        created=now,
+        by=by,
+        status=Status.OPEN,
+        since=now,
+    )
+
+
+def _move(
+    control: Control, name: str, wanted: Callable[[Environment], Mapping[str, Pointer]], views: Views
+) -> Environment:
+    """Make a candidate show what is wanted of it, in one commit; nothing is written when it does already."""
+    for _ in range(_ATTEMPTS):
+        seen = control.environments.read(name)
+        pointers = wanted(seen)
+        moved = [p for m, p in pointers.items() if seen.pointers.get(m) != p]
+        gone = sorted(set(seen.pointers) - set(pointers))
+        if not moved and not gone:
+            return seen
+        with suppress(PromotionError):  # somebody else moved the same models: look again
+            shown = control.environments.flip(seen, moved, remove=gone, release=name, at=datetime.now(UTC))
+            if (catalog := views()) is not None:
+                catalog.settle(shown, [*(p.model for p in moved), *gone])
+            return shown
+    raise StateError(f"{name} is too busy", why="every attempt lost its race", fix="try again in a minute")
+
+
+def _complete(project: Project, facts: Facts, record: PlanRecord) -> bool:
+    have = [(target, known(project, facts, target)) for target in record.targets]
+    return all(there is not None and not target.intervals - there.complete for target, there in have)
+
+
+def _shows(shown: Environment, record: PlanRecord) -> bool:
+    for target in record.targets:
+        pointer = shown.pointers.get(target.model)
+        own = [s for s in pointer.segments if target.version in (s.version, logic_of(s.version))] if pointer else []
+        if not own or target.intervals - Ranges.of(s.interval for s in own):
+            return False
+    return True

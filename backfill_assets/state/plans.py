@@ -1,0 +1,175 @@
+"""Which plans were there, and what became of each? Every plan once, and after it what happened to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, cast
+
+from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.state.ledger import new_id
+from backfill_assets.state.store import Row, Store, TableSpec
+
+
+class Status(StrEnum):
+    """What happened to a plan last. What OPEN and APPLIED plans build is taken; the others are history."""
+
+    OPEN = "open"
+    """Its building began."""
+    APPLIED = "applied"
+    """All that it builds is complete and audited."""
+    SUPERSEDED = "superseded"
+    """A newer plan of the same person changes the same models."""
+    ABANDONED = "abandoned"
+    PROMOTED = "promoted"
+    """Its environment shows all that it built."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One version that a plan leads to, and the intervals that the plan builds or audits of it."""
+
+    model: str
+    version: str
+    intervals: Ranges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRecord:
+    """A stored plan without its stages. Times are of the real clock, not of the project's."""
+
+    id: str
+    environment: str
+    """Where it is meant to be promoted to."""
+    targets: tuple[Target, ...]
+    created: datetime
+    """When it was opened: the last time, if it was ended in between."""
+    by: str
+    """Who opened it."""
+    status: Status
+    since: datetime
+    """When it got this status."""
+
+    @property
+    def live(self) -> bool:
+        """Whether it may still be built or promoted."""
+        return self.status in (Status.OPEN, Status.APPLIED)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Model → version."""
+        return {t.model: t.version for t in self.targets}
+
+    @property
+    def candidate(self) -> str:
+        """The environment in which its versions can be looked at beside the promoted ones."""
+        return f"plan-{self.id}"
+
+
+PLANS = TableSpec(
+    name="plans",
+    columns={
+        "entry": "text",
+        "id": "text",
+        "environment": "text",
+        "status": "text",
+        "by": "text",
+        "at": "time",
+        "targets": "text",
+        "plan": "text",
+    },
+)
+_EVENTS = TableSpec(name=PLANS.name, columns={n: kind for n, kind in PLANS.columns.items() if n != "plan"})
+"""The same table without the plans themselves: nearly all of its bytes, and hardly anybody asks for them."""
+
+
+class Plans:
+    """The append-only table of plans. What a plan says is written once; each later row is only a status."""
+
+    def __init__(self, store: Store) -> None:
+        self._table = store.table(PLANS)
+        self._events = store.table(_EVENTS)
+
+    def all(self) -> list[PlanRecord]:
+        """Every plan, oldest first."""
+        return self.read_at()[0]
+
+    def read_at(self) -> tuple[list[PlanRecord], int]:
+        """Every plan, oldest first, and the revision that this is of: what `put` wants to know."""
+        rows, revision = self._events.read_at()
+        found: dict[str, list[Row]] = {}
+        for row in rows:
+            found.setdefault(cast(str, row["id"]), []).append(row)
+        return sorted((_record(events) for events in found.values()), key=lambda r: (r.created, r.id)), revision
+
+    def document(self, plan: str) -> Mapping[str, Any] | None:
+        """What the plan said when it was first stored (`Plan.to_json`); None for an unknown id."""
+        rows = sorted(self._table.read({"id": [plan]}), key=lambda r: cast(datetime, r["at"]))
+        return next((json.loads(cast(str, row["plan"])) for row in rows if row["plan"]), None)
+
+    def put(self, record: PlanRecord, document: Mapping[str, object], *, revision: int) -> None:
+        """Store the plan and open it; one that is open already is left as it is, one that was ended is opened again.
+
+        Raises ConflictError, having written nothing, when any plan moved since `revision`: look again who has what.
+        """
+        known = next((r for r in self.all() if r.id == record.id), None)
+        if known is not None and known.live:
+            return
+        entry = new_id()
+        text = "" if known else json.dumps(document, sort_keys=True)
+        self._table.replace(
+            [_row(entry, record, Status.OPEN, record.by, _after(known, record.created), text)],
+            where={"entry": [entry]},
+            revision=revision,
+            note={"plan": record.id},
+        )
+
+    def mark(self, records: Collection[PlanRecord], status: Status, *, by: str, at: datetime) -> None:
+        """From now on the plans have this status, whatever other machines' clocks said before."""
+        if records:
+            self._table.append([_row(new_id(), r, status, by, _after(r, at)) for r in records])
+            self._table.compact()
+
+
+def _after(known: PlanRecord | None, at: datetime) -> datetime:
+    return max(at, known.since + timedelta(microseconds=1)) if known else at
+
+
+def _record(events: Sequence[Row]) -> PlanRecord:
+    def at(row: Row) -> datetime:
+        return cast(datetime, row["at"])
+
+    ordered = sorted(events, key=lambda r: (at(r), list(Status).index(Status(cast(str, r["status"])))))
+    first, last = ordered[0], ordered[-1]
+    opened = [row for row in ordered if row["status"] == Status.OPEN][-1]
+    return PlanRecord(
+        id=cast(str, first["id"]),
+        environment=cast(str, first["environment"]),
+        targets=tuple(
+            Target(model=model, version=version, intervals=Ranges.of(Interval(utc(a), utc(b)) for a, b in parts))
+            for model, version, parts in json.loads(cast(str, first["targets"]))
+        ),
+        created=at(opened),
+        by=cast(str, opened["by"]),
+        status=Status(cast(str, last["status"])),
+        since=at(last),
+    )
+
+
+def _row(entry: str, record: PlanRecord, status: Status, by: str, at: datetime, plan: str = "") -> Row:
+    targets = [
+        [t.model, t.version, [[i.start.isoformat(), i.end.isoformat()] for i in t.intervals]] for t in record.targets
+    ]
+    return {
+        "entry": entry,
+        "id": record.id,
+        "environment": record.environment,
+        "status": status.value,
+        "by": by,
+        "at": at,
+        "targets": json.dumps(targets),
+        "plan": plan,
+    }

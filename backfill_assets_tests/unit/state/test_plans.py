@@ -1,0 +1,93 @@
+"""Which plans were there, and what became of each? Written once, told by events, opened by whoever saw the newest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from backfill_assets.errors import ConflictError
+from backfill_assets.intervals import utc
+from backfill_assets.state.plans import PLANS, PlanRecord, Plans, Status, Target
+from backfill_assets.state.store import MemoryStore
+from backfill_assets_tests.fakes import days, ranges
+
+AT = utc("2024-02-01T14:02")
+
+
+def record(plan: str = "ab12", *targets: Target, by: str = "ana") -> PlanRecord:
+    return PlanRecord(
+        id=plan,
+        environment="prod",
+        targets=targets or (Target(model="a", version="a-2", intervals=ranges(days("01", "03"), days("05"))),),
+        created=AT,
+        by=by,
+        status=Status.OPEN,
+        since=AT,
+    )
+
+
+def stored(*records: PlanRecord) -> tuple[Plans, MemoryStore]:
+    store = MemoryStore()
+    plans = Plans(store)
+    for one in records:
+        plans.put(one, {"id": one.id}, revision=plans.read_at()[1])
+    return plans, store
+
+
+def test_what_is_stored_is_read_back() -> None:
+    """The record with its intervals, and what the plan said."""
+    plans, _ = stored(record())
+    assert plans.all() == [record()]
+    assert plans.document("ab12") == {"id": "ab12"}
+    assert plans.document("nope") is None
+
+
+def test_putting_it_again_is_harmless_and_changes_nothing() -> None:
+    """A plan is immutable: the first one that was stored under an id counts."""
+    plans, store = stored(record())
+    other = replace(record("ab12", Target(model="b", version="b-9", intervals=ranges())), by="bob")
+    plans.put(other, {"id": "other"}, revision=plans.read_at()[1])
+    assert plans.all() == [record()] and plans.document("ab12") == {"id": "ab12"}
+    assert len(store.tables[PLANS.name].rows) == 1
+
+
+def test_the_newest_event_decides() -> None:
+    """Statuses are appended; who opened it and when stays."""
+    plans, _ = stored(record(), record("cd34"))
+    plans.mark([plans.all()[0]], Status.APPLIED, by="bob", at=AT + timedelta(hours=1))
+    [first, second] = plans.all()
+    assert (first.status, first.by, first.created, first.since) == (
+        Status.APPLIED, "ana", AT, AT + timedelta(hours=1),
+    )  # fmt: skip
+    assert first.live and second.status is Status.OPEN
+
+
+def test_a_clock_that_is_behind_cannot_undo_an_event() -> None:
+    """An abandonment counts although its machine's clock says that it came first."""
+    plans, _ = stored(record())
+    plans.mark(plans.all(), Status.ABANDONED, by="bob", at=AT - timedelta(hours=3))
+    assert plans.all()[0].status is Status.ABANDONED and not plans.all()[0].live
+
+
+def test_an_ended_plan_is_opened_again() -> None:
+    """The same situation came back: the same plan, stored once, by whoever opened it last."""
+    plans, store = stored(record())
+    plans.mark(plans.all(), Status.ABANDONED, by="ana", at=AT)
+    later = replace(record(by="bob"), created=AT + timedelta(days=1))
+    plans.put(later, {"id": "again"}, revision=plans.read_at()[1])
+    [found] = plans.all()
+    assert (found.status, found.by, found.created) == (Status.OPEN, "bob", AT + timedelta(days=1))
+    assert plans.document("ab12") == {"id": "ab12"}
+    assert sum(bool(row["plan"]) for row in store.tables[PLANS.name].rows) == 1
+
+
+def test_who_did_not_see_the_newest_plan_cannot_open_one() -> None:
+    """Two people who look at the same moment: the second one has to look again, at the first one's plan."""
+    plans, _ = stored()
+    _, seen = plans.read_at()
+    plans.put(record("ab12"), {}, revision=seen)
+    with pytest.raises(ConflictError):
+        plans.put(record("cd34"), {}, revision=seen)
+    assert [r.id for r in plans.all()] == ["ab12"]
