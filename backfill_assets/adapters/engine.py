@@ -21,7 +21,7 @@ from backfill_assets.audit.judge import Counts
 from backfill_assets.build.engine import Job, ModelInput, SourceInput
 from backfill_assets.errors import BuildError, TransientBuildError
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
-from backfill_assets.snapshots.signature import digest
+from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.sql import splice
 from backfill_assets.state.tables import DataCommit
 from backfill_assets.state.versions import table_path

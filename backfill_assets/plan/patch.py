@@ -8,8 +8,8 @@ from datetime import datetime
 
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import Model, Project
-from backfill_assets.snapshots.signature import digest
 from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.versions import logic_of, revision_of
 

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from backfill_assets.errors import Problem
-from backfill_assets.settings import yaml_problem
+from backfill_assets.settings_file import yaml_problem
 
 Path_ = tuple[str | int, ...]
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -36,6 +36,8 @@ class Draft:
     reads: tuple[Read, ...] = ()
     sql: Sql | None = None
     logic: str = ""
+    modules: tuple[str, ...] = ()
+    """The files, relative to the project, that a Python model's code is in."""
     description: str = ""
 
     def problem(self, line: int, *, what: str, why: str = "", fix: str = "") -> Problem:

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import Model, Signature, Source
-from backfill_assets.snapshots.signature import digest, version_of
+from backfill_assets.snapshots.signature import version_of
 
 # How every session of the system evaluates SQL: part of what rows mean.
 _DIALECT = "spark time zone UTC, ANSI on"

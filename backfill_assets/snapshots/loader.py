@@ -1,129 +1,72 @@
-"""What does this project's folder say? All of its files read, checked against each other, and put into one value."""
+"""What does this project's folder say? Read once for each content of its files; the same files are not parsed again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+import os
+import pickle
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
-from backfill_assets.errors import Problem, ProjectError
-from backfill_assets.settings import Settings, cache_folder, load_settings
-from backfill_assets.snapshots.assemble import build_model
-from backfill_assets.snapshots.consumers import read_consumers
-from backfill_assets.snapshots.draft import Draft
-from backfill_assets.snapshots.fingerprint import model_signature, source_signature, unique_columns
-from backfill_assets.snapshots.linking import Linked, link
-from backfill_assets.snapshots.model import Column, Model, Project, Signature, Source
-from backfill_assets.snapshots.outputs import Outputs, compiled_columns, model_columns
-from backfill_assets.snapshots.python_models import read_python_models
-from backfill_assets.snapshots.python_sql import PythonFunction, PythonUpstream, compile_functions
-from backfill_assets.snapshots.signature import Opaque, Table, digest, query_signature, version_of
-from backfill_assets.snapshots.sources import read_sources
-from backfill_assets.snapshots.sql_models import read_sql_model
+from backfill_assets.settings import cache_folder, state_root
+from backfill_assets.snapshots.files import model_files
+from backfill_assets.snapshots.model import Project
 
-MODELS_FOLDER = "models"
+_HERE = Path(__file__).parent
 
 
 def load_project(root: Path) -> Project:
-    """Read the project in a folder. Raises ProjectError with every problem of every file at once."""
+    """The project in a folder. Raises ProjectError with every problem of every file at once.
+
+    sqlglot and its like are imported on a cache miss only. The cache is trusted like the code beside it.
+    """
     root = root.resolve()
-    problems: list[Problem] = []
-    settings = _settings(root, problems)
-    sources, written = read_sources(root, problems)
-    drafts = list(_drafts(root, problems))
-    linked = link(drafts, sources, problems)
-    consumers = read_consumers(root, [d.name for d in drafts], problems)
+    file = cache_folder(root) / "project" / f"{_key(root)}.pickle"
+    with suppress(Exception):  # no file, half a file, one of another release: read the project
+        kept, helpers, project = pickle.loads(file.read_bytes())
+        if kept == _content(helpers):
+            return project
+    from backfill_assets.snapshots.reading import read_project
 
-    models: dict[str, Model] = {}
-    outputs: dict[str, Outputs] = {}
-    visible = {name: source.columns for name, source in sources.items()}
-    for draft in linked.order:
-        upstreams = linked.upstreams[draft.name]
-        known = {u.name: visible.get(u.name, ()) for u in upstreams}
-        found = outputs[draft.name] = model_columns(draft, known, linked.spelling, problems)
-        visible[draft.name] = found.columns if found.complete else ()
-        if (model := build_model(draft, settings, upstreams, found, problems)) is not None:
-            models[draft.name] = model
-    if problems:
-        raise ProjectError(problems)
-    outputs |= _compiled(root, models, linked, outputs, visible)
-    signatures = _signatures(settings, models, sources, written, linked, outputs)
-    return Project(
-        root=root, settings=settings, models=models, sources=sources, consumers=consumers,
-        columns={name: found.columns for name, found in outputs.items()},
-        lineage={name: found.lineage for name, found in outputs.items()}, signatures=signatures,
-        fingerprints={name: version_of(signatures[name]) for name in models},
-    )  # fmt: skip
+    reading = read_project(root)
+    if reading.lasting:
+        _keep(file, pickle.dumps((_content(reading.helpers), reading.helpers, reading.project)))
+    return reading.project
 
 
-def _compiled(
-    root: Path, models: Mapping[str, Model], linked: Linked, outputs: Mapping[str, Outputs],
-    visible: Mapping[str, tuple[Column, ...]],
-) -> dict[str, Outputs]:  # fmt: skip
-    """The Python models that SQL can express, with the lineage of their columns."""
-    functions = [
-        PythonFunction(
-            name=model.name,
-            path=model.path,
-            code=model.code,
-            root=root,
-            digest=digest(linked.drafts[model.name].logic),
-            upstreams=tuple(
-                PythonUpstream(
-                    parameter=u.parameter,
-                    table=u.name,
-                    columns=tuple((c.name, c.type or "string") for c in visible.get(u.name, ())),
-                )
-                for u in model.upstreams
-            ),
-        )
-        for model in models.values()
-        if model.language == "python"
-    ]
-    if not functions:
-        return {}
-    texts = compile_functions(functions, cache_folder(root) / "python")
-    return {
-        name: compiled_columns(outputs[name], text, visible, linked.spelling) for name, text in texts.items() if text
-    }
+def _key(root: Path) -> str:
+    """Names the content of the project's files, and everything else that reading them depends on."""
+    engine = [*_HERE.glob("*.py"), *_HERE.parent.glob("*.py"), *_libraries()]
+    places = [str(root), str(state_root(root)), os.environ.get("BACKFILL_WAREHOUSE", ""), sys.version]
+    stamps = [f"{p.name} {s.st_mtime_ns} {s.st_size}" for p in sorted(engine) if (s := p.stat())]
+    project = _content([*root.glob("*.yml"), *root.glob("*.py"), *model_files(root)])
+    return hashlib.sha256("\n".join([*places, *stamps, project]).encode()).hexdigest()
 
 
-def _signatures(
-    settings: Settings, models: Mapping[str, Model], sources: Mapping[str, Source], written: Mapping[str, str],
-    linked: Linked, outputs: Mapping[str, Outputs],
-) -> dict[str, Signature]:  # fmt: skip
-    """What decides each table, sources first, then models in dependency order."""
-    signatures = {name: source_signature(source, written[name]) for name, source in sources.items()}
-    tables = {name: Table(name=name, signature=signature) for name, signature in signatures.items()}
-    for model in models.values():
-        found = outputs[model.name]
-        query = None
-        if found.scopes:
-            with suppress(Opaque):
-                query = query_signature(found.scopes, {key: tables[name] for key, name in found.names.items()})
-        spark = {**settings.spark, **model.spark}
-        signature = model_signature(model, query, linked.drafts[model.name].logic, spark, signatures)
-        signatures[model.name] = signature
-        tables[model.name] = Table(name=model.name, signature=signature, key=unique_columns(model))
-    return signatures
+def _content(files: Iterable[Path]) -> str:
+    found = hashlib.sha256()
+    for file in sorted(files):
+        found.update(f"{file}\n".encode())
+        found.update(hashlib.sha256(file.read_bytes()).digest() if file.is_file() else b"gone")
+    return found.hexdigest()
 
 
-def _settings(root: Path, problems: list[Problem]) -> Settings:
-    try:
-        return load_settings(root)
-    except ProjectError as error:
-        problems.extend(error.problems)
-        return Settings()
+def _libraries() -> Iterator[Path]:
+    for name in ("sqlglot", "sqlframe", "yaml", "pydantic"):
+        spec = find_spec(name)
+        if spec and spec.origin:
+            yield Path(spec.origin)
 
 
-def _drafts(root: Path, problems: list[Problem]) -> Iterator[Draft]:
-    """The models of all files, by path."""
-    folder = root / MODELS_FOLDER
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".sql", ".py") and not p.name.startswith("_")):
-        try:
-            if path.suffix == ".sql":
-                yield read_sql_model(path, problems)
-            else:
-                yield from read_python_models(path, root, problems)
-        except (UnicodeDecodeError, OSError) as error:
-            problems.append(Problem(file=path, what="the file cannot be read", why=str(error), fix="save it as UTF-8"))
+def _keep(file: Path, content: bytes) -> None:
+    with suppress(OSError):  # a folder that cannot be written costs time only
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for old in sorted(file.parent.glob("*.pickle"), key=lambda p: p.stat().st_mtime)[:-20]:
+            old.unlink(missing_ok=True)
+        with NamedTemporaryFile(dir=file.parent, suffix=".tmp", delete=False) as written:
+            written.write(content)
+        Path(written.name).replace(file)

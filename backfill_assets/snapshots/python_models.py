@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,11 @@ def read_python_models(path: Path, root: Path, problems: list[Problem]) -> list[
         problems.append(Problem(file=path, line=1, what="no function here is a model", fix=fix))
         return []
     constants = dict(_constants(tree))
-    logic = python_logic(_modules(path, tree, root))
-    return [_draft(path, code, node, decorator, constants, logic, problems) for node, decorator in marked]
+    modules = list(_modules(path, tree, root))
+    drafts = [
+        _draft(path, code, node, decorator, constants, python_logic(modules), problems) for node, decorator in marked
+    ]
+    return [replace(draft, modules=tuple(name for name, _ in modules)) for draft in drafts]
 
 
 def _draft(

@@ -44,6 +44,8 @@ class PythonFunction:
 def compile_functions(functions: Sequence[PythonFunction], cache: Path | None) -> Mapping[str, str | None]:
     """Each model's Spark SQL; None when SQLFrame cannot express it, or when SQL would not show all that it does.
 
+    What the worker gave no answer for is left out.
+
     An upstream is one quoted identifier in it (`raw.orders` in backquotes); the interval is the worker's START and END.
     What is not in the folder `cache` is compiled by one start of the worker; without misses nothing is started.
     """
@@ -63,7 +65,7 @@ def compile_functions(functions: Sequence[PythonFunction], cache: Path | None) -
             found[name] = text
             _write(cache, keys[name], text)
     # What the worker did not answer to (it was stopped) is not remembered: the machine may have been the reason.
-    return {function.name: found.get(function.name) for function in functions}
+    return {function.name: found[function.name] for function in functions if function.name in found}
 
 
 def _compile(functions: list[PythonFunction]) -> dict[str, str | None]:

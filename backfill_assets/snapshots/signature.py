@@ -7,8 +7,6 @@ aliases, formatting and the order of columns leave no trace, and a change shows 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
+from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import ColumnRef, Refs, Signature
 from backfill_assets.snapshots.sql import WRITTEN_AS
 
@@ -50,11 +49,6 @@ def query_signature(scopes: Sequence[Scope], tables: Mapping[str, Table]) -> Sig
 def version_of(signature: Signature) -> str:
     """The name of the version: tables of the same name are the same table."""
     return digest("version", signature.rows, sorted(signature.columns.items()))
-
-
-def digest(*parts: object) -> str:
-    """16 hex digits of some JSON-like values."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,10 +69,14 @@ _FIXES = {
 }
 
 
-def read_sources(root: Path, problems: list[Problem]) -> tuple[dict[str, Source], dict[str, str]]:
-    """The sources by name, and the location of each as its file writes it; problems are appended."""
+def read_sources(root: Path, problems: list[Problem]) -> tuple[dict[str, Source], dict[str, str], set[str]]:
+    """The sources by name, the location of each as its file writes it, and those whose columns the data itself says.
+
+    Problems are appended.
+    """
     sources: dict[str, Source] = {}
     written: dict[str, str] = {}
+    found_out: set[str] = set()
     document, entries = read_list(root / SOURCES_FILE, "sources", problems)
     for index, data in enumerate(entries):
         entry = validate(_Entry, document, data, problems, at=("sources", index), fixes=_FIXES)
@@ -84,6 +88,8 @@ def read_sources(root: Path, problems: list[Problem]) -> tuple[dict[str, Source]
             problems.append(document.problem("sources", index, what=what, why=why, fix="rename one of them"))
             continue
         source = _source(entry, root, document.file, line)
+        if not source.columns:
+            found_out.add(source.name)
         columns = source.columns or _physical_columns(source, document, ("sources", index), problems)
         if columns and source.time_column and source.time_column.lower() not in {c.name.lower() for c in columns}:
             what = f"`{source.name}` has no column `{source.time_column}`"
@@ -91,7 +97,7 @@ def read_sources(root: Path, problems: list[Problem]) -> tuple[dict[str, Source]
             problems.append(document.problem("sources", index, "time_column", what=what, fix=fix))
         sources[source.name] = _with_columns(source, columns)
         written[source.name] = f"path {entry.path}" if entry.path is not None else f"table {entry.table}"
-    return sources, written
+    return sources, written, found_out
 
 
 def read_list(file: Path, key: str, problems: list[Problem]) -> tuple[Document, list[object]]:

@@ -6,6 +6,7 @@ The engine is a fake, so no JVM is started; `test_dagster_spark.py` has the real
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ class Place(Workspace):
 
 def a_place(*models: Model) -> Place:
     world = World(*models)
-    settings = world.project.settings.model_copy(update={"clock": days("10").end})
+    settings = replace(world.project.settings, clock=days("10").end)
     project = _with(world.project, settings=settings, columns={m.name: () for m in models})
     place = Place(project=project, control=world.control, log=world.tables, pins=FakePins())  # type: ignore[arg-type]
     place.world = world
@@ -53,8 +54,6 @@ def a_place(*models: Model) -> Place:
 
 
 def _with(value: Any, **changes: Any) -> Any:
-    from dataclasses import replace
-
     return replace(value, **changes)
 
 

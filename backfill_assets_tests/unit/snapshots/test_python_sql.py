@@ -302,7 +302,7 @@ def test_a_worker_that_was_stopped_is_not_remembered(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(subprocess, "run", stopped)
     functions = [function("one", "return a"), function("two", "return b")]
-    assert compile_functions(functions, tmp_path) == {"one": "SELECT 1", "two": None}
+    assert compile_functions(functions, tmp_path) == {"one": "SELECT 1"}
     assert len(list(tmp_path.iterdir())) == 1
 
 

@@ -17,8 +17,9 @@ import sqlglot
 
 from backfill_assets.plan.category import Category, Change, compare
 from backfill_assets.snapshots.columns import resolve
+from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import Column, Signature
-from backfill_assets.snapshots.signature import Opaque, Table, digest, query_signature
+from backfill_assets.snapshots.signature import Opaque, Table, query_signature
 from backfill_assets.snapshots.sql import parse
 
 T = {"id": "int", "ds": "date", "g": "string", "x": "int", "y": "int"}
