@@ -43,6 +43,9 @@ class Case:
     command: tuple[str, ...]
     limit: float | None = None
     cold: bool = False
+    """Nothing of the project was ever read, and no Python model compiled."""
+    edited: bool = False
+    """A file changed: all are read again, but Python models are compiled already."""
     """Run on a fresh copy of the project, so that nothing is cached in it."""
     runs: list[Run] = field(default_factory=list[Run])
 
@@ -98,7 +101,8 @@ def _cases(work: Path, models: int, python: int) -> list[Case]:
         Case(name="plan, demo, nothing built", project=demo, warehouse=empty, command=plan, limit=1.0),
         Case(name="plan, demo, complete", project=demo, warehouse=demo_full, command=plan, limit=1.0),
         Case(name="apply, demo, complete: nothing to do", project=demo, warehouse=demo_full, command=apply, limit=1.5),
-        Case(name=f"plan, {large}, cold", project=big, warehouse=empty, command=plan, limit=5.0, cold=True),
+        Case(name=f"plan, {large}, no caches", project=big, warehouse=empty, command=plan, cold=True),
+        Case(name=f"plan, {large}, edited", project=big, warehouse=empty, command=plan, limit=5.0, edited=True),
         Case(name=f"plan, {large}, nothing built", project=big, warehouse=empty, command=plan, limit=5.0),
         Case(name=f"plan, {large}, complete", project=big, warehouse=big_full, command=plan, limit=5.0),
     ]
@@ -110,6 +114,8 @@ def _once(case: Case, work: Path) -> Run:
         project = work / "cold"
         shutil.rmtree(project, ignore_errors=True)
         shutil.copytree(case.project, project, ignore=shutil.ignore_patterns("__pycache__", ".backfill"))
+    if case.edited:
+        shutil.rmtree(project / ".backfill" / "cache" / "project", ignore_errors=True)
     env = environment(project, case.warehouse)
     done = run([BACKFILL, *case.command], env=env, log=work / "logs" / "planning.log")
     _insist(case, done)
