@@ -14,7 +14,7 @@ CHECKS = {
     "format": ["ruff", "format", "--check", "."],
     "types": ["pyright"],
     "layers": ["lint-imports", "--no-cache"],
-    "docs": ["cog", "--check", "-r", "docs/cli.md", "docs/architecture.md"],
+    "docs": ["cog", "--check", "-r", "docs/cli.md", "docs/architecture.md", "docs/categories.md"],
     "tests": ["pytest", *sys.argv[1:]],
 }
 

@@ -81,7 +81,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
                 )
             )
         if not recheck and not missing:
-            kept[name] = "complete and audited" if want else "no interval of it is over yet"
+            kept[name] = _kept(changes[name]) if want else "no interval of it is over yet"
         complete[name] = complete[name] | buildable | recheck
     if (request.start or request.end) and not asked:
         raise PlanError(
@@ -187,6 +187,12 @@ def _reason(facts: Facts, name: str, version: str, have: Coverage) -> str:
     return (
         f"changed: {facts.environment.name} shows {pointer.version}" if pointer.version != version else "table is gone"
     )
+
+
+def _kept(change: Change) -> str:
+    if change.category in (Category.NEW, Category.UNCHANGED):
+        return "complete and audited"
+    return "its code is that of a version that was built before: nothing to compute"
 
 
 def _extent(model: Model, now: datetime) -> str:
