@@ -12,22 +12,27 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.adapters.inputs import check_pin, input_frame
+from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame
 from backfill_assets.adapters.spark_errors import as_build_error
 from backfill_assets.adapters.table_log import batch_metadata, data_commit, history
 from backfill_assets.adapters.version_table import create_version_table, in_interval
-from backfill_assets.audit.compile import INTERVAL, ROWS, compile_audits
+from backfill_assets.audit.compile import INTERVAL, ROWS, compile_audits, interval_text
 from backfill_assets.audit.judge import Counts
 from backfill_assets.build.engine import Job, ModelInput, SourceInput
 from backfill_assets.errors import BuildError, TransientBuildError
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.snapshots.digest import digest
+from backfill_assets.snapshots.model import Model
 from backfill_assets.snapshots.sql import splice
+from backfill_assets.state.environment import Segment
 from backfill_assets.state.tables import DataCommit
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_NO_ROWS = (0, 0)
 
 
 class SparkEngine:
@@ -94,6 +99,31 @@ class SparkEngine:
         with self._errors(f"sample {job.model.name} {interval}"), self._view(job, commit, interval) as (spark, view):
             rows = spark.sql(text.replace("{relation}", view).replace("{where}", "true")).collect()
         return [row["sample"] for row in rows]
+
+    def differing(
+        self, model: Model, columns: Sequence[str], shown: Sequence[Segment], built: Sequence[Segment]
+    ) -> Ranges:
+        both = Ranges.of(s.interval for s in shown) & Ranges.of(s.interval for s in built)
+        with self._errors(f"compare versions of {model.name}"):
+            one, other = (self._checksums(model, columns, segments) for segments in (shown, built))
+        return Ranges.of(
+            unit
+            for unit in both.split(model.cadence)
+            if one.get(unit.start, _NO_ROWS) != other.get(unit.start, _NO_ROWS)
+        )
+
+    def _checksums(
+        self, model: Model, columns: Sequence[str], segments: Sequence[Segment]
+    ) -> dict[datetime, tuple[int, int]]:
+        """Rows and the sum of the rows' hashes, by start of the interval. Doubles count to nine digits."""
+        from pyspark.sql import functions as F
+
+        frame = model_frame(self._spark, self._warehouse, model, segments)
+        loose = {f.name for f in frame.schema.fields if f.dataType.typeName() in ("double", "float")}
+        values = [F.format_string("%.9e", F.col(c)) if c in loose else F.col(c) for c in columns]
+        hashed = F.sum(F.xxhash64(*values).cast("decimal(38,0)"))
+        found = frame.groupBy(F.expr(interval_text(model)).alias(INTERVAL)).agg(F.count("*"), hashed).collect()
+        return {utc(row[0].replace(" ", "T")): (row[1], row[2]) for row in found if row[0] is not None}
 
     def cancel(self) -> None:
         for spark in (self._spark, *self._sessions.values()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,10 +27,15 @@ def input_frame(spark: SparkSession, warehouse: str, read: Input) -> DataFrame:
     match read:
         case ModelInput():
             below = Segment(version=read.version, commit=read.commit, interval=EVER)
-            parts = [_segment_frame(spark, warehouse, read.model, s) for s in overlay((below,), read.over)]
-            return reduce(lambda one, other: one.unionByName(other), parts)
+            return model_frame(spark, warehouse, read.model, overlay((below,), read.over))
         case SourceInput():
             return _source_frame(spark, read.source, read.pin)
+
+
+def model_frame(spark: SparkSession, warehouse: str, model: Model, segments: Sequence[Segment]) -> DataFrame:
+    """The rows of segments of a model's tables, together; a column that some lack is NULL there."""
+    parts = [_segment_frame(spark, warehouse, model, s) for s in segments]
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 
 def _segment_frame(spark: SparkSession, warehouse: str, model: Model, segment: Segment) -> DataFrame:

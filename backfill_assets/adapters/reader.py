@@ -47,7 +47,7 @@ def read_pointer(
     if not parts:
         first = pointer.segments[0]
         parts = [_segment(pointer, first, first.interval, warehouse, wanted).slice(0, 0)]
-    return pa.concat_tables(parts, promote_options="permissive")
+    return pa.concat_tables(parts, promote_options="permissive").select(wanted)
 
 
 def show(environment: Environment, model: str) -> Pointer:
@@ -82,7 +82,8 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
     else:
         low, high = pa.scalar(part.start.date(), pa.date32()), pa.scalar(part.end.date(), pa.date32())
     files = table.to_pyarrow_dataset(filesystem=_files_under(location))
-    return files.to_table(columns=columns, filter=(field >= low) & (field < high))
+    there = {name for name, _ in segment.columns or pointer.columns}
+    return files.to_table(columns=[c for c in columns if c in there], filter=(field >= low) & (field < high))
 
 
 def _files_under(location: str) -> SubTreeFileSystem:

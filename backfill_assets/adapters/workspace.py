@@ -19,11 +19,13 @@ from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.build.build import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.intervals import Ranges
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.leases import Claim
-from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.patch import Patch, reached
 from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Verdict, gate
 from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, end_promoted, look, open_plan, show_candidate
@@ -32,7 +34,7 @@ from backfill_assets.settings import project_root
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, Segment
 from backfill_assets.state.ledger import new_id
 
 if TYPE_CHECKING:
@@ -111,6 +113,27 @@ class Workspace:
         """What a run that began then has taken until now."""
         entries = [e for e in self.control.ledger.entries(kinds=USEFUL) if e.run == run] if run else []
         return actual(entries, plan.work, self.project.models, began=began, price=self.project.settings.cost)
+
+    def drift(self, plan: Plan) -> list[Drift]:
+        """Where models that keep their tables would read other values than they were built from. Opens a session when
+        there is something to compare, after a build."""
+        found: list[Drift] = []
+        for kept in kept_readers(self.project, plan) if plan.work else []:
+            facts, name = self.facts(), kept.upstream
+            pointer = facts.environment.pointers[name]
+            version, commit = self.project.fingerprints[name], facts.heads[name]
+            built = [Segment(version=version, commit=commit, interval=i) for i in facts.coverage[name].green]
+            if not built:
+                continue
+            differ = self.engine().differing(self.project.models[name], kept.columns, pointer.segments, built)
+            if differ:
+                again = {
+                    reader: Ranges.of(reached(self.project.models[reader], part) for part in differ) & shown.covers
+                    for reader in kept.readers
+                    if (shown := facts.environment.pointers.get(reader))
+                }
+                found.append(Drift(kept=kept, intervals=differ, again=again))
+        return found
 
     def bench(
         self,

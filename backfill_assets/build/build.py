@@ -29,7 +29,7 @@ from backfill_assets.build.outcome import Failure, Outcome, Wait
 from backfill_assets.errors import BackfillError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.missing import ready
-from backfill_assets.plan.patch import Patch, overlay, restated
+from backfill_assets.plan.patch import Patch, kept_segments, overlay
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
 from backfill_assets.state.control import Control
@@ -146,10 +146,8 @@ def _look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[
         have[each] = seen(each, bench.project.fingerprints[each])
         if patch := bench.patches.get(each):
             again = seen(each, patch.version)
-            have[each] = Coverage(
-                green=(have[each].green - patch.intervals) | (again.green & patch.intervals),
-                empty=have[each].empty - patch.intervals,
-            )
+            kept = Ranges.of(s.interval for s in patch.below) - patch.intervals
+            have[each] = Coverage(green=kept | (again.green & patch.intervals))
     return have, heads
 
 
@@ -160,13 +158,15 @@ def _inputs(bench: Workbench, model: Model, heads: Mapping[tuple[str, str], int]
         name = upstream.name
         if name in bench.project.models:
             version, patch = bench.project.fingerprints[name], bench.patches.get(name)
-            pointer = shown.pointers.get(name)
-            again = patch.segments(heads[name, patch.version]) if patch else ()
+            if patch:
+                over = overlay(patch.below, patch.segments(heads[name, patch.version]))
+            else:
+                over = kept_segments(shown.pointers.get(name), version)
             inputs[name] = ModelInput(
                 model=bench.project.models[name],
                 version=version,
                 commit=heads[name, version],
-                over=overlay(restated(pointer, version), again),
+                over=over,
             )
         else:
             source = bench.project.sources[upstream.name]

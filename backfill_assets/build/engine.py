@@ -66,6 +66,12 @@ class Engine(Protocol):
         """A few keys of rows that fail the audit."""
         ...
 
+    def differing(
+        self, model: Model, columns: Sequence[str], shown: Sequence[Segment], built: Sequence[Segment]
+    ) -> Ranges:
+        """The intervals, of those that both have, in which these columns hold other rows."""
+        ...
+
     def cancel(self) -> None:
         """Stop everything that is running."""
         ...

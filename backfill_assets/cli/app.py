@@ -18,7 +18,7 @@ import typer
 from backfill_assets.errors import BackfillError, ProjectError, SettingsError
 from backfill_assets.intervals import Interval, utc
 from backfill_assets.plan.estimate import comparison
-from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stages import Plan, Request, ranges_json
 
 if TYPE_CHECKING:
     from backfill_assets.adapters.workspace import Workspace
@@ -49,6 +49,10 @@ Restate = Annotated[
         help="Compute published days again, beside them, and what reads them; the last day is included.",
     ),
 ]
+ForwardOnly = Annotated[
+    str | None,
+    typer.Option(metavar="DAY", help="Give changed models their new logic from this day on; older rows stay."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a machine instead of text for a person.")]
 EnvironmentName = Annotated[str | None, typer.Option("--environment", "-e", help="Another than the project's.")]
 
@@ -72,6 +76,7 @@ def plan(
     end: End = None,
     select: Select = None,
     restate: Restate = None,
+    forward_only: ForwardOnly = None,
     as_json: AsJson = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
 ) -> None:
@@ -84,7 +89,7 @@ def plan(
     from backfill_assets.cli.render import plan_markdown, print_plan
 
     place = _open()
-    made = place.plan(_request(start, end, select, restate))
+    made = place.plan(_request(start, end, select, restate, forward_only))
     estimate, claim = place.estimate(made), place.claim(made)
     if as_json:
         _print_json(made.to_json() | {"estimate": estimate.to_json(), "open_plans": claim_json(claim)})
@@ -119,6 +124,7 @@ def apply(
     end: End = None,
     select: Select = None,
     restate: Restate = None,
+    forward_only: ForwardOnly = None,
     promote_after: Annotated[
         bool, typer.Option("--promote", help="Promote afterwards if everything is green.")
     ] = False,
@@ -135,7 +141,7 @@ def apply(
     from backfill_assets.cli.plans import print_candidate, print_superseded
 
     place = _open()
-    request = _request(start, end, select, restate)
+    request = _request(start, end, select, restate, forward_only)
     made = place.plan(request)
     opened = place.open_plan(made)
     if opened and not as_json:
@@ -149,6 +155,7 @@ def apply(
     took = place.took(made, run, began)
     candidate = place.show_candidate(opened.plan.id) if opened else None
     complete = all(o.ok for o in outcomes.values()) and not made.blocked
+    drift = place.drift(made) if outcomes and complete else []
     if as_json:
         from backfill_assets.cli.render import outcomes_json
 
@@ -160,6 +167,10 @@ def apply(
                 "estimate": guess.to_json(),
                 "actual": took.to_json(),
                 "candidate": candidate.name if candidate else None,
+                "drift": [
+                    {"upstream": d.kept.upstream, "readers": d.kept.readers, "intervals": ranges_json(d.intervals)}
+                    for d in drift
+                ],
             }
         )
     else:
@@ -168,6 +179,8 @@ def apply(
         print_outcomes(made, outcomes, place.project, promoting=promote_after)
         if outcomes:
             typer.echo(comparison(guess, took))
+        for found in drift:
+            typer.echo(str(found))
         if opened and not promote_after:
             print_candidate(opened, candidate)
         if sample is not None and complete:
@@ -187,13 +200,14 @@ def promote(
     end: End = None,
     select: Select = None,
     restate: Restate = None,
+    forward_only: ForwardOnly = None,
     as_json: AsJson = False,
 ) -> None:
     """Point prod at what was built, in one atomic step.
 
     Every model moves in one commit; or nothing moves, and all that is in the way is listed, each with its remedy.
     """
-    _promote(_open(), _request(start, end, select, restate), as_json=as_json)
+    _promote(_open(), _request(start, end, select, restate, forward_only), as_json=as_json)
 
 
 @app.command()
@@ -389,12 +403,19 @@ def _open() -> Workspace:
     return Workspace.open()
 
 
-def _request(start: str | None, end: str | None, select: list[str] | None, restate: list[str] | None = None) -> Request:
+def _request(
+    start: str | None,
+    end: str | None,
+    select: list[str] | None,
+    restate: list[str] | None,
+    forward_only: str | None,
+) -> Request:
     return Request(
         start=_instant(start, "--start"),
         end=_instant(end, "--end", last=True),
         select=tuple(select or ()),
         restate=tuple(map(_restated, restate or ())),
+        forward_only=_instant(forward_only, "--forward-only"),
     )
 
 

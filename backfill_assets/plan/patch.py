@@ -11,7 +11,7 @@ from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.environment import Environment, Pointer, Segment
-from backfill_assets.state.versions import logic_of, revision_of
+from backfill_assets.state.versions import revision_of
 
 EVER = Interval(
     datetime.fromisoformat("1000-01-01T00:00:00+00:00"), datetime.fromisoformat("9999-12-31T00:00:00+00:00")
@@ -20,10 +20,11 @@ EVER = Interval(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
-    """Rows of `version` for these intervals; around them the environment keeps what it shows."""
+    """Rows of `version` for these intervals, over the segments `below`: what the environment keeps around them."""
 
     version: str
     intervals: Ranges
+    below: tuple[Segment, ...] = ()
 
     def segments(self, commit: int) -> tuple[Segment, ...]:
         """The patch's rows as they are at a commit of its table."""
@@ -37,10 +38,12 @@ def overlay(below: Sequence[Segment], above: Sequence[Segment]) -> tuple[Segment
     return tuple(sorted([*left, *above], key=lambda s: s.interval))
 
 
-def restated(pointer: Pointer | None, version: str) -> tuple[Segment, ...]:
-    """The segments of a pointer that are revisions of a version: published corrections of its table."""
-    segments = pointer.segments if pointer else ()
-    return tuple(s for s in segments if s.version != version and logic_of(s.version) == version)
+def kept_segments(pointer: Pointer | None, version: str) -> tuple[Segment, ...]:
+    """What a pointer that shows a version shows beside its table: corrections, and older rows of a change that was made
+    forward only. Nothing when it shows another version."""
+    if pointer is None or pointer.version != version:
+        return ()
+    return tuple(s for s in pointer.segments if s.version != version)
 
 
 def restatement(
@@ -74,7 +77,8 @@ def restatement(
             revision = digest(
                 str(again), pointer.id, read, [patches[u.name].version for u in model.upstreams if u.name in patches]
             )
-            patches[name] = Patch(version=revision_of(pointer.version, revision[:8]), intervals=again)
+            version = revision_of(pointer.version, revision[:8])
+            patches[name] = Patch(version=version, intervals=again, below=pointer.segments)
     for name, ranges in asked.items():
         if name not in patches:
             raise PlanError(
@@ -82,6 +86,30 @@ def restatement(
                 why=f"it shows {environment.pointers[name].covers}",
                 fix="restate days that are published; others are built by `backfill apply`",
             )
+    return patches
+
+
+def forward(
+    project: Project, environment: Environment, changed: Sequence[str], since: datetime, now: datetime
+) -> dict[str, Patch]:
+    """The changed models' new versions from a day on, over their old rows until then.
+
+    Raises PlanError for a day after which no interval of a changed model is over.
+    """
+    patches: dict[str, Patch] = {}
+    for name in changed:
+        model, pointer = project.models[name], environment.pointers[name]
+        start = model.cadence.ceil(since)
+        later = Ranges((Interval(start, EVER.end),))
+        intervals = model.expected(now) & later
+        if not intervals:
+            raise PlanError(
+                f"no {model.cadence.value} interval of {name} from {start:%Y-%m-%d} on is over yet",
+                why="the new logic needs at least one interval to begin with",
+                fix="name an earlier day, or wait until that one is over",
+            )
+        below = overlay([replace(s, interval=p) for s in pointer.segments for p in Ranges((s.interval,)) - later], [])
+        patches[name] = Patch(version=project.fingerprints[name], intervals=intervals, below=below)
     return patches
 
 

@@ -10,13 +10,14 @@ from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.category import Category, Change, compare
 from backfill_assets.plan.missing import ready, wanted
-from backfill_assets.plan.patch import restatement
+from backfill_assets.plan.patch import Patch, forward, restatement
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Audit, Blocked, Build, Plan, Promote, Request, Stage
 from backfill_assets.plan.why import reasons
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project, Signature
-from backfill_assets.state.environment import Environment, as_written
+from backfill_assets.state.environment import Environment, Pointer, as_written
 from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.versions import logic_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,15 @@ class Facts:
     shown: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
     """Of the version that the environment's pointer of a model shows."""
 
+    def of(self, model: str, version: str) -> Coverage:
+        """What a revision, or else the model's version of the code, amounts to."""
+        known = self.coverage[model] if version == logic_of(version) else Coverage()
+        return self.patched.get(version, known)
+
+    def head(self, model: str, version: str) -> int:
+        """The table commit at which that was seen."""
+        return self.patched_heads.get(version, self.heads[model])
+
 
 def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     """The stages that lead from the facts to what the request asks for.
@@ -45,7 +55,16 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     """
     _check_range(request)
     if request.restate:
-        return _restate(project, facts, request)
+        patches = restatement(project, facts.environment, request.restate, facts.sources)
+        asked = {name for name, _ in request.restate}
+        return _patched(project, facts, request, patches, dict.fromkeys(asked, "restated"))
+    if request.forward_only:
+        changes = _changes(project, facts)
+        selected = select_models(project, request.select)
+        changed = [n for n in selected if changes[n].category not in (Category.NEW, Category.UNCHANGED)]
+        patches = forward(project, facts.environment, changed, request.forward_only, facts.now)
+        since = f"new logic from {request.forward_only:%Y-%m-%d} on"
+        return _patched(project, facts, request, patches, dict.fromkeys(changed, since), changes)
     selected = select_models(project, request.select)
     changes = _changes(project, facts)
     stages: list[Stage] = []
@@ -111,13 +130,18 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     )
 
 
-def _restate(project: Project, facts: Facts, request: Request) -> Plan:
-    """Only what is restated, and what reads it, each in a revision of its own."""
-    patches = restatement(project, facts.environment, request.restate, facts.sources)
-    asked = {name for name, _ in request.restate}
+def _patched(
+    project: Project,
+    facts: Facts,
+    request: Request,
+    patches: Mapping[str, Patch],
+    why: Mapping[str, str],
+    changes: Mapping[str, Change] | None = None,
+) -> Plan:
+    """A plan about parts of history: what is missing of each patch, then the move of all of them."""
     stages: list[Stage] = []
     for name, patch in patches.items():
-        model, have = project.models[name], facts.patched.get(patch.version, Coverage())
+        model, have = project.models[name], facts.of(name, patch.version)
         if recheck := patch.intervals & have.unaudited:
             count = recheck.count(model.cadence)
             stages.append(Audit(model=name, version=patch.version, intervals=recheck, count=count))
@@ -131,10 +155,13 @@ def _restate(project: Project, facts: Facts, request: Request) -> Plan:
                     count=missing.count(model.cadence),
                     batches=tuple(missing.batches(model.cadence, model.batch_size)),
                     concurrency=model.batch_concurrency,
-                    reason="restated" if name in asked else f"reads restated days of {above}",
+                    reason=why.get(name) or f"reads restated days of {above}",
                 )
             )
-    stages.append(Promote(environment=facts.environment.name, models=tuple((n, p.version) for n, p in patches.items())))
+    if patches:
+        moves = tuple((name, patch.version) for name, patch in patches.items())
+        stages.append(Promote(environment=facts.environment.name, models=moves))
+    changes = changes or {}
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
@@ -142,9 +169,11 @@ def _restate(project: Project, facts: Facts, request: Request) -> Plan:
         models=tuple(patches),
         stages=tuple(stages),
         blocked=(),
-        kept={n: "reads nothing that is restated" for n in project.models if n not in patches},
+        kept={n: "not touched by this" for n in project.models if n not in patches},
         sources=facts.sources,
         patches=patches,
+        changes={name: changes[name] for name in patches if name in changes},
+        because={name: reasons(project, name, changes) for name in patches},
     )
 
 
@@ -180,6 +209,8 @@ def _check_range(request: Request) -> None:
 
 def _reason(facts: Facts, name: str, version: str, have: Coverage) -> str:
     pointer = facts.environment.pointers.get(name)
+    if pointer and any(logic_of(s.version) != version for s in pointer.segments) and pointer.version == version:
+        return f"{facts.environment.name} shows older logic before {_since(pointer, version):%Y-%m-%d}"
     if have.built or have.empty:
         return "intervals are missing"
     if pointer is None:
@@ -187,6 +218,10 @@ def _reason(facts: Facts, name: str, version: str, have: Coverage) -> str:
     return (
         f"changed: {facts.environment.name} shows {pointer.version}" if pointer.version != version else "table is gone"
     )
+
+
+def _since(pointer: Pointer, version: str) -> datetime:
+    return min(s.interval.start for s in pointer.segments if logic_of(s.version) == version)
 
 
 def _kept(change: Change) -> str:

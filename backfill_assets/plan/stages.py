@@ -57,6 +57,8 @@ class Request:
     select: tuple[str, ...] = ()
     restate: tuple[tuple[str, Interval], ...] = ()
     """Published history to compute again: model and range."""
+    forward_only: datetime | None = None
+    """From when on changed models get their new logic; before that they keep the rows that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

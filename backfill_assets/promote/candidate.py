@@ -34,7 +34,8 @@ def candidate(
             pointer = seen.pointers.get(target.model)
         elif logic_of(target.version) != target.version:
             patch = Patch(version=target.version, intervals=have.green)
-            pointer = patched(facts, target.model, patch) if shown and have.green else shown
+            again = bool(shown and have.green)
+            pointer = patched(project, facts, versions, target.model, patch) if again else shown
         else:
             pointer = pin(project, facts, versions, target.model, have.green) if have.green else None
         if pointer is not None:

@@ -12,11 +12,11 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.why import reads_of
-from backfill_assets.promote.pointers import patched, pin
+from backfill_assets.promote.pointers import patched, pin, shown_beside
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Coverage
-from backfill_assets.state.versions import Version
+from backfill_assets.state.versions import Version, logic_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,18 +64,21 @@ def gate(
         shown = facts.environment.pointers.get(name)
         if patches and name in patches:
             patch = patches[name]
-            if found := _obstacles(model, facts.patched.get(patch.version, Coverage()), patch.intervals):
+            if found := _obstacles(model, facts.of(name, patch.version), patch.intervals):
                 obstacles.extend(found)
             else:
-                pointers.append(patched(facts, name, patch))
+                pointers.append(patched(project, facts, versions, name, patch))
             continue
+        older = Ranges()
         publish = wanted(model, now=facts.now, start=request.start, end=request.end)
         if shown and shown.version == project.fingerprints[name]:
-            publish = publish | shown.covers
+            beside = shown_beside(facts, name, project.fingerprints[name])
+            older = Ranges.of(s.interval for s in beside if logic_of(s.version) != project.fingerprints[name])
+            publish = (publish | shown.covers) - older
         if not publish:
             continue
         found = _obstacles(model, facts.coverage[name], publish)
-        if shown and (lost := shown.covers - publish):
+        if shown and (lost := shown.covers - publish - older):
             found.append(
                 Obstacle(
                     model=name,

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from backfill_assets.intervals import Cadence, Ranges
-from backfill_assets.plan.patch import Patch, overlay, restated
+from backfill_assets.plan.patch import Patch, kept_segments, overlay
 from backfill_assets.plan.plan import Facts
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Pointer, Segment, as_written
-from backfill_assets.state.versions import Version
+from backfill_assets.state.versions import Version, logic_of
 
 
 def pin(
@@ -18,7 +18,8 @@ def pin(
 ) -> Pointer:
     """A pointer that shows these intervals of a model, and nothing that was written since the facts were read.
 
-    What was restated and published stays as it is.
+    What is shown beside the version's own table stays as it is: corrections, and older rows of a change made forward
+    only, unless the version has those intervals by now.
     """
     model, version = project.models[name], project.fingerprints[name]
     return Pointer(
@@ -28,12 +29,28 @@ def pin(
         columns=as_written(versions[name, version].columns, project.columns.get(name, ())),
         segments=overlay(
             [Segment(version=version, commit=facts.heads[name], interval=part) for part in intervals],
-            restated(facts.environment.pointers.get(name), version),
+            shown_beside(facts, name, version),
         ),
     )
 
 
-def patched(facts: Facts, name: str, patch: Patch) -> Pointer:
+def shown_beside(facts: Facts, name: str, version: str) -> tuple[Segment, ...]:
+    """The segments of other tables that a pointer of this version keeps."""
+    beside = kept_segments(facts.environment.pointers.get(name), version)
+    older = Ranges.of(s.interval for s in beside if logic_of(s.version) != version)
+    rebuilt = not older - facts.coverage[name].green
+    return tuple(s for s in beside if logic_of(s.version) == version or not rebuilt)
+
+
+def patched(
+    project: Project, facts: Facts, versions: Mapping[tuple[str, str], Version], name: str, patch: Patch
+) -> Pointer:
     """What the environment shows of a model, with the patch's intervals from the patch's table."""
-    shown = facts.environment.pointers[name]
-    return replace(shown, segments=overlay(shown.segments, patch.segments(facts.patched_heads[patch.version])))
+    shown, record = facts.environment.pointers[name], versions[name, patch.version]
+    columns = as_written(record.columns, project.columns.get(name, ()))
+    below = [replace(s, columns=_other(s.columns or shown.columns, columns)) for s in patch.below or shown.segments]
+    return replace(shown, columns=columns, segments=overlay(below, patch.segments(facts.head(name, patch.version))))
+
+
+def _other(there: tuple[tuple[str, str], ...], wanted: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return there if sorted(there) != sorted(wanted) else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from backfill_assets.audit.compile import quoted
@@ -25,8 +26,9 @@ def view_name(environment: str, model: str) -> str:
 
 def plain_view(pointer: Pointer, warehouse: str) -> str:
     """The view's query: the union of the pointer's segments, each pinned to its commit and cut to its days."""
-    columns = ", ".join(quoted(name) for name, _ in pointer.columns)
-    return "\nUNION ALL\n".join(f"SELECT {columns} FROM {_rows(pointer, s, warehouse)}" for s in pointer.segments)
+    return "\nUNION ALL\n".join(
+        f"SELECT {_selected(pointer, pointer.columns, s)} FROM {_rows(pointer, s, warehouse)}" for s in pointer.segments
+    )
 
 
 def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str, *, cutover: datetime) -> str:
@@ -40,28 +42,15 @@ def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str, 
     """
     table = f"{warehouse}/_control/{ENVIRONMENTS.name}"
     now = f"(SELECT max(pointer_id) FROM delta.`{table}` WHERE environment = '{environment}' AND model = '{old.model}')"
-    types = {name.lower(): (name, kind) for name, kind in new.columns}
-    cast: list[str] = []
-    for name, kind in old.columns:
-        found = types.get(name.lower())
-        if found is None:
-            cast.append(f"CAST(NULL AS {kind}) AS {quoted(name)}")
-        elif found[1] == kind:
-            cast.append(f"{quoted(found[0])} AS {quoted(name)}")
-        elif safe_cast(found[1], kind):
-            cast.append(f"CAST({quoted(found[0])} AS {kind}) AS {quoted(name)}")
-        else:
-            raise PromotionError(
-                f"column {name} of {old.model} changes from {kind} to {found[1]}",
-                why="readers that began before the cutover expect the old type, and this cast could lose values",
-                fix="add the column under a new name, move the readers, and remove the old one later",
-            )
-    kept = ", ".join(quoted(name) for name, _ in old.columns)
     at = f"TIMESTAMP '{cutover:%Y-%m-%d %H:%M:%S.%f}Z'"
     still = f"(current_timestamp() < {at} OR {now} = '{old.id}')"
     already = f"current_timestamp() >= {at} AND {now} = '{new.id}'"
-    before = [f"SELECT {kept} FROM {_rows(old, s, warehouse)} AND {still}" for s in old.segments]
-    after = [f"SELECT {', '.join(cast)} FROM {_rows(new, s, warehouse)} AND {already}" for s in new.segments]
+    before = [
+        f"SELECT {_selected(old, old.columns, s)} FROM {_rows(old, s, warehouse)} AND {still}" for s in old.segments
+    ]
+    after = [
+        f"SELECT {_selected(new, old.columns, s)} FROM {_rows(new, s, warehouse)} AND {already}" for s in new.segments
+    ]
     return "\nUNION ALL\n".join([*before, *after])
 
 
@@ -78,6 +67,29 @@ def safe_cast(source: str, target: str) -> bool:
         p2, s2 = map(int, target[8:-1].split(","))
         return s2 >= s1 and p2 - s2 >= p1 - s1
     return False
+
+
+def _selected(pointer: Pointer, wanted: Sequence[tuple[str, str]], segment: Segment) -> str:
+    """The select list that gives a segment's rows the wanted columns: cast where safe, NULL for what it lacks."""
+    there = {name.lower(): (name, kind) for name, kind in segment.columns or pointer.columns}
+    parts: list[str] = []
+    for name, kind in wanted:
+        found = there.get(name.lower())
+        if found is None:
+            parts.append(f"CAST(NULL AS {kind}) AS {quoted(name)}")
+        elif found == (name, kind):
+            parts.append(quoted(name))
+        elif found[1] == kind:
+            parts.append(f"{quoted(found[0])} AS {quoted(name)}")
+        elif safe_cast(found[1], kind):
+            parts.append(f"CAST({quoted(found[0])} AS {kind}) AS {quoted(name)}")
+        else:
+            raise PromotionError(
+                f"column {name} of {pointer.model} changes from {kind} to {found[1]}",
+                why="some rows or readers expect the one type and some the other, and this cast could lose values",
+                fix="add the column under a new name, move the readers, and remove the old one later",
+            )
+    return ", ".join(parts)
 
 
 def _rows(pointer: Pointer, segment: Segment, warehouse: str) -> str:

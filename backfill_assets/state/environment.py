@@ -26,6 +26,8 @@ class Segment:
     version: str
     commit: int
     interval: Interval
+    columns: tuple[tuple[str, str], ...] = ()
+    """Name and type of the table's columns where they are not the pointer's: rows of older logic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,7 @@ class Pointer:
                         "start": s.interval.start.isoformat(),
                         "end": s.interval.end.isoformat(),
                     }
+                    | ({"columns": s.columns} if s.columns else {})
                     for s in self.segments
                 ],
             },
@@ -215,6 +218,7 @@ def pointer_from_json(text: str) -> Pointer:
                 version=s["version"],
                 commit=s["commit"],
                 interval=Interval(utc(s["start"]), utc(s["end"])),
+                columns=tuple((name, kind) for name, kind in s.get("columns", ())),
             )
             for s in raw["segments"]
         ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backfill_assets
+from backfill_assets.adapters.spark_views import show_environment
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Ranges
@@ -135,14 +136,24 @@ def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_pa
     assert [s.model for s in plan.work] == ["daily"]
     assert str(plan.changes["daily"]) == "additive: adds largest"
     assert plan.because["running"] == ("reads none of what changed in daily (largest)",)
+    # a source that changed meanwhile: what `running` reads is no longer what it was built from
+    write_events(root, first="2024-01-02", days=1, per_day=9)
     build_all(added)
+    [drift] = added.drift(plan)
+    assert (drift.kept.columns, str(drift.intervals)) == (("ds", "total"), "2024-01-02")
+    assert str(drift).endswith("backfill apply --restate running:2024-01-02..2024-01-03")
     moved, verdict = added.promote()
     assert verdict.open, verdict
     assert moved.pointers["running"] == running
+    again = Request(restate=tuple(("running", part) for part in drift.again["running"]))
+    assert all(o.ok for o in build_all(added, again).values())
+    added.promote(again)
+    assert_running_follows(root, environment, other_than=[])
     assert "largest" in backfill_assets.read("daily", project=root, environment=environment).column_names
 
     model.write_text(first.replace("count(*) AS n", "count(DISTINCT id) AS n").replace("AS total", "AS total"))
     changed = Workspace.open(root)
+    assert not changed.drift(changed.plan()), "nothing is built of it yet"
     assert str(changed.plan().changes["daily"]) == "breaking: n may differ; removes largest"
     assert [s.model for s in changed.plan().work] == ["daily"]
 
@@ -153,3 +164,64 @@ def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_pa
     assert back.control.environments.read(environment).pointers["daily"].version == place.project.fingerprints["daily"]
     shutil.rmtree(root / "data")
     assert shown_daily(root, environment), "nothing reads the source to show prod"
+
+
+def test_new_logic_from_a_day_on(spark: SparkSession, tmp_path: Path, environment: str) -> None:
+    """Forward only: the old rows stay as they are, with NULL in the new column; days that follow keep it so, each with
+    the new logic; and what is of two logics never passes for a rebuild."""
+    root = small_project(tmp_path, days=5, batch_size=5, environment=environment)
+    place = Workspace.open(root)
+    build_all(place)
+    place.promote()
+    [old] = place.control.environments.read(environment).pointers["daily"].segments
+    model = root / "models" / "daily.sql"
+    changed = model.read_text().replace("sum(amount) AS total", "sum(amount) * 2 AS total, max(amount) AS largest")
+    model.write_text(changed)
+
+    forward = Request(forward_only=days("2024-01-04").start)
+    new = Workspace.open(root)
+    plan = new.plan(forward)
+    assert {s.model: str(s.intervals) for s in plan.stages if isinstance(s, Build)} == {
+        "daily": "2024-01-04..2024-01-05",
+        "running": "2024-01-04..2024-01-05",
+    }
+    assert all(o.ok for o in build_all(new, forward).values())
+    moved, verdict = new.promote(forward)
+    assert verdict.open, verdict
+    first, second = moved.pointers["daily"].segments
+    assert (first.version, first.commit, str(first.interval)) == (old.version, old.commit, "2024-01-01..2024-01-03")
+    assert (second.version, str(second.interval)) == (new.project.fingerprints["daily"], "2024-01-04..2024-01-05")
+    assert_doubled_from(root, environment, "2024-01-04")
+    # running looks back over the seam: 2024-01-04 compares its doubled total with the old one of the day before
+    rows = {str(r["ds"]): r for r in backfill_assets.read("running", project=root, environment=environment).to_pylist()}
+    assert rows["2024-01-04"]["day_before"] == rows["2024-01-03"]["total"]
+
+    # in Spark, too, the view has the new column, NULL where older logic made the rows
+    shown = show_environment(new.spark, moved, new.warehouse)
+    query = f"SELECT ds < '2024-01-04' AS old, count(largest) AS n FROM {environment}.daily GROUP BY 1"
+    assert {row.old: row.n for row in shown.sql(query).collect()} == {True: 0, False: 4}
+
+    # a plain plan says what a rebuild of history would be, and the next day can be published without it
+    [rebuild, *_] = new.plan().work
+    assert isinstance(rebuild, Build) and str(rebuild.intervals) == "2024-01-01..2024-01-03"
+    assert "older logic before 2024-01-04" in rebuild.reason
+    write_events(root, days=6)
+    settings = (root / "backfill.yml").read_text().replace("2024-01-06", "2024-01-07")
+    (root / "backfill.yml").write_text(settings)
+    later = Workspace.open(root)
+    growth = Request(start=days("2024-01-06").start)
+    assert all(o.ok for o in build_all(later, growth).values())
+    moved, verdict = later.promote(growth)
+    assert verdict.open, verdict
+    assert [str(s.interval) for s in moved.pointers["daily"].segments] == [
+        "2024-01-01..2024-01-03",
+        "2024-01-04..2024-01-06",
+    ]
+    assert_doubled_from(root, environment, "2024-01-04")
+
+
+def assert_doubled_from(root: Path, environment: str, since: str) -> None:
+    rows = backfill_assets.read("daily", project=root, environment=environment).to_pylist()
+    found = sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in rows)
+    assert found == [(ds, k, n, c * (2 if ds >= since else 1)) for ds, k, n, c in expected_daily(root)]
+    assert all((r["largest"] is None) == (f"{r['ds']}" < since) for r in rows)
