@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -47,7 +48,8 @@ def test_init_overwrites_nothing(shop: Path) -> None:
 
 
 def test_a_plan_changes_nothing(tmp_path: Path) -> None:
-    """`plan` says what is missing and in which batches; as JSON it has documented keys; nothing is written."""
+    """`plan` says what is missing and in which batches; as JSON it has documented keys; nothing is written but
+    a cache."""
     project = small_project(tmp_path, days=5, batch_size=2)
     before = sorted(tmp_path.rglob("*"))
 
@@ -64,6 +66,9 @@ def test_a_plan_changes_nothing(tmp_path: Path) -> None:
     assert [m["model"] for m in promote["models"]] == ["daily", "running"]
     assert set(plan["sources"]["raw.events"]) == {"files", "count"}
     assert plan["id"] in text.out and "3 batches" in text.out and "2024-01-01..2024-01-05" in text.out
+    (cache,) = (project / ".backfill").iterdir()
+    assert cache.name == "cache"
+    shutil.rmtree(project / ".backfill")
     assert sorted(tmp_path.rglob("*")) == before
 
 
