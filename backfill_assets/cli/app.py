@@ -38,6 +38,9 @@ app = typer.Typer(
 
 Start = Annotated[str | None, typer.Option(metavar="DAY", help="First day (or instant) of the range; default: all.")]
 End = Annotated[str | None, typer.Option(metavar="DAY", help="Last day, included; an instant with a time is excluded.")]
+EndBounded = Annotated[
+    bool, typer.Option("--end-bounded", help="Leave out what goes beyond --end, as the month of a day in its middle.")
+]
 Select = Annotated[
     list[str] | None,
     typer.Option("--select", "-s", metavar="MODELS", help="Names; +name: and upstream, name+: and downstream."),
@@ -74,6 +77,7 @@ def _root(
 def plan(
     start: Start = None,
     end: End = None,
+    end_bounded: EndBounded = False,
     select: Select = None,
     restate: Restate = None,
     forward_only: ForwardOnly = None,
@@ -89,7 +93,7 @@ def plan(
     from backfill_assets.cli.render import plan_markdown, print_plan
 
     place = _open()
-    made = place.plan(_request(start, end, select, restate, forward_only))
+    made = place.plan(_request(start, end, select, restate, forward_only, end_bounded=end_bounded))
     estimate, claim = place.estimate(made), place.claim(made)
     if as_json:
         _print_json(made.to_json() | {"estimate": estimate.to_json(), "open_plans": claim_json(claim)})
@@ -122,6 +126,7 @@ def lineage(
 def apply(
     start: Start = None,
     end: End = None,
+    end_bounded: EndBounded = False,
     select: Select = None,
     restate: Restate = None,
     forward_only: ForwardOnly = None,
@@ -141,7 +146,7 @@ def apply(
     from backfill_assets.cli.plans import print_candidate, print_superseded
 
     place = _open()
-    request = _request(start, end, select, restate, forward_only)
+    request = _request(start, end, select, restate, forward_only, end_bounded=end_bounded)
     made = place.plan(request)
     opened = place.open_plan(made)
     if opened and not as_json:
@@ -198,6 +203,7 @@ def apply(
 def promote(
     start: Start = None,
     end: End = None,
+    end_bounded: EndBounded = False,
     select: Select = None,
     restate: Restate = None,
     forward_only: ForwardOnly = None,
@@ -207,7 +213,7 @@ def promote(
 
     Every model moves in one commit; or nothing moves, and all that is in the way is listed, each with its remedy.
     """
-    _promote(_open(), _request(start, end, select, restate, forward_only), as_json=as_json)
+    _promote(_open(), _request(start, end, select, restate, forward_only, end_bounded=end_bounded), as_json=as_json)
 
 
 @app.command()
@@ -409,8 +415,11 @@ def _request(
     select: list[str] | None,
     restate: list[str] | None,
     forward_only: str | None,
+    *,
+    end_bounded: bool,
 ) -> Request:
     return Request(
+        end_bounded=end_bounded,
         start=_instant(start, "--start"),
         end=_instant(end, "--end", last=True),
         select=tuple(select or ()),

@@ -9,15 +9,24 @@ from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.snapshots.model import Model
 
 
-def wanted(model: Model, *, now: datetime, start: datetime | None = None, end: datetime | None = None) -> Ranges:
+def wanted(
+    model: Model,
+    *,
+    now: datetime,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    end_bounded: bool = False,
+) -> Ranges:
     """The intervals of the model that a request is about: those that should be there by `now`, cut to whole intervals
-    that the requested range touches.
+    that the requested range touches, or (`end_bounded`) to those that end within it.
     """
     expected = model.expected(now)
     span = expected.span
     if span is None or (start is None and end is None):
         return expected
     first, last = max(start or span.start, span.start), min(end or span.end, span.end)
+    if end_bounded and end is not None and last == end:
+        last = model.cadence.floor(last)
     if first >= last:
         return Ranges()
     return expected & Ranges((model.cadence.cover(Interval(first, last)),))

@@ -74,7 +74,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     asked = Ranges()
     for name in selected:
         model, version, have = project.models[name], project.fingerprints[name], facts.coverage[name]
-        want = wanted(model, now=facts.now, start=request.start, end=request.end)
+        want = wanted(model, now=facts.now, start=request.start, end=request.end, end_bounded=request.end_bounded)
         asked = asked | want
         recheck = want & have.unaudited
         if recheck:

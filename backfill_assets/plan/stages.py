@@ -54,6 +54,8 @@ class Request:
 
     start: datetime | None = None
     end: datetime | None = None
+    end_bounded: bool = False
+    """Whether an interval that only begins before `end` is left out (the month of a range that ends within it)."""
     select: tuple[str, ...] = ()
     restate: tuple[tuple[str, Interval], ...] = ()
     """Published history to compute again: model and range."""

@@ -70,7 +70,7 @@ def gate(
                 pointers.append(patched(project, facts, versions, name, patch))
             continue
         older = Ranges()
-        publish = wanted(model, now=facts.now, start=request.start, end=request.end)
+        publish = wanted(model, now=facts.now, start=request.start, end=request.end, end_bounded=request.end_bounded)
         if shown and shown.version == project.fingerprints[name]:
             beside = shown_beside(facts, name, project.fingerprints[name])
             older = Ranges.of(s.interval for s in beside if logic_of(s.version) != project.fingerprints[name])

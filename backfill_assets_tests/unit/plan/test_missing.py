@@ -120,3 +120,13 @@ def test_no_upstream_models_no_waiting() -> None:
     """A model that reads sources only can be built at once."""
     asked = ranges(days("01", "05"))
     assert ready(a_model("m", "raw"), asked, {}, {}) == (asked, {})
+
+
+def test_end_bounded_leaves_out_what_goes_beyond() -> None:
+    """A month that the range only touches is left out; whole ones and the model's own end are not."""
+    model = a_model("m", cadence=Cadence.MONTHLY)
+    asked = {"start": utc("2024-01-01"), "end": utc("2024-03-15"), "now": utc("2024-06-01")}
+    assert str(wanted(model, **asked)) == "2024-01-01..2024-03-31"  # type: ignore[arg-type]
+    assert str(wanted(model, **asked, end_bounded=True)) == "2024-01-01..2024-02-29"  # type: ignore[arg-type]
+    asked["end"] = utc("2024-01-20")
+    assert not wanted(model, **asked, end_bounded=True)  # type: ignore[arg-type]
