@@ -168,14 +168,15 @@ class SparkEngine:
         """The model's function, from its file's text as the project was loaded: what the fingerprint is of."""
         model = job.model
         with self._lock:
-            if model.name not in self._modules:
+            key = digest(model.name, model.code)  # a published version's stored code may be loaded beside the project's
+            if key not in self._modules:
                 if str(model.path.parent) not in sys.path:
                     sys.path.insert(0, str(model.path.parent))
                 module = ModuleType(f"backfill_model_{model.name}")
                 module.__file__ = str(model.path)
                 exec(compile(model.code, str(model.path), "exec"), module.__dict__)
-                self._modules[model.name] = getattr(module, model.name)
-            return self._modules[model.name]
+                self._modules[key] = getattr(module, model.name)
+            return self._modules[key]
 
     def _session(self, job: Job) -> SparkSession:
         # A tag is known to the thread that set it only, so another one can interrupt no less than a whole session:

@@ -6,7 +6,7 @@ import getpass
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -26,8 +26,10 @@ from backfill_assets.plan.leases import Claim
 from backfill_assets.plan.patch import Patch, reached
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.proof import Drift, kept_readers
+from backfill_assets.plan.published import published
+from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.gate import Verdict, gate
+from backfill_assets.promote.gate import Obstacle, Verdict, gate
 from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, end_promoted, look, open_plan, show_candidate
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
 from backfill_assets.settings import project_root
@@ -193,6 +195,35 @@ class Workspace:
         moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
         end_promoted(self.control, moved, by=self.user, views=lambda: views)
         return moved, verdict
+
+    def published(self) -> Workspace:
+        """The same warehouse with the project as the environment shows it: what routine runs extend.
+
+        Raises StateError, PlanError when a stored definition cannot be executed.
+        """
+        shown = self.control.environments.read(self.environment)
+        project = published(self.project, shown, self.control.versions.all())
+        return Workspace(project=project, control=self.control, log=self.log, pins=self.pins)
+
+    def promote_green(self) -> tuple[Environment, Verdict, tuple[Obstacle, ...]]:
+        """Promote, without the models that something is in the way of and those that read them; and what that is."""
+        views = self.shared_views()
+        recover(self.control.environments, self.environment, views)
+        facts = self.facts()
+        plan = make_plan(self.project, facts, Request())
+        held: list[Obstacle] = []
+        models = plan.models
+        while True:
+            verdict = self.gate(Request(), facts, replace(plan, models=models))
+            if verdict.open:
+                break
+            held.extend(verdict.obstacles)
+            stuck = select_models(self.project, [f"{o.model}+" for o in verdict.obstacles])
+            models = tuple(m for m in models if m not in stuck)
+        moved = facts.environment
+        if verdict.pointers:
+            moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
+        return moved, verdict, tuple(held)
 
     def shared_views(self) -> ViewCatalog | None:
         """The shared catalog's views when the Spark configuration has one. Opens a session only then."""

@@ -32,6 +32,7 @@ from backfill_assets.plan.missing import ready
 from backfill_assets.plan.patch import Patch, kept_segments, overlay
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
+from backfill_assets.snapshots.stored import to_definition
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, new_id
 from backfill_assets.state.results import AuditResult
@@ -183,15 +184,7 @@ def _create(bench: Workbench, job: Job, engine: Engine, sample: Interval) -> Non
             upstream={n: i.version for n, i in job.inputs.items() if isinstance(i, ModelInput)},
             columns=columns,
             signature=bench.project.signatures.get(job.model.name, UNKNOWN),
-            definition={
-                "language": job.model.language,
-                "code": job.model.code,
-                "cadence": job.model.cadence.value,
-                "time_column": job.model.time_column,
-                "grain": list(job.model.grain),
-                "lookback": job.model.lookback,
-                "spark": dict(job.model.spark),
-            },
+            definition=to_definition(job.model),
             created=datetime.now(UTC),
         )
     )

@@ -217,6 +217,37 @@ def promote(
 
 
 @app.command()
+def routine(as_json: AsJson = False) -> None:
+    """Extend what prod shows by the intervals that are over, and publish them.
+
+    By the published versions, whatever code is loaded. A model with a red audit holds back what reads it, nothing else.
+    """
+    from backfill_assets.cli.render import outcomes_json, print_outcomes, print_promotion, promotion_json
+
+    place = _open().published()
+    before = place.control.environments.read(place.environment)
+    made = place.plan()
+    outcomes, _ = carry_out(place, made, quiet=as_json)
+    after, verdict, held = place.promote_green()
+    if as_json:
+        _print_json(
+            {
+                "plan": made.to_json(),
+                "models": outcomes_json(outcomes),
+                "promotion": promotion_json(before, after, verdict),
+                "held_back": [str(obstacle) for obstacle in held],
+            }
+        )
+    else:
+        print_outcomes(made, outcomes, place.project, promoting=True)
+        print_promotion(before, after, verdict)
+        for obstacle in held:
+            typer.echo(f"held back: {obstacle}")
+    if held or made.blocked:
+        raise typer.Exit(INCOMPLETE)
+
+
+@app.command()
 def plans(as_json: AsJson = False) -> None:
     """List the plans that were applied.
 

@@ -10,7 +10,7 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.assets import model_asset
 from backfill_assets.defs.external import external_specs
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
-from backfill_assets.defs.jobs import apply_job, promote_job
+from backfill_assets.defs.jobs import apply_job, promote_job, routine_job, routine_schedule
 from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.defs.quiet import quiet
 from backfill_assets.defs.runs import Runs
@@ -29,9 +29,11 @@ def definitions(workspace: Workspace) -> dg.Definitions:
     runs = Runs(workspace)
     with quiet():
         models = [model_asset(model, runs) for model in workspace.project.models.values()]
+    routine = routine_job(workspace)
     return dg.Definitions(
         assets=[*models, *external_specs(workspace.project)],
-        jobs=[apply_job(workspace), promote_job(workspace)],
+        jobs=[apply_job(workspace), promote_job(workspace), routine],
+        schedules=[routine_schedule(routine)],
         sensors=[ledger_sensor(workspace)],
         resources={IO_MANAGER_KEY: dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs))},
         executor=dg.in_process_executor,  # one Spark session a run; Spark does the parallel work

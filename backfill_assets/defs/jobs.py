@@ -1,4 +1,4 @@
-"""What can Dagster do besides materializing? `apply` everything that is missing, and `promote` what is complete."""
+"""What can Dagster do besides materializing? `apply` what is missing, `promote` it, and extend prod day by day."""
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context`.
 
@@ -45,6 +45,49 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
         build_missing()
 
     return apply_everything
+
+
+def routine_job(workspace: Workspace) -> dg.JobDefinition:
+    """Extends what the environment shows, by the published versions, and publishes what is green."""
+    environment = workspace.environment
+
+    @dg.op(name=f"extend_{environment}", out=dg.Out(dg.Nothing))
+    def extend(context: dg.OpExecutionContext) -> None:
+        try:
+            require_lasting(context.instance)
+            place = workspace.published()
+            plan = place.plan()
+            bench = place.bench(
+                plan.sources, run=run_name(context.run), listen=tell(context.log.info, context.log.warning)
+            )
+            outcomes = apply(bench, plan) if plan.work else {}
+            _, _, held = place.promote_green()
+        except BackfillError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from None
+        for name, outcome in outcomes.items():
+            if name in workspace.project.models and outcome.version == workspace.project.fingerprints[name]:
+                log_outcome(workspace, context, workspace.project.models[name], outcome)
+        for event in unreported_views(workspace, context.instance):
+            context.log_event(event)
+        if held:
+            raise dg.Failure(description="\n\n".join(map(str, held)), allow_retries=False)
+
+    @dg.job(name="routine", description=f"Extend what {environment} shows, by the published versions, and publish it.")
+    def routine() -> None:
+        extend()
+
+    return routine
+
+
+def routine_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
+    """Every morning, once somebody turned it on: extending prod by itself is a decision."""
+    return dg.ScheduleDefinition(
+        job=job,
+        cron_schedule="0 6 * * *",
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.STOPPED,
+        description="Extend and publish what is shown, by the published versions. Off until somebody turns it on.",
+    )
 
 
 def promote_job(workspace: Workspace) -> dg.JobDefinition:

@@ -24,6 +24,7 @@ def build_model(
         problems += _column_problems(draft, audits, outputs)
     declared = tuple(c for c in outputs.columns if c.name.lower() in {n.lower() for n in header.columns})
     return Model(
+        helpers=tuple(file for file in draft.modules if not draft.path.as_posix().endswith(f"/{file}")),
         name=draft.name, path=draft.path, language=draft.language, code=draft.code, code_line=draft.code_line,
         description=header.description or draft.description, owner=header.owner, cadence=header.cadence,
         start=header.start, end=header.end, time_column=header.time_column, grain=header.grain,

@@ -98,6 +98,8 @@ class Model:
     columns: tuple[Column, ...] = ()
     audits: tuple[Audit, ...] = ()
     upstreams: tuple[Upstream, ...] = ()
+    helpers: tuple[str, ...] = ()
+    """The project's files, other than its own, that a Python model imports."""
 
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""

@@ -79,7 +79,7 @@ class Versions:
                         "version": version.version,
                         "upstream": json.dumps(dict(version.upstream), sort_keys=True),
                         "columns": json.dumps(version.columns),
-                        "definition": json.dumps(dict(version.definition), sort_keys=True),
+                        "definition": json.dumps(dict(version.definition), sort_keys=True, default=str),
                         "signature": json.dumps(_plain(version.signature), sort_keys=True),
                         "created": version.created,
                     }

@@ -15,7 +15,7 @@ import pytest
 import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.demo.generate import generate
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.intervals import Cadence, Interval, Ranges
 from backfill_assets.settings import EMBEDDED_PROJECT
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests import reference
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-FIRST, LAST = date(2024, 1, 1), date(2024, 5, 1)
+FIRST, LAST = date(2024, 1, 1), date(2025, 6, 24)
+LAST_MONTH = date(2025, 6, 1)
 MODELS: dict[str, Callable[[Path, date, date], pa.Table]] = {
     "campaign_performance": reference.campaign_performance,
     "roi_analysis": reference.roi_analysis,
@@ -37,14 +38,12 @@ TOLERANCE = 1e-9
 
 @pytest.fixture(scope="module")
 def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """The demo project on four months of 60 thousand events, built and promoted."""
+    """The demo project, all of its 540 days, with 150 thousand events; built and promoted."""
     root = tmp_path_factory.mktemp("demo")
     shutil.copytree(EMBEDDED_PROJECT / "models", root / "models", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(EMBEDDED_PROJECT / "sources.yml", root)
-    settings = (EMBEDDED_PROJECT / "backfill.yml").read_text()
-    assert "clock: 2025-06-24T06:00:00+00:00" in settings
-    (root / "backfill.yml").write_text(settings.replace("2025-06-24T06", f"{LAST}T06"))
-    generate(root / ".backfill" / "data", events=60_000, days=(LAST - FIRST).days)
+    shutil.copy(EMBEDDED_PROJECT / "backfill.yml", root)
+    generate(root / ".backfill" / "data", events=150_000)
     place = Workspace.open(root)
     outcomes = build_all(place)
     assert all(o.ok for o in outcomes.values()), {n: (o.failures, o.red) for n, o in outcomes.items()}
@@ -58,12 +57,13 @@ def test_every_row_equals_the_reference(demo: Workspace, model: str) -> None:
     """Every table, day and value: counts, texts and decimals exactly, doubles to the ninth digit."""
     root = demo.project.root
     shown = backfill_assets.read(model, project=root)
-    expected = MODELS[model](root / ".backfill" / "data", FIRST, LAST)
+    last = LAST_MONTH if demo.project.models[model].cadence is Cadence.MONTHLY else LAST
+    expected = MODELS[model](root / ".backfill" / "data", FIRST, last)
 
-    whole = Ranges((days("2024-01-01", "2024-04-30"),))
+    whole = Ranges((Interval.of(str(FIRST), str(last)),))
     assert demo.project.models[model].expected(demo.now()) == whole
     assert demo.control.environments.read("prod").pointers[model].covers == whole
-    assert expected.num_rows >= 4 * 20  # months and campaigns
+    assert expected.num_rows >= 17 * 20  # months and campaigns
     assert_equal(demo, model, shown, expected)
 
 

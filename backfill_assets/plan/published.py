@@ -1,0 +1,47 @@
+"""What would the project be if its code were what an environment shows? The published versions, to be extended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from graphlib import TopologicalSorter
+
+from backfill_assets.errors import PlanError
+from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.snapshots.stored import from_definition
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.versions import Version
+
+
+def published(project: Project, environment: Environment, versions: Mapping[tuple[str, str], Version]) -> Project:
+    """The project with every model as the environment shows it, by its stored definition where the code says another.
+
+    Models that are not shown are left out. Raises StateError for a definition that cannot be executed, PlanError for
+    one that reads a source that is gone.
+    """
+    models: dict[str, Model] = {}
+    for name, pointer in environment.pointers.items():
+        if project.fingerprints.get(name) == pointer.version:
+            models[name] = project.models[name]
+        else:
+            models[name] = from_definition(name, pointer.version, versions[name, pointer.version].definition)
+    for model in models.values():
+        for upstream in model.upstreams:
+            if upstream.name not in models and upstream.name not in project.sources:
+                raise PlanError(
+                    f"{model.name}, as {environment.name} shows it, reads {upstream.name}, which is gone",
+                    why="no source is declared by that name, and no model of it is shown",
+                    fix=f"declare it again in sources.yml, or promote a {model.name} that does not read it",
+                )
+    edges = {n: [u.name for u in m.upstreams if u.name in models] for n, m in models.items()}
+    order = list(TopologicalSorter(edges).static_order())
+    shown = {name: versions[name, environment.pointers[name].version] for name in order}
+    return replace(
+        project,
+        models={name: models[name] for name in order},
+        columns={name: project.columns[name] for name in order if models[name] is project.models.get(name)},
+        lineage={},
+        fingerprints={name: environment.pointers[name].version for name in order},
+        signatures={name: s for name, s in project.signatures.items() if name in project.sources}
+        | {name: record.signature for name, record in shown.items()},
+    )

@@ -1,0 +1,120 @@
+"""Prod's versions are extended day by day while newer code is loaded; a red day holds back only what reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import backfill_assets
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.build.apply import apply
+from backfill_assets.errors import StateError
+from backfill_assets.intervals import Ranges
+from backfill_assets_tests.projects import build_all, days, expected_daily, small_project, write_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+OTHER = """\
+/*
+start: 2024-01-01
+grain: [ds]
+audits: [{range: {column: n, min: 7}}]
+*/
+SELECT CAST(at AS DATE) AS ds, count(*) AS n FROM raw.events WHERE at >= :start AND at < :end GROUP BY CAST(at AS DATE)
+"""
+PYTHON = """\
+from pyspark.sql import functions as F
+from backfill_assets import model
+
+
+@model(start="2024-01-01", grain=["ds"], columns={"ds": {"type": "date"}, "n": {"type": "bigint"}})
+def counted(daily, interval):
+    return daily.where(F.col("ds") >= F.lit(interval.start.date())).groupBy("ds").agg(F.sum("n").alias("n"))
+"""
+
+
+def until(root: Path, last: str) -> None:
+    """Events until a day, and the clock on the morning after it."""
+    number = int(last[-2:])
+    write_events(root, days=number)
+    settings = root / "backfill.yml"
+    text = settings.read_text()
+    before = text.split('"clock": "')[1][:10]
+    settings.write_text(text.replace(before, f"2024-01-{number + 1:02}"))
+
+
+def run(root: Path) -> tuple[Workspace, list[str]]:
+    """What `backfill routine` does, in the shared session. Returns what is held back."""
+    place = Workspace.open(root).published()
+    assert place.spark is not None
+    plan = place.plan()
+    apply(place.bench(plan.sources), plan)
+    _, _, held = place.promote_green()
+    return place, [f"{o.model} {o.intervals}" for o in held]
+
+
+def test_routine_runs_go_on(spark: SparkSession, tmp_path: Path, environment: str) -> None:
+    """Newer code, not promoted, changes nothing for the days that follow: prod's own logic makes them."""
+    root = small_project(tmp_path, days=3, batch_size=3, environment=environment)
+    (root / "models" / "counted.py").write_text(PYTHON)
+    (root / "models" / "other.sql").write_text(OTHER.replace("min: 7", "min: 6"))
+    place = Workspace.open(root)
+    build_all(place)
+    place.promote()
+    shown = place.control.environments.read(environment).pointers
+    daily, counted = root / "models" / "daily.sql", root / "models" / "counted.py"
+    daily.write_text(daily.read_text().replace("sum(amount) AS total", "sum(amount) * 3 AS total"))
+    counted.write_text(counted.read_text().replace('F.sum("n")', '-F.sum("n")'))
+
+    until(root, "2024-01-05")
+    extended, held = run(root)
+    assert held == []
+    after = extended.control.environments.read(environment).pointers
+    assert {n: p.version for n, p in after.items()} == {n: p.version for n, p in shown.items()}
+    assert all(p.covers == Ranges((days("2024-01-01", "2024-01-05"),)) for p in after.values())
+    rows = backfill_assets.read("daily", project=root, environment=environment).to_pylist()
+    assert sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in rows) == expected_daily(root)
+    counts = backfill_assets.read("counted", project=root, environment=environment).to_pylist()
+    assert sorted((f"{r['ds']}", r["n"]) for r in counts) == [(f"2024-01-0{d}", 6) for d in range(1, 6)]
+    assert run(root)[1] == [] and not Workspace.open(root).published().plan().work, "nothing is left to do"
+
+
+def test_a_red_day_holds_back_what_reads_it(spark: SparkSession, tmp_path: Path, environment: str) -> None:
+    """`daily` is red on a new day: it and `running` wait, `other` is published."""
+    root = small_project(tmp_path, days=3, batch_size=3, environment=environment)
+    (root / "models" / "other.sql").write_text(OTHER.replace("min: 7", "min: 6"))
+    place = Workspace.open(root)
+    build_all(place)
+    place.promote()
+    until(root, "2024-01-04")
+    write_events(root, days=4, bad="2024-01-04")
+
+    extended, held = run(root)
+
+    assert "daily 2024-01-04" in held and all(h.split()[0] in ("daily", "running") for h in held)
+    after = extended.control.environments.read(environment).pointers
+    ends = {name: f"{pointer.covers.span.end:%Y-%m-%d}" for name, pointer in after.items() if pointer.covers.span}
+    assert ends == {"daily": "2024-01-04", "running": "2024-01-04", "other": "2024-01-05"}
+
+
+def test_helpers_are_not_stored(spark: SparkSession, tmp_path: Path, environment: str) -> None:
+    """A published Python model that imports another file of the project is not guessed at when that code is gone."""
+    root = small_project(tmp_path, days=3, batch_size=3, environment=environment)
+    (root / "models" / "_help.py").write_text("NAME = 'n'\n")
+    text = PYTHON.replace(
+        "from backfill_assets import model", "from _help import NAME\nfrom backfill_assets import model"
+    )
+    model = root / "models" / "counted.py"
+    model.write_text(text.replace('F.sum("n")', "F.sum(NAME)"))
+    place = Workspace.open(root)
+    build_all(place)
+    place.promote()
+    assert Workspace.open(root).published().project.fingerprints == place.project.fingerprints
+    model.write_text(PYTHON.replace('F.sum("n")', 'F.max("n")'))
+    with pytest.raises(StateError, match="cannot be extended by its stored code"):
+        Workspace.open(root).published()
