@@ -102,6 +102,8 @@ class _Place:
 
     marks: dict[str, tuple[object, _Relation]] = field(default_factory=dict[str, tuple[object, _Relation]])
     alone: bool = True
+    outputs: dict[str, _Mark] = field(default_factory=dict[str, _Mark])
+    """The scope's own columns, once they are known: ORDER BY may name them."""
 
 
 _KNOWN = frozenset({
@@ -156,6 +158,7 @@ class _Query:
         where = self._conditions(node.args.get("where"), scope)
         projections = [self._projection(p, scope) for p in node.expressions]
         values = [value for _, _, value in projections]
+        place.outputs = {name: value for name, _, value in projections}
         grouped = self._grouping(node, scope, projections)
         ordered = self._ordering(node, scope, outermost)
         generators = [mark for _, raw, mark in projections if _generates(raw)]
@@ -187,7 +190,7 @@ class _Query:
         for number, item in enumerate(items):
             table = item.this
             name = table.alias_or_name
-            relation = self._source(table, here.get(name))
+            relation = self._source(table, here.get(name) or scope.sources.get(name))  # semi joins select nothing
             if number and self._keeps_rows(item, name, relation):
                 place.marks[name] = ("self", relation)
                 on = self._conditions(item.args["on"], scope)
@@ -331,7 +334,7 @@ class _Query:
         columns = {name: _mix("either", mark, other) for name, mark, other in pairs}
         distinct = bool(node.args.get("distinct")) or not isinstance(node, exp.Union)
         values = list(columns.values()) if distinct else []
-        self._places[id(scope)] = _Place()
+        self._places[id(scope)] = _Place(outputs=columns)
         ordered = [] if outermost and not node.args.get("limit") else self._ordering(node, scope, outermost)
         rows = _mix(
             type(node).__name__, distinct, bool(node.args.get("distinct")), left.rows, right.rows, values, ordered
@@ -376,6 +379,9 @@ class _Query:
 
     def _column(self, node: exp.Column, scope: Scope) -> _Mark:
         if not node.table:
+            here = self._places.get(id(scope))
+            if here and node.name in here.outputs:
+                return here.outputs[node.name]
             raise Opaque(f"column {node.name} of an unknown table")
         around: Scope | None = scope
         level = 0
