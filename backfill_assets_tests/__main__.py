@@ -1,39 +1,72 @@
-"""All checks behind one command: style, types, layers, generated docs and tests. Exits non-zero if any fails."""
+"""All checks behind one command: style, types, layers, generated docs and tests. Exits non-zero if any fails.
+
+Two lanes, side by side: the tests that need Spark, and everything else. What the second one says comes when it is over.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
+TESTS = "backfill_assets_tests"
 CHECKS = {
     "style": ["ruff", "check", "."],
     "format": ["ruff", "format", "--check", "."],
     "types": ["pyright"],
     "layers": ["lint-imports", "--no-cache"],
     "docs": ["cog", "--check", "-r", "docs/cli.md", "docs/architecture.md", "docs/categories.md"],
-    "tests": ["pytest", *sys.argv[1:]],
+    "pure tests": ["pytest", *(f"{TESTS}/{name}" for name in ("unit", "contracts", "golden"))],
 }
+SPARK = {"Spark tests": ["pytest", f"{TESTS}/spark", f"{TESTS}/stories"]}
 
 
-def main() -> int:
-    """Run every check, tests last, and say at the end which failed."""
-    failed: list[str] = []
-    for name, command in CHECKS.items():
-        print(f"\n== {name}: {' '.join(command)}", flush=True)
-        began = time.monotonic()
-        done = subprocess.run([str(BIN / command[0]), *command[1:]], cwd=ROOT, check=False)
-        verdict = "ok" if done.returncode == 0 else "FAILED"
-        print(f"== {name}: {verdict} in {time.monotonic() - began:.0f} s", flush=True)
-        if done.returncode != 0:
-            failed.append(name)
+def main(arguments: list[str]) -> int:
+    """Run every check and all tests (or, with arguments, pytest with these), and say at the end which failed."""
+    if arguments:
+        return 1 if lane({"tests": ["pytest", *arguments]}, quiet=False) else 0
+    with ThreadPoolExecutor(1) as pool:
+        checks = pool.submit(lane, CHECKS, quiet=True)
+        failed = lane(SPARK, quiet=False)
+        failed += checks.result()
     if failed:
         print(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
 
 
+def lane(commands: dict[str, list[str]], *, quiet: bool) -> list[str]:
+    """Run commands one after the other; the names of those that failed. `quiet`: print all of it at the end."""
+    failed: list[str] = []
+    said: list[str] = []
+    for name, command in commands.items():
+        head = f"\n== {name}: {' '.join(command)}"
+        if not quiet:
+            print(head, flush=True)
+        began = time.monotonic()
+        done = subprocess.run(
+            [str(BIN / command[0]), *command[1:]],
+            cwd=ROOT,
+            check=False,
+            text=True,
+            stdout=subprocess.PIPE if quiet else None,
+            stderr=subprocess.STDOUT if quiet else None,
+        )
+        verdict = "ok" if done.returncode == 0 else "FAILED"
+        tail = f"== {name}: {verdict} in {time.monotonic() - began:.0f} s"
+        if quiet:
+            said += [head, done.stdout.rstrip(), tail]
+        else:
+            print(tail, flush=True)
+        if done.returncode != 0:
+            failed.append(name)
+    if quiet:
+        print("\n".join(said), flush=True)
+    return failed
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -30,9 +30,9 @@ class Releases:
     pointers: tuple[tuple[Pointer, ...], tuple[Pointer, ...]]
 
 
-def build_releases(root: Path, environment: str, spark: dict[str, str] | None = None) -> Releases:
-    """Build both releases, and promote neither."""
-    places = [Workspace.open(_project(root, number, environment, spark or {})) for number in (1, 2)]
+def build_releases(root: Path, environment: str, spark: dict[str, str] | None = None, *, grace: float = 5) -> Releases:
+    """Build both releases, and promote neither. `grace`: seconds that a promotion leaves to readers."""
+    places = [Workspace.open(_project(root, number, environment, spark or {}, grace)) for number in (1, 2)]
     pointers: list[tuple[Pointer, ...]] = []
     for place in places:
         outcomes = build_all(place)
@@ -44,7 +44,7 @@ def build_releases(root: Path, environment: str, spark: dict[str, str] | None = 
     return Releases(one=places[0], two=places[1], pointers=(pointers[0], pointers[1]))
 
 
-def _project(root: Path, number: int, environment: str, spark: dict[str, str]) -> Path:
+def _project(root: Path, number: int, environment: str, spark: dict[str, str], grace: float) -> Path:
     folder = root / f"release{number}"
     write_events(root, days=DAYS)
     mark = f"{number} AS mark"
@@ -56,7 +56,7 @@ def _project(root: Path, number: int, environment: str, spark: dict[str, str]) -
     }
     write_project(folder, models, clock=f"2024-01-{DAYS + 1:02}", environment=environment)
     settings = json.loads((folder / "backfill.yml").read_text())
-    settings |= {"warehouse": str(root / "warehouse"), "spark": SMALL_SPARK | spark}
+    settings |= {"warehouse": str(root / "warehouse"), "spark": SMALL_SPARK | spark, "cutover_grace": grace}
     (folder / "backfill.yml").write_text(json.dumps(settings))
     (folder / "sources.yml").write_text(
         (folder / "sources.yml").read_text().replace("data/events", str(root / "data/events"))

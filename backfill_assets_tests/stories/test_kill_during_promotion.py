@@ -84,7 +84,7 @@ def test_killed_at_every_step(spark: SparkSession, tmp_path: Path) -> None:
         "spark.hadoop.javax.jdo.option.ConnectionURL": metastore,
         "spark.sql.warehouse.dir": str(tmp_path / "spark-warehouse"),
     }
-    releases = build_releases(tmp_path, "prod", shared)
+    releases = build_releases(tmp_path, "prod", shared, grace=0.5)  # nobody reads while a promotion waits
     projects = {1: releases.one.project.root, 2: releases.two.project.root}
 
     said = chained(projects[1], "")
