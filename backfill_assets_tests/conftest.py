@@ -29,7 +29,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     root = tmp_path_factory.mktemp("session")
     before = os.environ.get("SPARK_CONF_DIR")
-    settings = Settings(warehouse=str(root), spark={"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"})
+    spark = {
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": "2",
+        # The project's sessions are over in a minute, and compile with C1 only. This one runs long enough for C2 to pay.
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-UsePerfData -Xlog:disable -Xlog:all=warning:stderr",
+    }
+    settings = Settings(warehouse=str(root), spark=spark)
     session = spark_session(root, settings)
     if before is None:
         os.environ.pop("SPARK_CONF_DIR", None)
