@@ -106,12 +106,12 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
         _run_all(worker, batches)
         worker.audit(intervals)
         have, _ = _look(bench, name)
-        lost = good - have[name].complete - have[name].unaudited - worker.settled
-        if not lost or bench.stop.is_set():
+        pending = (good | recheck) - have[name].complete - worker.settled
+        if not pending or bench.stop.is_set():
             break
-        # Another run committed over these and has not recorded it yet: wait for its record, else build them again.
+        # Another run wrote these meanwhile: wait for its record, else build them again; what has none is audited again.
         bench.sleep(2.0**again)
-        batches = list(lost.batches(model.cadence, model.batch_size))
+        batches = list((pending - have[name].unaudited).batches(model.cadence, model.batch_size))
     bench.listen(ModelDone(model=name))
     return Outcome(
         model=name,

@@ -18,7 +18,7 @@ from backfill_assets.build.outcome import Outcome
 from backfill_assets.errors import BuildError, SettingsError, TransientBuildError
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.snapshots.model import Audit
-from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets.state.ledger import Entry, Kind, new_id
 from backfill_assets_tests.fakes import Cell, World, a_model, a_pointer, days, ranges
 
 TEN = days("01", "10")
@@ -493,6 +493,27 @@ def test_part_of_a_batch_that_another_run_built_is_left_alone() -> None:
         "2024-01-02",
         "2024-01-03",
     ]
+    assert_consistent(world)
+
+
+def test_a_batch_that_another_run_writes_again_during_my_audit_ends_green_in_mine() -> None:
+    """My verdict is of rows that are no longer there; the other run built new ones and is not at its audit yet."""
+    world = World(a_model("a", batch_size=1))
+    done: list[int] = []
+
+    def overwritten(job: Job, intervals: Ranges) -> None:
+        if done:
+            return
+        done.append(1)
+        commit = world.tables.write("a", "a-1", "theirs", days("02"), {days("02").start: Cell(batch="theirs")})
+        built = next(e for e in kinds(world, Kind.BUILT) if e.interval == days("02"))
+        theirs = replace(built, id=new_id(), batch="theirs", run="other", table_commit=commit.table_commit)
+        world.control.ledger.append([theirs])
+
+    world.engine.before_scan = overwritten
+    outcome = go(world, days("01", "03"), run="mine")
+    assert outcome.ok and str(outcome.green) == "2024-01-01..2024-01-03"
+    assert written(world) == ["2024-01-01", "2024-01-02", "2024-01-03"], "nothing of mine is written twice"
     assert_consistent(world)
 
 
