@@ -22,7 +22,7 @@ CHECKS = {
     "docs": ["cog", "--check", "-r", "docs/cli.md", "docs/architecture.md", "docs/categories.md"],
     "pure tests": ["pytest", *(f"{TESTS}/{name}" for name in ("unit", "contracts", "golden"))],
 }
-SPARK = {"Spark tests": ["pytest", f"{TESTS}/spark", f"{TESTS}/stories"]}
+SPARK = {"Spark tests": ["pytest", "-n", "2", "--dist", "loadfile", f"{TESTS}/spark", f"{TESTS}/stories"]}
 
 
 def main(arguments: list[str]) -> int:
