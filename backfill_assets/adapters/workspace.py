@@ -107,7 +107,8 @@ class Workspace:
 
     def estimate(self, plan: Plan) -> PlanEstimate:
         """How long the plan will take and what it costs, from what the ledger knows."""
-        entries = self.control.ledger.entries(kinds=USEFUL) if plan.work else []
+        known = self.control.ledger.entries(kinds=USEFUL) if plan.work else []
+        entries = [e for e in known if not e.through]  # a part of an interval says little of a whole one
         price = self.project.settings.cost
         return estimate(plan.work, entries, self.project.models, at_once=MODELS_AT_ONCE, price=price)
 
@@ -146,6 +147,7 @@ class Workspace:
         listen: Listener = silence,
     ) -> Workbench:
         """What a build works with. `pins` are frozen sources (None: as they are now), `patches` a plan's revisions."""
+        now = self.now()
         if pins is None:
             pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
         return Workbench(
@@ -156,6 +158,7 @@ class Workspace:
             pins=pins,
             run=run or new_id(),
             environment=self.environment,
+            now=now,
             patches=patches or {},
             listen=listen,
         )

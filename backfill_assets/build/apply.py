@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from graphlib import TopologicalSorter
 
 from backfill_assets.build.build import Workbench, build
@@ -18,6 +19,7 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
 
     A model whose upstreams failed in part is built where it can be. Nothing is promoted.
     """
+    bench = replace(bench, now=plan.now, ignore_cron=plan.request.ignore_cron)
     work: dict[str, Ranges] = {}
     for stage in plan.work:
         work[stage.model] = work.get(stage.model, Ranges()) | stage.intervals

@@ -44,7 +44,7 @@ def read_facts(
         if not entries:
             return Coverage(), -1
         digest = audits_digest(project.models[name])
-        return version_coverage(entries, log, model=name, version=version, audits=digest)
+        return version_coverage(entries, log, model=name, version=version, audits=digest, now=now)
 
     read = {u.name for name in names for u in project.models[name].upstreams}
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -54,7 +54,12 @@ def read_facts(
     revisions = [key for key in groups if key[1] != logic_of(key[1]) and key[0] in names]
     patched = {
         version: version_coverage(
-            groups[name, version], log, model=name, version=version, audits=audits_digest(project.models[name])
+            groups[name, version],
+            log,
+            model=name,
+            version=version,
+            audits=audits_digest(project.models[name]),
+            now=now,
         )
         for name, version in revisions
     }

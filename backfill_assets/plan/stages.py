@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.plan.category import Change
 from backfill_assets.plan.patch import Patch
 
@@ -24,6 +24,8 @@ class Build:
     batches: tuple[Interval, ...]
     concurrency: int
     reason: str
+    open: Ranges = NOTHING
+    """Which of the intervals is not over yet: it is recorded as partial, through the plan's moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,8 @@ class Request:
     end_bounded: bool = False
     """Whether an interval that only begins before `end` is left out (the month of a range that ends within it)."""
     select: tuple[str, ...] = ()
+    ignore_cron: bool = False
+    """Whether the interval that is not over yet is included."""
     restate: tuple[tuple[str, Interval], ...] = ()
     """Published history to compute again: model and range."""
     forward_only: datetime | None = None
@@ -167,6 +171,7 @@ def stage_json(stage: Stage) -> dict[str, object]:
                 "batches": ranges_json(Ranges(stage.batches)),
                 "concurrency": stage.concurrency,
                 "reason": stage.reason,
+                "open": ranges_json(stage.open),
             }
         case Audit():
             return {

@@ -52,6 +52,8 @@ class Entry:
     bytes: int = 0
     seconds: float = 0.0
     reason: str = ""
+    through: datetime | None = None
+    """Of a BUILT that is partial: the instant at which its interval was still open. None: it was over."""
     at: datetime
     id: str = ""
 
@@ -79,6 +81,7 @@ LEDGER = TableSpec(
         "bytes": "int",
         "seconds": "float",
         "reason": "text",
+        "through": "time",
     },
 )
 
@@ -152,6 +155,20 @@ class Coverage:
         """What may be built upon."""
         return self.green | self.empty
 
+    @property
+    def partial(self) -> Ranges:
+        """What of `green` and `unaudited` was computed of an interval that is still open."""
+        return Ranges.of(part for part, entry in self.sources if entry.through)
+
+    def without(self, ranges: Ranges) -> Coverage:
+        """The same with these missing."""
+        return Coverage(
+            green=self.green - ranges,
+            unaudited=self.unaudited - ranges,
+            empty=self.empty - ranges,
+            sources=tuple((part, entry) for whole, entry in self.sources for part in Ranges((whole,)) - ranges),
+        )
+
     def batches(self, ranges: Ranges) -> list[tuple[Interval, Entry]]:
         """Which BUILT entries computed these ranges, cut to them."""
         found: list[tuple[Interval, Entry]] = []
@@ -161,12 +178,18 @@ class Coverage:
 
 
 def coverage(
-    entries: Sequence[Entry], *, audits: str, dirt: Iterable[Dirt] = (), commit: int | None = None
+    entries: Sequence[Entry],
+    *,
+    audits: str,
+    now: datetime | None = None,
+    dirt: Iterable[Dirt] = (),
+    commit: int | None = None,
 ) -> Coverage:
     """What the entries of one version add up to, looking at its table at `commit` (None: now).
 
     The newest entry of an interval decides, newest by table commit first: two writers may record in another order
-    than they committed. `audits` is the digest of the model's audits; results for other digests do not count.
+    than they committed. `audits` is the digest of the model's audits; results for other digests do not count. What is
+    partial counts while its interval is not over at `now` (None: never).
     """
     painted: list[tuple[tuple[int, datetime, str], Interval | None, Entry | None]] = []
     newest = max((e.at for e in entries), default=_EPOCH)
@@ -195,6 +218,8 @@ def coverage(
         fresh = Ranges((interval,)) - seen
         seen = seen | fresh
         if entry is None:
+            continue
+        if entry.through and (now is None or entry.interval.end <= now):
             continue
         if entry.kind is Kind.BUILT:
             built.extend((part, entry) for part in fresh)
@@ -241,6 +266,7 @@ def _to_row(entry: Entry) -> Row:
         "bytes": entry.bytes,
         "seconds": entry.seconds,
         "reason": entry.reason,
+        "through": entry.through or _EPOCH,
     }
 
 
@@ -249,6 +275,8 @@ def _from_row(row: Row) -> Entry:
     interval = Interval(cast(datetime, values.pop("start")), cast(datetime, values.pop("end")))
     values["kind"] = Kind(cast(str, values["kind"]))
     values["inputs"] = json.loads(cast(str, values["inputs"]))
+    if values["through"] == _EPOCH:
+        values["through"] = None
     return replace(_BLANK, interval=interval, **values)  # pyright: ignore[reportArgumentType]
 
 
