@@ -83,7 +83,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     """
     began = time.monotonic()
     model, version = bench.project.models[name], bench.version(name)
-    have, upstream = _look(bench, name)
+    have, heads = _look(bench, name)
     todo = intervals - have[name].complete - have[name].unaudited
     good, waiting = ready(
         model,
@@ -106,17 +106,18 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     if not good and not recheck:
         return nothing
 
-    job = Job(model=model, version=version, inputs=_inputs(bench, model, upstream))
-    worker = _Worker(bench=bench, job=job, digest=audits_digest(model))
     todo = batches(model, good, bench.now)
-    worker.engine = bench.engine()
+    engine = bench.engine()
     bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(todo)))
     try:
+        heads = _create_hollow(bench, name, heads, engine) if todo else heads
+        job = Job(model=model, version=version, inputs=_inputs(bench, model, heads))
         if todo:
-            _create(bench, job, worker.engine, todo[0])
+            _create(bench, job, engine, todo[0])
     except BackfillError as error:
         bench.listen(ModelDone(model=name))
         return replace(nothing, failures=(Failure(interval=good.span or next(iter(intervals)), error=str(error)),))
+    worker = _Worker(bench=bench, job=job, digest=audits_digest(model), engine=engine)
     for again in range(1 + model.retries):
         _run_all(worker, todo)
         worker.audit(intervals)
@@ -225,6 +226,23 @@ def _create(bench: Workbench, job: Job, engine: Engine, sample: Interval) -> Non
     )
 
 
+def _create_hollow(
+    bench: Workbench, name: str, heads: Mapping[tuple[str, str], int], engine: Engine
+) -> dict[tuple[str, str], int]:
+    """Make the tables of upstreams that nothing was built of: all that is read of them was declared empty. Returns the
+    heads with those of these tables: their first commit, which holds no row."""
+    found = dict(heads)
+    for each, upstream in upstream_models(bench.project, bench.project.models[name]).items():
+        version = bench.project.fingerprints[each]
+        if found[each, version] < 0:
+            above = _create_hollow(bench, each, _look(bench, each)[1], engine)
+            first = upstream.cadence.ceil(upstream.start)
+            job = Job(model=upstream, version=version, inputs=_inputs(bench, upstream, above))
+            _create(bench, job, engine, Interval(first, upstream.cadence.shift(first, 1)))
+            found[each, version] = 0
+    return found
+
+
 def _run_all(worker: _Worker, batches: Sequence[Interval]) -> None:
     """Run the batches, `batch_concurrency` at a time, until all are done or the bench stops; audit as they pile up."""
     stop, audited = worker.bench.stop, time.monotonic()
@@ -253,7 +271,7 @@ class _Worker:
     bench: Workbench
     job: Job
     digest: str
-    engine: Engine = field(init=False)
+    engine: Engine
     lock: threading.Lock = field(default_factory=threading.Lock)
     built: list[Interval] = field(default_factory=list[Interval])
     failures: list[Failure] = field(default_factory=list[Failure])

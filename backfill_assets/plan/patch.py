@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.plan.missing import wanted
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import Model, Project
@@ -53,12 +53,13 @@ def restatement(
     restate: Sequence[tuple[str, Interval]],
     sources: Mapping[str, Mapping[str, object]],
     now: datetime,
+    lapsed: Mapping[str, Ranges],
 ) -> dict[str, Patch]:
     """The intervals to compute again, of the models that are named and of all that read them, in revisions.
 
     A revision's name follows from what is restated, what is shown and what the sources are: an interrupted restatement
-    is taken up, one of later source data is another. An open interval is none of them: it is built again in any case.
-    Raises PlanError for what the environment does not show.
+    is taken up, one of later source data is another. Open intervals, and `lapsed` ones, are not among them: they are
+    built again in any case. Raises PlanError for what the environment does not show.
     """
     asked: dict[str, Ranges] = {}
     for name, interval in restate:
@@ -73,7 +74,7 @@ def restatement(
         for upstream in model.upstreams:
             if upstream.name in patches:
                 again = again | Ranges.of(reached(model, part) for part in patches[upstream.name].intervals)
-        again = again & pointer.covers & model.expected(now)
+        again = (again & pointer.covers & model.expected(now)) - lapsed.get(name, NOTHING)
         if again:
             _shown(project, environment, name)
             read = [[u.name, pin] for u in model.upstreams if (pin := sources.get(u.name))]
@@ -125,8 +126,12 @@ def forward(
 
 def reached(model: Model, upstream: Interval) -> Interval:
     """The model's intervals that read any of an upstream's interval: over it, and as many more as look back."""
-    cadence = model.cadence
-    return Interval(cadence.floor(upstream.start), cadence.shift(cadence.ceil(upstream.end), model.lookback))
+    return reach(model.cadence, model.lookback, upstream)
+
+
+def reach(cadence: Cadence, lookback: int, upstream: Interval) -> Interval:
+    """The same for a model of which only that is known."""
+    return Interval(cadence.floor(upstream.start), cadence.shift(cadence.ceil(upstream.end), lookback))
 
 
 def _shown(project: Project, environment: Environment, name: str) -> Model:

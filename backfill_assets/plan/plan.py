@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from backfill_assets.errors import PlanError
@@ -14,9 +14,10 @@ from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, kept_segments, restatement
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Audit, Blocked, Build, Plan, Promote, Request, Stage
+from backfill_assets.plan.versions import Known, invalidations
 from backfill_assets.plan.why import reasons
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project, Signature
-from backfill_assets.state.environment import Environment, Pointer, as_written
+from backfill_assets.state.environment import Environment, Pointer, Segment, as_written
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import logic_of
 
@@ -37,6 +38,12 @@ class Facts:
     patched_heads: Mapping[str, int] = field(default_factory=dict[str, int])
     shown: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
     """Of the version that the environment's pointer of a model shows."""
+    versions: Mapping[tuple[str, str], Known] = field(default_factory=dict[tuple[str, str], Known])
+    """Every version that was ever built. Only looked up for a restatement of all versions; with `published`."""
+    published: Mapping[tuple[str, str], Sequence[Segment]] = field(
+        default_factory=dict[tuple[str, str], Sequence[Segment]]
+    )
+    """What environments (other than those of plans) show of each version's table."""
 
     def of(self, model: str, version: str) -> Coverage:
         """What a revision, or else the model's version of the code, amounts to."""
@@ -56,9 +63,14 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     """
     _check_range(request)
     if request.restate:
-        patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now)
+        lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
+        patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, lapsed)
         asked = {name for name, _ in request.restate}
-        return _patched(project, facts, request, patches, dict.fromkeys(asked, "restated"))
+        plan = _patched(project, facts, request, patches, dict.fromkeys(asked, "restated"))
+        if request.all_versions:
+            others = invalidations(request.restate, patches, facts.versions, facts.published)
+            return replace(plan, stages=(*others, *plan.stages))
+        return plan
     if request.forward_only:
         changes = _changes(project, facts)
         selected = select_models(project, request.select)
@@ -103,7 +115,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
                     count=buildable.count(model.cadence),
                     batches=batches(model, buildable, facts.now),
                     concurrency=model.batch_concurrency,
-                    reason=_reason(facts, name, version, have),
+                    reason=_reason(facts, name, version, have, buildable),
                     open=split_open(model, buildable, facts.now)[1],
                 )
             )
@@ -231,10 +243,12 @@ def _check_range(request: Request) -> None:
         )
 
 
-def _reason(facts: Facts, name: str, version: str, have: Coverage) -> str:
+def _reason(facts: Facts, name: str, version: str, have: Coverage, missing: Ranges) -> str:
     pointer = facts.environment.pointers.get(name)
     if pointer and any(logic_of(s.version) != version for s in pointer.segments) and pointer.version == version:
         return f"{facts.environment.name} shows older logic before {_since(pointer, version):%Y-%m-%d}"
+    if missing and not missing - have.lapsed:
+        return "was built before it was over"
     if have.built or have.empty:
         return "intervals are missing"
     if pointer is None:

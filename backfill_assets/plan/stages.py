@@ -47,7 +47,18 @@ class Promote:
     """Model and version."""
 
 
-Stage = Build | Audit | Promote
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invalidate:
+    """Let what is built of a version that nobody is shown count for nothing: it was computed from what is restated."""
+
+    model: str
+    version: str
+    intervals: Ranges
+    count: int
+    reason: str
+
+
+Stage = Build | Audit | Promote | Invalidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +74,8 @@ class Request:
     """Whether the interval that is not over yet is included."""
     restate: tuple[tuple[str, Interval], ...] = ()
     """Published history to compute again: model and range."""
+    all_versions: bool = False
+    """Whether the restated intervals of versions that are not published are invalidated as well."""
     forward_only: datetime | None = None
     """From when on changed models get their new logic; before that they keep the rows that are shown."""
 
@@ -113,7 +126,12 @@ class Plan:
     @property
     def work(self) -> tuple[Build | Audit, ...]:
         """The stages that make data, in dependency order."""
-        return tuple(s for s in self.stages if not isinstance(s, Promote))
+        return tuple(s for s in self.stages if isinstance(s, Build | Audit))
+
+    @property
+    def invalidations(self) -> tuple[Invalidate, ...]:
+        """The stages that only write records."""
+        return tuple(s for s in self.stages if isinstance(s, Invalidate))
 
     def to_json(self) -> dict[str, object]:
         """The plan as plain values; times are ISO 8601 UTC, intervals `[start, end)` pairs."""
@@ -180,6 +198,15 @@ def stage_json(stage: Stage) -> dict[str, object]:
                 "version": stage.version,
                 "intervals": ranges_json(stage.intervals),
                 "count": stage.count,
+            }
+        case Invalidate():
+            return {
+                "stage": "invalidate",
+                "model": stage.model,
+                "version": stage.version,
+                "intervals": ranges_json(stage.intervals),
+                "count": stage.count,
+                "reason": stage.reason,
             }
         case Promote():
             return {

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from backfill_assets.intervals import NOTHING, Ranges
 from backfill_assets.plan.category import affects, compare
-from backfill_assets.plan.missing import split_open
+from backfill_assets.plan.missing import needed, split_open
 from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.plan import Facts, asked_of
+from backfill_assets.plan.plan import Facts, asked_of, upstream_models
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.why import reads_of
 from backfill_assets.promote.pointers import patched, pin, shown_beside
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
 from backfill_assets.state.environment import Pointer
-from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.ledger import Coverage, read_version
 from backfill_assets.state.versions import Version, logic_of
 
 
@@ -90,6 +90,7 @@ def gate(
                     remedy="promote a range that holds them as well: backfill apply, then backfill promote",
                 )
             )
+        found.extend(_built_from_nothing(project, facts, model, publish))
         if found:
             obstacles.extend(found)
             continue
@@ -128,9 +129,35 @@ def _obstacles(model: Model, have: Coverage, publish: Ranges, request: Request) 
                 model=model.name,
                 what="intervals are declared complete without rows:",
                 intervals=hollow,
-                remedy="build them, or promote a range without them (--start, --end)",
+                remedy=f"backfill withdraw {model.name}:{hollow.intervals[0]}, then backfill apply; "
+                "or promote a range without them (--start, --end)",
             )
         )
+    return found
+
+
+def _built_from_nothing(project: Project, facts: Facts, model: Model, publish: Ranges) -> list[Obstacle]:
+    """What was computed from upstream intervals that are declared complete without rows."""
+    found: list[Obstacle] = []
+    for name, upstream in upstream_models(project, model).items():
+        if not (empty := facts.coverage[name].empty):
+            continue
+        hollow = Ranges.of(
+            unit
+            for part, entry in facts.coverage[model.name].batches(publish)
+            if read_version(entry, name) == project.fingerprints[name]
+            for unit in model.cadence.split(part)
+            if needed(model, upstream, unit) & empty
+        )
+        if hollow:
+            found.append(
+                Obstacle(
+                    model=model.name,
+                    what=f"intervals were computed from declared-empty ones of {name}:",
+                    intervals=hollow,
+                    remedy=f"backfill withdraw {name}:{empty.intervals[0]}, then backfill apply",
+                )
+            )
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from backfill_assets.state.environment import Environments
+from backfill_assets.state.environment import Environment, Environments
 from backfill_assets.state.ledger import Ledger
 from backfill_assets.state.plans import Plans
 from backfill_assets.state.results import AuditResults
@@ -33,3 +33,8 @@ class Control:
             environments=Environments(store),
             plans=Plans(store),
         )
+
+    def lasting(self) -> list[Environment]:
+        """Every environment that is not a plan's own."""
+        candidates = {record.candidate for record in self.plans.all()}
+        return [self.environments.read(name) for name in self.environments.names() if name not in candidates]

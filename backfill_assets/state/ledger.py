@@ -31,7 +31,7 @@ class Kind(StrEnum):
     EMPTY = "empty"
     """Recorded as complete without computing it, because somebody asked for that."""
     WITHDRAWN = "withdrawn"
-    """An EMPTY that no longer counts."""
+    """An EMPTY or a BUILT that no longer counts, because somebody said so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,15 +135,17 @@ class Dirt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """What one version's table amounts to. The three sets are disjoint; what is in none of them is missing.
+    """What one version's table amounts to. The first three are disjoint; what is in none of them is missing.
 
-    `green` is built and audited, `unaudited` is built and waits for (newer) audits, `empty` is declared complete.
+    `green` is built and audited, `unaudited` is built and waits for (newer) audits, `empty` is declared complete. What
+    is missing is `lapsed` where the newest build is partial, of an interval that is over since.
     `sources` says which BUILT entry computed each part of `green` and `unaudited`.
     """
 
     green: Ranges = NOTHING
     unaudited: Ranges = NOTHING
     empty: Ranges = NOTHING
+    lapsed: Ranges = NOTHING
     sources: tuple[tuple[Interval, Entry], ...] = ()
 
     @property
@@ -166,6 +168,7 @@ class Coverage:
             green=self.green - ranges,
             unaudited=self.unaudited - ranges,
             empty=self.empty - ranges,
+            lapsed=self.lapsed,
             sources=tuple((part, entry) for whole, entry in self.sources for part in Ranges((whole,)) - ranges),
         )
 
@@ -212,6 +215,7 @@ def coverage(
     seen = Ranges()
     built: list[tuple[Interval, Entry]] = []
     empty: list[Interval] = []
+    lapsed: list[Interval] = []
     for _, interval, entry in painted:
         if interval is None:  # foreign data anywhere: nothing older than it counts
             break
@@ -220,8 +224,8 @@ def coverage(
         if entry is None:
             continue
         if entry.through and (now is None or entry.interval.end <= now):
-            continue
-        if entry.kind is Kind.BUILT:
+            lapsed.extend(fresh)
+        elif entry.kind is Kind.BUILT:
             built.extend((part, entry) for part in fresh)
         elif entry.kind is Kind.EMPTY:
             empty.extend(fresh)
@@ -235,8 +239,15 @@ def coverage(
         green=Ranges.of(green),
         unaudited=Ranges.of(unaudited),
         empty=Ranges.of(empty),
+        lapsed=Ranges.of(lapsed),
         sources=tuple(sorted(built, key=lambda b: b[0])),
     )
+
+
+def read_version(entry: Entry, upstream: str) -> str | None:
+    """The version of an upstream model that a BUILT entry's rows were computed from."""
+    said = cast(Mapping[str, Mapping[str, str]], entry.inputs or {}).get(upstream, {})
+    return said.get("version")
 
 
 def new_id() -> str:
