@@ -1,4 +1,4 @@
-"""What becomes of an interval that is not over? It is partial, built again when its inputs move, and whole once over."""
+"""What becomes of an interval that is not over? It is partial, built again when its inputs move, whole once over."""
 
 from __future__ import annotations
 
