@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.signatures import doubt
+from backfill_assets.adapters.source_days import source_days
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.build.build import Workbench
+from backfill_assets.build.by_hand import Withdrawn, declare_empty, withdraw
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Ranges
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.cover import Uncovered, uncovered
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.leases import Claim
@@ -98,13 +101,37 @@ class Workspace:
     def now(self) -> datetime:
         return self.project.settings.now()
 
-    def facts(self) -> Facts:
-        """The situation right now, of every model."""
-        return read_facts(self.project, self.control, self.log, self.pins, now=self.now(), environment=self.environment)
+    def facts(self, *, every_version: bool = False) -> Facts:
+        """The situation right now, of every model; of `every_version` that was ever built as well."""
+        return read_facts(
+            self.project,
+            self.control,
+            self.log,
+            self.pins,
+            now=self.now(),
+            environment=self.environment,
+            every_version=every_version,
+        )
 
     def plan(self, request: Request | None = None) -> Plan:
         """What has to be done now."""
-        return make_plan(self.project, self.facts(), request or Request())
+        request = request or Request()
+        return make_plan(self.project, self.facts(every_version=request.all_versions), request)
+
+    def uncovered(self, plan: Plan) -> tuple[Uncovered, ...]:
+        """Where sources have no rows for what the plan builds, as far as files say."""
+        read = {u.name for stage in plan.work for u in self.project.models[stage.model].upstreams}
+        sources = [source for name, source in self.project.sources.items() if name in read]
+        days = {s.name: found for s in sources if (found := source_days(s, plan.sources[s.name])) is not None}
+        return uncovered(self.project, plan, days)
+
+    def declare_empty(self, request: Request) -> dict[str, Ranges]:
+        """Record what is missing of the request's intervals as complete without computing it; returns it by model."""
+        return declare_empty(self.control, self.project, self.facts(), request, by=self.user)
+
+    def withdraw(self, asked: Sequence[tuple[str, Interval]], *, reason: str = "") -> tuple[Withdrawn, ...]:
+        """Make intervals of the code's versions missing again. Raises PlanError for those that are published."""
+        return withdraw(self.control, self.log, self.project, asked, now=self.now(), by=self.user, reason=reason)
 
     def claim(self, plan: Plan) -> Claim:
         """How the plan stands to those that are open: which it continues, replaces or collides with."""
@@ -124,7 +151,8 @@ class Workspace:
 
     def estimate(self, plan: Plan) -> PlanEstimate:
         """How long the plan will take and what it costs, from what the ledger knows."""
-        entries = self.control.ledger.entries(kinds=USEFUL) if plan.work else []
+        known = self.control.ledger.entries(kinds=USEFUL) if plan.work else []
+        entries = [e for e in known if not e.through]  # a part of an interval says little of a whole one
         price = self.project.settings.cost
         return estimate(plan.work, entries, self.project.models, at_once=MODELS_AT_ONCE, price=price)
 
@@ -163,6 +191,7 @@ class Workspace:
         listen: Listener = silence,
     ) -> Workbench:
         """What a build works with. `pins` are frozen sources (None: as they are now), `patches` a plan's revisions."""
+        now = self.now()
         if pins is None:
             pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
         return Workbench(
@@ -173,6 +202,7 @@ class Workspace:
             pins=pins,
             run=run or new_id(),
             environment=self.environment,
+            now=now,
             patches=patches or {},
             listen=listen,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -28,7 +28,8 @@ from backfill_assets.build.events import (
 from backfill_assets.build.outcome import Failure, Outcome, Wait
 from backfill_assets.errors import BackfillError
 from backfill_assets.intervals import Interval, Ranges
-from backfill_assets.plan.missing import ready
+from backfill_assets.plan.missing import batches, ready
+from backfill_assets.plan.partial import UpstreamNow, moved, over_json
 from backfill_assets.plan.patch import Patch, kept_segments, overlay
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
@@ -58,6 +59,10 @@ class Workbench:
     pins: Mapping[str, Mapping[str, object]]
     run: str
     environment: str
+    now: datetime
+    """Decides which intervals are over. It is no later than the pins: rows of an open interval are read through it."""
+    ignore_cron: bool = False
+    """Whether an open interval needs the open ones of its upstreams as well."""
     patches: Mapping[str, Patch] = field(default_factory=dict[str, Patch])
     """What is built in a revision instead of the code's version."""
     listen: Listener = silence
@@ -78,32 +83,43 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     """
     began = time.monotonic()
     model, version = bench.project.models[name], bench.version(name)
-    have, upstream = _look(bench, name)
+    have, heads = _look(bench, name)
     todo = intervals - have[name].complete - have[name].unaudited
     good, waiting = ready(
-        model, todo, upstream_models(bench.project, model), {n: have[n].complete for n in have if n != name}
+        model,
+        todo,
+        upstream_models(bench.project, model),
+        {n: have[n].complete for n in have if n != name},
+        now=bench.now,
+        ignore_cron=bench.ignore_cron,
     )
     recheck = intervals & have[name].unaudited
     waits = tuple(Wait(intervals=stuck, upstream=up, needs=lack) for up, (stuck, lack) in waiting.items())
     nothing = Outcome(
-        model=name, version=version, requested=intervals, green=intervals & have[name].complete, waits=waits
+        model=name,
+        version=version,
+        requested=intervals,
+        green=intervals & have[name].complete,
+        partial=intervals & have[name].green & have[name].partial,
+        waits=waits,
     )
     if not good and not recheck:
         return nothing
 
-    job = Job(model=model, version=version, inputs=_inputs(bench, model, upstream))
-    worker = _Worker(bench=bench, job=job, digest=audits_digest(model))
-    batches = list(good.batches(model.cadence, model.batch_size))
-    worker.engine = bench.engine()
-    bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(batches)))
+    todo = batches(model, good, bench.now)
+    engine = bench.engine()
+    bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(todo)))
     try:
-        if batches:
-            _create(bench, job, worker.engine, batches[0])
+        heads = _create_hollow(bench, name, heads, engine) if todo else heads
+        job = Job(model=model, version=version, inputs=_inputs(bench, model, heads))
+        if todo:
+            _create(bench, job, engine, todo[0])
     except BackfillError as error:
         bench.listen(ModelDone(model=name))
         return replace(nothing, failures=(Failure(interval=good.span or next(iter(intervals)), error=str(error)),))
+    worker = _Worker(bench=bench, job=job, digest=audits_digest(model), engine=engine)
     for again in range(1 + model.retries):
-        _run_all(worker, batches)
+        _run_all(worker, todo)
         worker.audit(intervals)
         have, _ = _look(bench, name)
         pending = (good | recheck) - have[name].complete - worker.settled
@@ -111,13 +127,14 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
             break
         # Another run wrote these meanwhile: wait for its record, else build them again; what has none is audited again.
         bench.sleep(2.0**again)
-        batches = list((pending - have[name].unaudited).batches(model.cadence, model.batch_size))
+        todo = batches(model, pending - have[name].unaudited, bench.now)
     bench.listen(ModelDone(model=name))
     return Outcome(
         model=name,
         version=version,
         requested=intervals,
         green=intervals & have[name].complete,
+        partial=intervals & have[name].green & have[name].partial,
         built=Ranges.of(worker.built),
         red=red(worker.results),
         failures=tuple(sorted(worker.failures, key=lambda f: f.interval)),
@@ -139,7 +156,9 @@ def _look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[
     def seen(each: str, version: str) -> Coverage:
         digest = audits_digest(bench.project.models[each])
         entries = groups.get((each, version), [])
-        found, heads[each, version] = version_coverage(entries, bench.log, model=each, version=version, audits=digest)
+        found, heads[each, version] = version_coverage(
+            entries, bench.log, model=each, version=version, audits=digest, now=bench.now
+        )
         return found
 
     have = {name: seen(name, bench.version(name))}
@@ -149,7 +168,24 @@ def _look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[
             again = seen(each, patch.version)
             kept = Ranges.of(s.interval for s in patch.below) - patch.intervals
             have[each] = Coverage(green=kept | (again.green & patch.intervals))
+    if have[name].partial and not bench.patches:
+        have[name] = have[name].without(_stale(bench, name, have))
     return have, heads
+
+
+def _stale(bench: Workbench, name: str, have: Mapping[str, Coverage]) -> Ranges:
+    """What is partial of the model and would be computed from other data by this run."""
+    shown = bench.control.environments.read(bench.environment).pointers
+    upstreams = {
+        each: UpstreamNow(
+            model=upstream,
+            version=bench.project.fingerprints[each],
+            have=have[each],
+            over=kept_segments(shown.get(each), bench.project.fingerprints[each]),
+        )
+        for each, upstream in upstream_models(bench.project, bench.project.models[name]).items()
+    }
+    return moved(bench.project.models[name], have[name], upstreams, bench.pins, run=bench.run)
 
 
 def _inputs(bench: Workbench, model: Model, heads: Mapping[tuple[str, str], int]) -> dict[str, Input]:
@@ -190,7 +226,24 @@ def _create(bench: Workbench, job: Job, engine: Engine, sample: Interval) -> Non
     )
 
 
-def _run_all(worker: _Worker, batches: list[Interval]) -> None:
+def _create_hollow(
+    bench: Workbench, name: str, heads: Mapping[tuple[str, str], int], engine: Engine
+) -> dict[tuple[str, str], int]:
+    """Make the tables of upstreams that nothing was built of: all that is read of them was declared empty. Returns the
+    heads with those of these tables: their first commit, which holds no row."""
+    found = dict(heads)
+    for each, upstream in upstream_models(bench.project, bench.project.models[name]).items():
+        version = bench.project.fingerprints[each]
+        if found[each, version] < 0:
+            above = _create_hollow(bench, each, _look(bench, each)[1], engine)
+            first = upstream.cadence.ceil(upstream.start)
+            job = Job(model=upstream, version=version, inputs=_inputs(bench, upstream, above))
+            _create(bench, job, engine, Interval(first, upstream.cadence.shift(first, 1)))
+            found[each, version] = 0
+    return found
+
+
+def _run_all(worker: _Worker, batches: Sequence[Interval]) -> None:
     """Run the batches, `batch_concurrency` at a time, until all are done or the bench stops; audit as they pile up."""
     stop, audited = worker.bench.stop, time.monotonic()
     with ThreadPoolExecutor(max_workers=worker.job.model.batch_concurrency, thread_name_prefix="batch") as pool:
@@ -218,7 +271,7 @@ class _Worker:
     bench: Workbench
     job: Job
     digest: str
-    engine: Engine = field(init=False)
+    engine: Engine
     lock: threading.Lock = field(default_factory=threading.Lock)
     built: list[Interval] = field(default_factory=list[Interval])
     failures: list[Failure] = field(default_factory=list[Failure])
@@ -301,6 +354,7 @@ class _Worker:
                     rows=commit.rows,
                     bytes=commit.bytes,
                     seconds=time.monotonic() - began,
+                    through=self.bench.now if piece.end > self.bench.now else None,
                     inputs={name: _input_json(i) for name, i in self.job.inputs.items()},
                 )
             )
@@ -455,7 +509,7 @@ def _input_json(read: Input) -> dict[str, object]:
         case ModelInput():
             said: dict[str, object] = {"version": read.version, "commit": read.commit}
             if read.over:
-                said["over"] = [{"version": s.version, "commit": s.commit, "of": str(s.interval)} for s in read.over]
+                said["over"] = over_json(read.over)
             return said
         case SourceInput():
             return dict(read.pin)

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from backfill_assets.intervals import Cadence, Interval, Ranges, closed
+from backfill_assets.intervals import Cadence, Interval, Ranges, begun, closed
 from backfill_assets.settings import Settings
 
 Language = Literal["sql", "python"]
@@ -104,6 +104,10 @@ class Model:
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""
         return closed(self.cadence, start=self.start, now=now, end=self.end)
+
+    def begun(self, now: datetime) -> Ranges:
+        """These, and the open interval: the one that is not over at `now`."""
+        return begun(self.cadence, start=self.start, now=now, end=self.end)
 
     def window(self, interval: Interval) -> Interval:
         """What this model reads of its upstreams to compute the interval: it and the `lookback` ones before it."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from backfill_assets.state.approvals import Approvals
-from backfill_assets.state.environment import Environments
+from backfill_assets.state.environment import Environment, Environments
 from backfill_assets.state.ledger import Ledger
 from backfill_assets.state.plans import Plans
 from backfill_assets.state.proofs import Proofs
@@ -39,3 +39,8 @@ class Control:
             approvals=Approvals(store),
             proofs=Proofs(store),
         )
+
+    def lasting(self) -> list[Environment]:
+        """Every environment that is not a plan's own."""
+        candidates = {record.candidate for record in self.plans.all()}
+        return [self.environments.read(name) for name in self.environments.names() if name not in candidates]
