@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_log import DeltaTableLog
+from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.build.build import Workbench
 from backfill_assets.build.engine import Engine
@@ -30,8 +31,11 @@ from backfill_assets.plan.published import published
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
+from backfill_assets.promote.go_back import RolledBack, go_back
 from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, end_promoted, look, open_plan, show_candidate
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
+from backfill_assets.promote.rehearsal import Proof, rehearse
+from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.settings import project_root
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
@@ -192,9 +196,61 @@ class Workspace:
         verdict = self.gate(request, facts, make_plan(self.project, facts, request))
         if not verdict.open:
             return facts.environment, verdict
-        moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
+        moved = promote(self.control.environments, facts.environment, verdict.pointers, views, by=self.user)
         end_promoted(self.control, moved, by=self.user, views=lambda: views)
         return moved, verdict
+
+    @property
+    def storage(self) -> DeltaTableStorage:
+        """The folders of the version tables."""
+        return DeltaTableStorage(self.warehouse)
+
+    def look_back(self, release: str | None = None, select: Sequence[str] = ()) -> tuple[Rollback, list[Proof]]:
+        """What going back to a release (None: before the last change) would be, and whether it can still be read."""
+        found = look_back(
+            self.project,
+            self.control,
+            self.log,
+            environment=self.environment,
+            now=self.now(),
+            release=release,
+            select=select,
+        )
+        return found, rehearse(found.pointers, self.storage, self.log, self.control.ledger)
+
+    def roll_back(
+        self,
+        release: str | None,
+        select: Sequence[str] = (),
+        *,
+        at_once: bool = False,
+        build: Callable[[Workspace, Plan], object],
+    ) -> RolledBack:
+        """Go back to an older release: build and audit first what it lacks (or not: `at_once`), then move all pointers.
+
+        `build` carries out a plan in a workspace. Nothing moves when anything is in the way or could not be built.
+        """
+        views = self.shared_views()
+        recover(self.control.environments, self.environment, views)
+
+        def extend(found: Rollback) -> None:
+            assert found.project is not None
+            place = Workspace(project=found.project, control=self.control, log=self.log, pins=self.pins)
+            sources = {name: self.pins.pin(source) for name, source in found.project.sources.items()}
+            build(place, rollback_plan(found, self.now(), sources))
+
+        def move(found: Rollback) -> Environment:
+            return promote(
+                self.control.environments,
+                found.environment,
+                found.pointers,
+                views,
+                remove=found.removed,
+                by=self.user,
+                back_to=found.release.id,
+            )
+
+        return go_back(self.look_back, extend, move, release, select, at_once=at_once)
 
     def published(self) -> Workspace:
         """The same warehouse with the project as the environment shows it: what routine runs extend.
@@ -222,7 +278,7 @@ class Workspace:
             models = tuple(m for m in models if m not in stuck)
         moved = facts.environment
         if verdict.pointers:
-            moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
+            moved = promote(self.control.environments, facts.environment, verdict.pointers, views, by=self.user)
         return moved, verdict, tuple(held)
 
     def shared_views(self) -> ViewCatalog | None:

@@ -34,7 +34,11 @@ def read_facts(
     environment: str,
     models: Collection[str] | None = None,
 ) -> Facts:
-    """The facts for the project's versions (of these models; None: of all)."""
+    """The facts for the project's versions (of these models; None: of all).
+
+    The environment is read first: a table that the janitor removes afterwards cannot be pointed at by these facts.
+    """
+    shown = control.environments.read(environment)
     names = [name for name in project.models if models is None or name in models]
     groups = by_version(control.ledger.entries(kinds=DECIDING))
 
@@ -58,7 +62,6 @@ def read_facts(
         )
         for name, version in revisions
     }
-    shown = control.environments.read(environment)
     versions = control.versions.all() if shown.pointers else {}
     return Facts(
         now=now,

@@ -8,6 +8,8 @@ from typing import Self
 from backfill_assets.state.environment import Environments
 from backfill_assets.state.ledger import Ledger
 from backfill_assets.state.plans import Plans
+from backfill_assets.state.releases import Releases
+from backfill_assets.state.removals import Removals
 from backfill_assets.state.results import AuditResults
 from backfill_assets.state.store import Store
 from backfill_assets.state.versions import Versions
@@ -22,6 +24,8 @@ class Control:
     versions: Versions
     environments: Environments
     plans: Plans
+    releases: Releases
+    removals: Removals
 
     @classmethod
     def over(cls, store: Store) -> Self:
@@ -32,4 +36,6 @@ class Control:
             versions=Versions(store),
             environments=Environments(store),
             plans=Plans(store),
+            releases=Releases(store),
+            removals=Removals(store),
         )
