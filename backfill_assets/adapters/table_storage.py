@@ -75,9 +75,12 @@ class DeltaTableStorage:
         from pyarrow.fs import FileType
 
         system, path = _file_system(table_path(self._warehouse, model, version))
-        for folder in (f"{path}/{LOG}", path):
-            if system.get_file_info(folder).type == FileType.Directory:
-                system.delete_dir(folder)
+        # The pointer to the checkpoint, then the newest commit first: what a crash leaves is the table as it once was.
+        log = [i for i in _children(system, f"{path}/{LOG}", deep=True) if i.type == FileType.File]
+        for info in sorted(log, key=lambda i: i.base_name, reverse=True):
+            system.delete_file(info.path)
+        if system.get_file_info(path).type == FileType.Directory:
+            system.delete_dir(path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_log import DeltaTableLog
@@ -32,11 +33,12 @@ from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
 from backfill_assets.promote.go_back import RolledBack, go_back
+from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
 from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, end_promoted, look, open_plan, show_candidate
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
 from backfill_assets.promote.rehearsal import Proof, rehearse
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
-from backfill_assets.settings import project_root
+from backfill_assets.settings import cache_folder, project_root
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.control import Control
@@ -45,6 +47,14 @@ from backfill_assets.state.ledger import new_id
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Housework:
+    """What the janitor finds to do."""
+
+    rounds: Rounds
+    caches: tuple[CacheFile, ...]
 
 
 @dataclass(kw_only=True)
@@ -251,6 +261,25 @@ class Workspace:
             )
 
         return go_back(self.look_back, extend, move, release, select, at_once=at_once)
+
+    @property
+    def retention(self) -> timedelta:
+        """How long what was superseded stays, so that it can be gone back to."""
+        return timedelta(days=self.project.settings.retention_days)
+
+    def janitor(self) -> Housework:
+        """What could go: tables that nothing reaches, and what lies in the cache; nothing is changed."""
+        rounds = look_around(self.control, self.storage, now=self.now(), retention=self.retention)
+        caches = old_cache_files(cache_folder(self.project.root), before=self.now() - self.retention)
+        return Housework(rounds=rounds, caches=tuple(caches))
+
+    def sweep(self) -> tuple[Housework, Swept]:
+        """Remove it, and join the small files of the control tables; what there was, and what came of it."""
+        found = self.janitor()
+        swept = sweep(self.control, self.storage, now=self.now(), retention=self.retention, by=self.user)
+        remove_cache_files(found.caches)
+        self.control.compact()
+        return found, swept
 
     def published(self) -> Workspace:
         """The same warehouse with the project as the environment shows it: what routine runs extend.

@@ -26,7 +26,7 @@ from backfill_assets.build.events import (
     silence,
 )
 from backfill_assets.build.outcome import Failure, Outcome, Wait
-from backfill_assets.errors import BackfillError
+from backfill_assets.errors import BackfillError, BuildError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.missing import ready
 from backfill_assets.plan.patch import Patch, kept_segments, overlay
@@ -35,6 +35,7 @@ from backfill_assets.snapshots.model import UNKNOWN, Model, Project
 from backfill_assets.snapshots.stored import to_definition
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, new_id
+from backfill_assets.state.removals import Removal
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version
@@ -78,6 +79,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     """
     began = time.monotonic()
     model, version = bench.project.models[name], bench.version(name)
+    removals = _removals(bench, name)  # before the look: a table that was seen may be removed at any time
     have, upstream = _look(bench, name)
     todo = intervals - have[name].complete - have[name].unaudited
     good, waiting = ready(
@@ -91,8 +93,10 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     if not good and not recheck:
         return nothing
 
+    if not all(r.done for r in removals):
+        return replace(nothing, failures=tuple(Failure(interval=i, error=str(_removed(name))) for i in good | recheck))
     job = Job(model=model, version=version, inputs=_inputs(bench, model, upstream))
-    worker = _Worker(bench=bench, job=job, digest=audits_digest(model))
+    worker = _Worker(bench=bench, job=job, digest=audits_digest(model), removals=removals)
     batches = list(good.batches(model.cadence, model.batch_size))
     worker.engine = bench.engine()
     bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(batches)))
@@ -150,6 +154,22 @@ def _look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[
             kept = Ranges.of(s.interval for s in patch.below) - patch.intervals
             have[each] = Coverage(green=kept | (again.green & patch.intervals))
     return have, heads
+
+
+def _removals(bench: Workbench, name: str) -> frozenset[Removal]:
+    """What the janitor removes, or has removed, of the tables that a build of the model writes to and reads."""
+    upstreams = upstream_models(bench.project, bench.project.models[name])
+    tables = [(each, bench.version(each)) for each in (name, *upstreams)]
+    tables += [(each, bench.project.fingerprints[each]) for each in upstreams]
+    return frozenset(bench.control.removals.of(tables))
+
+
+def _removed(name: str) -> BuildError:
+    return BuildError(
+        f"a table of {name}, or one that it reads, was not needed for longer than the retention and is being removed",
+        why="the janitor came first",
+        fix="let `backfill janitor --apply` finish, then run this again: it is built anew",
+    )
 
 
 def _inputs(bench: Workbench, model: Model, heads: Mapping[tuple[str, str], int]) -> dict[str, Input]:
@@ -218,6 +238,8 @@ class _Worker:
     bench: Workbench
     job: Job
     digest: str
+    removals: frozenset[Removal]
+    """What was known of removals before the first look."""
     engine: Engine = field(init=False)
     lock: threading.Lock = field(default_factory=threading.Lock)
     built: list[Interval] = field(default_factory=list[Interval])
@@ -289,6 +311,8 @@ class _Worker:
             began = time.monotonic()
             batch = new_id()
             self._record(self._entry(Kind.STARTED, piece, batch=batch, attempt=attempt))
+            if _removals(self.bench, self.job.model.name) != self.removals:  # after the record: the janitor looks there
+                raise _removed(self.job.model.name)
             with self._timed("write"):
                 commit = self.engine.write(self.job, batch, piece)
             self._record(

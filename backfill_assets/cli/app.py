@@ -327,6 +327,21 @@ def rollback(
 
 
 @app.command()
+def janitor(
+    apply_it: Annotated[bool, typer.Option("--apply", help="Really delete; without it nothing is changed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say which tables nothing needs any more; delete them.
+
+    Kept is what an environment shows, an open plan leads to, a release of the retention needs, or a run writes to, and
+    what those were built from.
+    """
+    from backfill_assets.cli.janitor import run_janitor
+
+    run_janitor(_open(), apply_it=apply_it, as_json=as_json)
+
+
+@app.command()
 def status(as_json: AsJson = False) -> None:
     """Show what is built, shown, running and missing.
 

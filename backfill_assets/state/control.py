@@ -27,6 +27,11 @@ class Control:
     releases: Releases
     removals: Removals
 
+    def compact(self) -> None:
+        """Join the small files that many commits left in each table."""
+        for each in (self.ledger, self.results, self.versions, self.environments, self.plans):
+            each.compact()
+
     @classmethod
     def over(cls, store: Store) -> Self:
         """Open every table of the store; nothing is read or created yet."""

@@ -141,6 +141,11 @@ class Environments:
         """Moves with every flip of any environment."""
         return self._table.revision()
 
+    def compact(self) -> None:
+        """Join small files, unless a promotion is open: it would have to look again."""
+        if not any(row["model"] == _JOURNAL for row in self._table.read()):
+            self._table.compact()
+
     def open(self, seen: Environment, promotion: Promotion) -> Environment:
         """Write a promotion down before it touches any view. Raises ConflictError when anything moved since `seen`."""
         assert seen.promotion is None

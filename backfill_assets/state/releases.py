@@ -60,6 +60,11 @@ class Releases:
         rows = self._table.read({"environment": [releases_of(environment)]})
         return sorted((_release(environment, row) for row in rows), key=lambda r: r.revision)
 
+    def everywhere(self) -> list[Release]:
+        """Every release of every environment."""
+        names = {cast(str, row["environment"]).removesuffix(releases_of("")) for row in self._table.read()}
+        return [r for name in sorted(names) for r in self.all(name)]
+
 
 def grown(before: Pointer, after: Pointer) -> bool:
     """Whether a pointer shows what another one shows, and at most more intervals of the same logic."""

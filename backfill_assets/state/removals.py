@@ -72,10 +72,10 @@ class Removals:
         rows = self._table.read({"environment": [REMOVALS]})
         return {r.table: r for r in map(_removal, rows)}
 
-    def of(self, model: str, version: str) -> Removal | None:
-        """The table's last removal."""
-        rows = self._table.read({"environment": [REMOVALS], "model": [f"{model}/{version}"]})
-        return _removal(rows[0]) if rows else None
+    def of(self, tables: Collection[Table]) -> list[Removal]:
+        """The last removals of these tables."""
+        names = [f"{model}/{version}" for model, version in tables]
+        return [_removal(row) for row in self._table.read({"environment": [REMOVALS], "model": names})]
 
     def condemn(self, tables: Mapping[Table, tuple[str, int]], *, revision: int, by: str) -> list[Removal]:
         """Begin to remove tables (why, and how many bytes), in one commit: from now on nothing can be pointed at them.
