@@ -1,4 +1,4 @@
-"""What are the jobs that look after what was released? `rollback` goes back to an older release, `janitor` clears up."""
+"""What jobs look after what was released? `rollback` goes back to an older release, `janitor` clears up."""
 
 # No `from __future__ import annotations`: Dagster reads the annotations of `context` and `config`.
 

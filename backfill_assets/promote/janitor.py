@@ -109,11 +109,11 @@ def sweep(control: Control, storage: TableStorage, *, now: datetime, retention: 
             continue
     else:
         raise StateError("environments are too busy", why="every attempt lost its race", fix="try again in a minute")
-    mine = [*begun, *control.removals.take_over(found.unfinished)]
     needed = _needed(control, now - retention)
-    pardoned = [r for r in mine if r.table in needed]
+    pardoned = [r for r in begun if r.table in needed]
     control.removals.pardon(pardoned)
-    removed = [r for r in mine if r.table not in needed]
+    # What another one began may be half gone: whoever wants it meanwhile was refused, and builds it anew.
+    removed = [r for r in begun if r.table not in needed] + control.removals.take_over(found.unfinished)
     for removal in removed:
         storage.remove(removal.model, removal.version)
         control.removals.finish(removal)

@@ -122,11 +122,11 @@ def _compare(
     A batch is not in the table when the folder was deleted, or restored from a backup, and made anew: its entries must
     not vouch for commits that only have the same numbers.
     """
-    recorded = {e.batch for e in entries if e.kind is Kind.BUILT}
-    if head == len(recorded):  # commit 0 creates the table; each later one is a batch
+    recorded = {e.batch: e.table_commit for e in entries if e.kind is Kind.BUILT}
+    if head == len(recorded) == len(set(recorded.values())):  # commit 0 creates the table; each later one is a batch
         return entries, []
     commits = log.commits(model, version)
-    gone = recorded - {c.batch for c in commits}
+    gone = recorded.keys() - {c.batch for c in commits}
     spots = [
         Dirt(table_commit=c.table_commit, interval=c.interval if c.batch else None, batch=c.batch)
         for c in commits
