@@ -48,8 +48,9 @@ def print_housework(found: Housework, days: int) -> None:
             quantity(removal.bytes, BYTES),
             why,
         )
-    console.print(table)
-    if not (rounds.goes or found.caches or rounds.unfinished):
+    if rounds.goes or found.caches or rounds.unfinished:
+        console.print(table)
+    else:
         console.print(f"Nothing can go: all is needed, or was used within {days} days.")
     kept = grid()
     groups: dict[str, list[Kept]] = defaultdict(list)

@@ -83,7 +83,7 @@ def print_look(found: Rollback, proofs: Sequence[Proof], *, at_once: bool) -> No
     files, rows = sum(p.files for p in proofs), sum(p.rows for p in proofs)
     bad = sum(len(p.broken) for p in proofs)
     console.print(
-        f"[red]{bad} of {files} files cannot be read[/]"
+        "[red]Not readable in full[/]"
         if bad
         else f"Readable in full: {files:,} files with {rows:,} rows, each looked at"
     )

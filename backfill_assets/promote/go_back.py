@@ -33,8 +33,10 @@ class RolledBack:
 
 def in_the_way(found: Rollback, proofs: Sequence[Proof], *, at_once: bool) -> tuple[Obstacle, ...]:
     """All that forbids to go back; `at_once` takes losses into the bargain."""
-    hard = [*found.obstacles, *unreadable(proofs)]
-    return tuple(hard if at_once else [*hard, *found.losses, *doubtful(proofs)])
+    removed = {o.model for o in found.obstacles if o.intervals}  # by the janitor: that says it all
+    seen = [p for p in proofs if p.model not in removed]
+    hard = [*found.obstacles, *unreadable(seen)]
+    return tuple(hard if at_once else [*hard, *found.losses, *doubtful([p for p in seen if not p.broken])])
 
 
 def go_back(

@@ -1,4 +1,4 @@
-"""What a TableStorage over Delta promises: every file is looked at; a killed deletion leaves an older table, or none."""
+"""What a TableStorage over Delta promises: each file is looked at; a killed deletion leaves an older table, or none."""
 
 from __future__ import annotations
 
