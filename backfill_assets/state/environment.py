@@ -119,6 +119,7 @@ ENVIRONMENTS = TableSpec(
         "release": "text",
         "at": "time",
     },
+    partition="environment",  # releases grow, and whoever reads pointers should not read them
 )
 
 
