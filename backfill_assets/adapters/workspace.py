@@ -42,7 +42,7 @@ from backfill_assets.settings import cache_folder, project_root
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Segment
+from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.ledger import new_id
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ class Workspace:
     control: Control
     log: DeltaTableLog
     pins: FilePins = field(default_factory=FilePins)
+    shown: Mapping[str, Pointer] | None = None
+    """What builds find corrections of their inputs in; None: what the environment shows."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _engine: Engine | None = field(default=None, repr=False)
 
@@ -171,6 +173,7 @@ class Workspace:
             run=run or new_id(),
             environment=self.environment,
             patches=patches or {},
+            shown=self.shown,
             listen=listen,
         )
 
@@ -245,7 +248,8 @@ class Workspace:
 
         def extend(found: Rollback) -> None:
             assert found.project is not None
-            place = Workspace(project=found.project, control=self.control, log=self.log, pins=self.pins)
+            project, after = found.project, found.after.pointers
+            place = Workspace(project=project, control=self.control, log=self.log, pins=self.pins, shown=after)
             sources = {name: self.pins.pin(source) for name, source in found.project.sources.items()}
             build(place, rollback_plan(found, self.now(), sources))
 

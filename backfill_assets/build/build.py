@@ -34,6 +34,7 @@ from backfill_assets.plan.plan import upstream_models
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
 from backfill_assets.snapshots.stored import to_definition
 from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, new_id
 from backfill_assets.state.removals import Removal
 from backfill_assets.state.results import AuditResult
@@ -61,6 +62,8 @@ class Workbench:
     environment: str
     patches: Mapping[str, Patch] = field(default_factory=dict[str, Patch])
     """What is built in a revision instead of the code's version."""
+    shown: Mapping[str, Pointer] | None = None
+    """What corrections inputs are read with: those of these pointers (None: of what the environment shows)."""
     listen: Listener = silence
     sleep: Callable[[float], None] = time.sleep
     stop: threading.Event = field(default_factory=threading.Event)
@@ -174,7 +177,7 @@ def _removed(name: str) -> BuildError:
 
 def _inputs(bench: Workbench, model: Model, heads: Mapping[tuple[str, str], int]) -> dict[str, Input]:
     inputs: dict[str, Input] = {}
-    shown = bench.control.environments.read(bench.environment)
+    shown = bench.control.environments.read(bench.environment).pointers if bench.shown is None else bench.shown
     for upstream in model.upstreams:
         name = upstream.name
         if name in bench.project.models:
@@ -182,7 +185,7 @@ def _inputs(bench: Workbench, model: Model, heads: Mapping[tuple[str, str], int]
             if patch:
                 over = overlay(patch.below, patch.segments(heads[name, patch.version]))
             else:
-                over = kept_segments(shown.pointers.get(name), version)
+                over = kept_segments(shown.get(name), version)
             inputs[name] = ModelInput(
                 model=bench.project.models[name],
                 version=version,

@@ -62,6 +62,8 @@ class Rollback:
     """A way back, as things are now. `obstacles` forbid it; `losses` forbid it unless somebody wants it at once."""
 
     environment: Environment
+    after: Environment
+    """What the environment would show."""
     release: Release
     """The one to go back to."""
     steps: tuple[Step, ...]
@@ -113,12 +115,12 @@ def look_back(
     select: Sequence[str] = (),
 ) -> Rollback:
     """What going back to a release (a name; None: before the last change) would be. Reads only, and only records."""
-    seen, releases, versions = control.environments.read(environment), control.releases.all(environment), None
+    seen = control.environments.read(environment)
+    releases, versions = control.releases.all(environment), control.versions.all()
     known = sorted({m.model for r in releases for m in r.moves} | set(seen.pointers))
     chosen = tuple(one_of(known, name) for part in select for name in part.replace(",", " ").split())
     older = find_older(releases, release, chosen)
     then = shown_at(seen.pointers, releases, older)
-    versions = control.versions.all()
     moved = [n for n in sorted({*seen.pointers, *then}) if _differs(seen.pointers.get(n), then.get(n))]
     entries = by_version(control.ledger.entries(moved, kinds=DECIDING)) if moved else {}
 
@@ -134,7 +136,6 @@ def look_back(
     steps = [s for s in every if not chosen or s.model in chosen]
     left = [s for s in every if s not in steps]
     after = _after(seen, steps)
-    found = Rollback(environment=seen, release=older, steps=tuple(steps))
     gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}
     obstacles = [*_removed_since(steps, gone), *_apart(after, seen, versions, steps, left, older)]
     try:
@@ -143,7 +144,15 @@ def look_back(
     except BackfillError as error:
         as_it_was, problem = None, error
     losses = [*_losses(steps, problem), *_consumers(project, steps)]
-    return replace(found, obstacles=tuple(obstacles), losses=tuple(losses), project=as_it_was)
+    return Rollback(
+        environment=seen,
+        after=after,
+        release=older,
+        steps=tuple(steps),
+        obstacles=tuple(obstacles),
+        losses=tuple(losses),
+        project=as_it_was,
+    )
 
 
 def rollback_plan(found: Rollback, now: datetime, sources: Mapping[str, Mapping[str, object]]) -> Plan:

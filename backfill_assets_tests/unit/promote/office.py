@@ -83,7 +83,7 @@ class Office:
 
         def build(found: Rollback) -> None:
             assert found.project is not None
-            apply(world.bench(project=found.project), rollback_plan(found, self.now, {}))
+            apply(world.bench(project=found.project, shown=found.after.pointers), rollback_plan(found, self.now, {}))
 
         def move(found: Rollback) -> Environment:
             return promote(

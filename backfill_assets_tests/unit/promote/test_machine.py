@@ -134,7 +134,7 @@ class Warehouse(RuleBasedStateMachine):
             return found, rehearse(found.pointers, world.tables, world.tables, world.control.ledger)
 
         def build(found: Rollback) -> None:
-            apply(world.bench(project=found.project), rollback_plan(found, self.now, {}))
+            apply(world.bench(project=found.project, shown=found.after.pointers), rollback_plan(found, self.now, {}))
 
         def move(found: Rollback) -> Environment:
             views = FakeViews(self.catalog, life)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from backfill_assets.build.engine import Job
+from backfill_assets.build.engine import Job, ModelInput
 from backfill_assets.errors import BuildError, PlanError, PromotionError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.patch import joined
@@ -204,6 +204,30 @@ def test_a_restatement_is_taken_back(office: Office) -> None:
     assert [s.model for s in ended.found.steps] == ["a", "b"]
     assert {str(ended.moved.pointers[m].covers) for m in "abc"} == {"2024-01-01..2024-01-13"}
     assert before != office.shown()
+
+
+def test_corrections_of_then_are_read() -> None:
+    """Days that are built for the older release read its restated days, not those of the present one."""
+    office = Office()
+    office.release()
+    office.release(Request(restate=(("a", days("10")),)))
+    office.change(a="2", b="2")
+    office.release()
+    office.a_day()
+    read: dict[str, tuple[Segment, ...]] = {}
+
+    def note(job: Job, interval: Interval) -> None:
+        if job.model.name == "b":
+            source = job.inputs["a"]
+            assert isinstance(source, ModelInput)
+            read[job.version] = source.over
+
+    office.world.engine.before_write = note
+    ended = office.back()
+    assert ended.moved is not None
+    [over] = read["b-1"]
+    assert over.version.startswith("a-1.") and over.interval == days("10")
+    assert over in ended.moved.pointers["a"].segments
 
 
 def test_nothing_to_go_back_to() -> None:
