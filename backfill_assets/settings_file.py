@@ -82,6 +82,7 @@ class _Settings(BaseModel):
     warehouse: str = Settings().warehouse
     clock: datetime | None = None
     batch_size: int = Field(default=Settings().batch_size, ge=1)
+    retention_days: int = Field(default=Settings().retention_days, ge=14, le=30)
     cutover_grace: float = Field(default=Settings().cutover_grace, ge=0)
     spark: dict[str, str] = Field(default_factory=dict[str, str])
     cost: _Cost | None = None

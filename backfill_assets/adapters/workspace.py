@@ -5,18 +5,20 @@ from __future__ import annotations
 import getpass
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.signatures import doubt
 from backfill_assets.adapters.source_days import source_days
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_log import DeltaTableLog
+from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.build.build import Workbench
 from backfill_assets.build.by_hand import Withdrawn, declare_empty, withdraw
@@ -38,6 +40,8 @@ from backfill_assets.promote.approval import Case, changed, unapproved
 from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.candidate import known
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
+from backfill_assets.promote.go_back import RolledBack, go_back
+from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
 from backfill_assets.promote.lifecycle import (
     Abandoned,
     Opened,
@@ -50,17 +54,27 @@ from backfill_assets.promote.lifecycle import (
 )
 from backfill_assets.promote.planned import gate_plan
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
-from backfill_assets.settings import project_root
+from backfill_assets.promote.rehearsal import Proof, rehearse
+from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
+from backfill_assets.settings import cache_folder, project_root
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Segment
+from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.plans import PlanRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Housework:
+    """What the janitor finds to do."""
+
+    rounds: Rounds
+    caches: tuple[CacheFile, ...]
 
 
 @dataclass(kw_only=True)
@@ -71,6 +85,8 @@ class Workspace:
     control: Control
     log: DeltaTableLog
     pins: FilePins = field(default_factory=FilePins)
+    shown: Mapping[str, Pointer] | None = None
+    """What builds find corrections of their inputs in; None: what the environment shows."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _engine: Engine | None = field(default=None, repr=False)
 
@@ -204,6 +220,7 @@ class Workspace:
             environment=self.environment,
             now=now,
             patches=patches or {},
+            shown=self.shown,
             listen=listen,
         )
 
@@ -293,9 +310,81 @@ class Workspace:
             verdict = self.gate(request, facts, make_plan(self.project, facts, request))
         if not verdict.open:
             return facts.environment, verdict
-        moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
+        moved = promote(self.control.environments, facts.environment, verdict.pointers, views, by=self.user)
         end_promoted(self.control, moved, by=self.user, views=lambda: views)
         return moved, verdict
+
+    @property
+    def storage(self) -> DeltaTableStorage:
+        """The folders of the version tables."""
+        return DeltaTableStorage(self.warehouse)
+
+    def look_back(self, release: str | None = None, select: Sequence[str] = ()) -> tuple[Rollback, list[Proof]]:
+        """What going back to a release (None: before the last change) would be, and whether it can still be read."""
+        found = look_back(
+            self.project,
+            self.control,
+            self.log,
+            environment=self.environment,
+            now=self.now(),
+            release=release,
+            select=select,
+        )
+        return found, rehearse(found.pointers, self.storage, self.log, self.control.ledger)
+
+    def roll_back(
+        self,
+        release: str | None,
+        select: Sequence[str] = (),
+        *,
+        at_once: bool = False,
+        build: Callable[[Workspace, Plan], object],
+    ) -> RolledBack:
+        """Go back to an older release: build and audit first what it lacks (or not: `at_once`), then move all pointers.
+
+        `build` carries out a plan in a workspace. Nothing moves when anything is in the way or could not be built.
+        """
+        views = self.shared_views()
+        recover(self.control.environments, self.environment, views)
+
+        def extend(found: Rollback) -> None:
+            assert found.project is not None
+            project, after = found.project, found.after.pointers
+            place = Workspace(project=project, control=self.control, log=self.log, pins=self.pins, shown=after)
+            sources = {name: self.pins.pin(source) for name, source in found.project.sources.items()}
+            build(place, rollback_plan(found, self.now(), sources))
+
+        def move(found: Rollback) -> Environment:
+            return promote(
+                self.control.environments,
+                found.environment,
+                found.pointers,
+                views,
+                remove=found.removed,
+                by=self.user,
+                back_to=found.release.id,
+            )
+
+        return go_back(self.look_back, extend, move, release, select, at_once=at_once)
+
+    @property
+    def retention(self) -> timedelta:
+        """How long what was superseded stays, so that it can be gone back to."""
+        return timedelta(days=self.project.settings.retention_days)
+
+    def janitor(self) -> Housework:
+        """What could go: tables that nothing reaches, and what lies in the cache; nothing is changed."""
+        rounds = look_around(self.control, self.storage, now=self.now(), retention=self.retention)
+        caches = old_cache_files(cache_folder(self.project.root), before=self.now() - self.retention)
+        return Housework(rounds=rounds, caches=tuple(caches))
+
+    def sweep(self) -> tuple[Housework, Swept]:
+        """Remove it, and join the small files of the control tables; what there was, and what came of it."""
+        found = self.janitor()
+        swept = sweep(self.control, self.storage, now=self.now(), retention=self.retention, by=self.user)
+        remove_cache_files(found.caches)
+        self.control.compact()
+        return found, swept
 
     def published(self) -> Workspace:
         """The same warehouse with the project as the environment shows it: what routine runs extend.
@@ -323,7 +412,7 @@ class Workspace:
             models = tuple(m for m in models if m not in stuck)
         moved = facts.environment
         if verdict.pointers:
-            moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
+            moved = promote(self.control.environments, facts.environment, verdict.pointers, views, by=self.user)
         return moved, verdict, tuple(held)
 
     def shared_views(self) -> ViewCatalog | None:

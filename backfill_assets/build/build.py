@@ -26,7 +26,7 @@ from backfill_assets.build.events import (
     silence,
 )
 from backfill_assets.build.outcome import Failure, Outcome, Wait
-from backfill_assets.errors import BackfillError
+from backfill_assets.errors import BackfillError, BuildError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.missing import batches, ready
 from backfill_assets.plan.partial import UpstreamNow, moved, over_json
@@ -35,7 +35,9 @@ from backfill_assets.plan.plan import upstream_models
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
 from backfill_assets.snapshots.stored import to_definition
 from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, new_id
+from backfill_assets.state.removals import Removal
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version
@@ -65,6 +67,8 @@ class Workbench:
     """Whether an open interval needs the open ones of its upstreams as well."""
     patches: Mapping[str, Patch] = field(default_factory=dict[str, Patch])
     """What is built in a revision instead of the code's version."""
+    shown: Mapping[str, Pointer] | None = None
+    """What corrections inputs are read with: those of these pointers (None: of what the environment shows)."""
     listen: Listener = silence
     sleep: Callable[[float], None] = time.sleep
     stop: threading.Event = field(default_factory=threading.Event)
@@ -83,6 +87,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     """
     began = time.monotonic()
     model, version = bench.project.models[name], bench.version(name)
+    removals = _removals(bench, name)  # before the look: a table that was seen may be removed at any time
     have, heads = _look(bench, name)
     todo = intervals - have[name].complete - have[name].unaudited
     good, waiting = ready(
@@ -106,6 +111,8 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     if not good and not recheck:
         return nothing
 
+    if not all(r.done for r in removals):
+        return replace(nothing, failures=tuple(Failure(interval=i, error=str(_removed(name))) for i in good | recheck))
     todo = batches(model, good, bench.now)
     engine = bench.engine()
     bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(todo)))
@@ -117,7 +124,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     except BackfillError as error:
         bench.listen(ModelDone(model=name))
         return replace(nothing, failures=(Failure(interval=good.span or next(iter(intervals)), error=str(error)),))
-    worker = _Worker(bench=bench, job=job, digest=audits_digest(model), engine=engine)
+    worker = _Worker(bench=bench, job=job, digest=audits_digest(model), removals=removals, engine=engine)
     for again in range(1 + model.retries):
         _run_all(worker, todo)
         worker.audit(intervals)
@@ -188,9 +195,25 @@ def _stale(bench: Workbench, name: str, have: Mapping[str, Coverage]) -> Ranges:
     return moved(bench.project.models[name], have[name], upstreams, bench.pins, run=bench.run)
 
 
+def _removals(bench: Workbench, name: str) -> frozenset[Removal]:
+    """What the janitor removes, or has removed, of the tables that a build of the model writes to and reads."""
+    upstreams = upstream_models(bench.project, bench.project.models[name])
+    tables = [(each, bench.version(each)) for each in (name, *upstreams)]
+    tables += [(each, bench.project.fingerprints[each]) for each in upstreams]
+    return frozenset(bench.control.removals.of(tables))
+
+
+def _removed(name: str) -> BuildError:
+    return BuildError(
+        f"a table of {name}, or one that it reads, was not needed for longer than the retention and is being removed",
+        why="the janitor came first",
+        fix="let `backfill janitor --apply` finish, then run this again: it is built anew",
+    )
+
+
 def _inputs(bench: Workbench, model: Model, heads: Mapping[tuple[str, str], int]) -> dict[str, Input]:
     inputs: dict[str, Input] = {}
-    shown = bench.control.environments.read(bench.environment)
+    shown = bench.control.environments.read(bench.environment).pointers if bench.shown is None else bench.shown
     for upstream in model.upstreams:
         name = upstream.name
         if name in bench.project.models:
@@ -198,7 +221,7 @@ def _inputs(bench: Workbench, model: Model, heads: Mapping[tuple[str, str], int]
             if patch:
                 over = overlay(patch.below, patch.segments(heads[name, patch.version]))
             else:
-                over = kept_segments(shown.pointers.get(name), version)
+                over = kept_segments(shown.get(name), version)
             inputs[name] = ModelInput(
                 model=bench.project.models[name],
                 version=version,
@@ -271,6 +294,8 @@ class _Worker:
     bench: Workbench
     job: Job
     digest: str
+    removals: frozenset[Removal]
+    """What was known of removals before the first look."""
     engine: Engine
     lock: threading.Lock = field(default_factory=threading.Lock)
     built: list[Interval] = field(default_factory=list[Interval])
@@ -342,6 +367,8 @@ class _Worker:
             began = time.monotonic()
             batch = new_id()
             self._record(self._entry(Kind.STARTED, piece, batch=batch, attempt=attempt))
+            if _removals(self.bench, self.job.model.name) != self.removals:  # after the record: the janitor looks there
+                raise _removed(self.job.model.name)
             with self._timed("write"):
                 commit = self.engine.write(self.job, batch, piece)
             self._record(

@@ -343,6 +343,66 @@ def abandon(
 
 
 @app.command()
+def releases(
+    one: Annotated[
+        str | None, typer.Argument(metavar="RELEASE", help="Its id, or a beginning or an end of it; default: list all.")
+    ] = None,
+    other: Annotated[str | None, typer.Argument(metavar="OTHER", help="Another one, to compare.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what was released, show one, or compare two.
+
+    Who moved which models from which version to which, and when; between two, which days come from other tables.
+    """
+    from backfill_assets.cli.releases import show_releases
+
+    show_releases(_open(), one, other, as_json=as_json)
+
+
+@app.command()
+def rollback(
+    release: Annotated[
+        str | None, typer.Argument(metavar="RELEASE", help="What to go back to; default: before the last change.")
+    ] = None,
+    select: Annotated[
+        list[str] | None, typer.Option("--select", "-s", metavar="MODELS", help="These models only.")
+    ] = None,
+    at_once: Annotated[
+        bool, typer.Option("--now", help="Move at once, without the newer days that the older version lacks.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would happen, and prove that the older rows can all be read.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Point prod back at an older release, in one step.
+
+    Days that prod has gained since are kept: what the older version lacks of them is built and audited first, by its
+    stored code. A rollback is a release too: another one undoes it.
+    """
+    from backfill_assets.cli.rollback import run_rollback
+
+    code = run_rollback(_open(), release, select or (), at_once=at_once, dry_run=dry_run, as_json=as_json)
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command()
+def janitor(
+    apply_it: Annotated[bool, typer.Option("--apply", help="Really delete; without it nothing is changed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say which tables nothing needs any more; delete them.
+
+    Kept is what an environment shows, an open plan leads to, a release of the retention needs, or a run writes to, and
+    what those were built from.
+    """
+    from backfill_assets.cli.janitor import run_janitor
+
+    run_janitor(_open(), apply_it=apply_it, as_json=as_json)
+
+
+@app.command()
 def status(as_json: AsJson = False) -> None:
     """Show what is built, shown, running and missing.
 

@@ -37,7 +37,11 @@ def read_facts(
     models: Collection[str] | None = None,
     every_version: bool = False,
 ) -> Facts:
-    """The facts for the project's versions (of these models; None: of all), and about `every_version` there is."""
+    """The facts for the project's versions (of these models; None: of all), and about `every_version` there is.
+
+    The environment is read first: a table that the janitor removes afterwards cannot be pointed at by these facts.
+    """
+    shown = control.environments.read(environment)
     names = [name for name in project.models if models is None or name in models]
     groups = by_version(control.ledger.entries(kinds=DECIDING))
 
@@ -66,7 +70,6 @@ def read_facts(
         )
         for name, version in revisions
     }
-    shown = control.environments.read(environment)
     versions = control.versions.all() if shown.pointers else {}
     facts = Facts(
         now=now,

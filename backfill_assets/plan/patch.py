@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -36,7 +36,19 @@ def overlay(below: Sequence[Segment], above: Sequence[Segment]) -> tuple[Segment
     """Segments in order of time: those above, and what they leave of those below."""
     covered = Ranges.of(s.interval for s in above)
     left = [replace(s, interval=part) for s in below for part in Ranges((s.interval,)) - covered]
-    return tuple(sorted([*left, *above], key=lambda s: s.interval))
+    return joined([*left, *above])
+
+
+def joined(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    """The same rows in order of time, neighbours of one table at one commit as one segment."""
+    found: list[Segment] = []
+    for segment in sorted(segments, key=lambda s: s.interval):
+        last = found[-1] if found else None
+        if last and replace(last, interval=segment.interval) == segment and last.interval.end == segment.interval.start:
+            found[-1] = replace(last, interval=Interval(last.interval.start, segment.interval.end))
+        else:
+            found.append(segment)
+    return tuple(found)
 
 
 def kept_segments(pointer: Pointer | None, version: str) -> tuple[Segment, ...]:

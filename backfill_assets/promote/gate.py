@@ -14,7 +14,7 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.plan.why import reads_of
 from backfill_assets.promote.pointers import patched, pin, shown_beside
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
-from backfill_assets.state.environment import Pointer
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage, read_version
 from backfill_assets.state.versions import Version, logic_of
 
@@ -98,7 +98,7 @@ def gate(
         if shown is None or pointer != shown:
             pointers.append(pointer)
     if not obstacles:
-        obstacles.extend(_mismatches(facts, versions, pointers))
+        obstacles.extend(mismatches(facts.environment, versions, pointers))
     return Verdict(pointers=tuple(pointers), obstacles=tuple(obstacles))
 
 
@@ -161,11 +161,11 @@ def _built_from_nothing(project: Project, facts: Facts, model: Model, publish: R
     return found
 
 
-def _mismatches(
-    facts: Facts, versions: Mapping[tuple[str, str], Version], pointers: Sequence[Pointer]
+def mismatches(
+    environment: Environment, versions: Mapping[tuple[str, str], Version], pointers: Sequence[Pointer]
 ) -> list[Obstacle]:
     """Models that would be shown beside a version of an upstream in which something that they read is different."""
-    after = {name: p.version for name, p in facts.environment.pointers.items()} | {p.model: p.version for p in pointers}
+    after = {name: p.version for name, p in environment.pointers.items()} | {p.model: p.version for p in pointers}
     found: list[Obstacle] = []
     for name, version in after.items():
         record = versions.get((name, version))
@@ -175,7 +175,7 @@ def _mismatches(
                 found.append(
                     Obstacle(
                         model=name,
-                        what=f"was built from {upstream} {built_from}, but {facts.environment.name} would show {shown}",
+                        what=f"was built from {upstream} {built_from}, but {environment.name} would show {shown}",
                         remedy=f"promote both together: backfill promote --select {upstream}+",
                     )
                 )

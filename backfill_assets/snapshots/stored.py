@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -42,13 +42,18 @@ def from_definition(name: str, version: str, stored: Mapping[str, object]) -> Mo
     Raises StateError when it cannot be executed as it was: a Python model whose helper modules are files of the project
     may find others there now, and a record of an earlier release lacks parts.
     """
-    said = cast(Mapping[str, Any], stored)
-    if said.get("helpers"):
+    if helpers := cast(Sequence[str], stored.get("helpers") or ()):
         raise StateError(
             f"version {version} of {name} cannot be extended by its stored code",
-            why=f"it imports {', '.join(said['helpers'])}, which may be others now",
+            why=f"it imports {', '.join(helpers)}, which may be others now",
             fix="load the code that it was built by, or put what it needs into the model's own file",
         )
+    return described(name, version, stored)
+
+
+def described(name: str, version: str, stored: Mapping[str, object]) -> Model:
+    """The model that a version was built by, to look at, not to execute. Raises StateError when the record is old."""
+    said = cast(Mapping[str, Any], stored)
     try:
         return Model(
             name=name,

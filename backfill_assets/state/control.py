@@ -10,6 +10,8 @@ from backfill_assets.state.environment import Environment, Environments
 from backfill_assets.state.ledger import Ledger
 from backfill_assets.state.plans import Plans
 from backfill_assets.state.proofs import Proofs
+from backfill_assets.state.releases import Releases
+from backfill_assets.state.removals import Removals
 from backfill_assets.state.results import AuditResults
 from backfill_assets.state.store import Store
 from backfill_assets.state.versions import Versions
@@ -26,6 +28,21 @@ class Control:
     plans: Plans
     approvals: Approvals
     proofs: Proofs
+    releases: Releases
+    removals: Removals
+
+    def compact(self) -> None:
+        """Join the small files that many commits left in each table."""
+        for each in (
+            self.ledger,
+            self.results,
+            self.versions,
+            self.environments,
+            self.plans,
+            self.approvals,
+            self.proofs,
+        ):
+            each.compact()
 
     @classmethod
     def over(cls, store: Store) -> Self:
@@ -38,6 +55,8 @@ class Control:
             plans=Plans(store),
             approvals=Approvals(store),
             proofs=Proofs(store),
+            releases=Releases(store),
+            removals=Removals(store),
         )
 
     def lasting(self) -> list[Environment]:
