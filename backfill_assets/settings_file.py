@@ -73,6 +73,7 @@ class _Settings(BaseModel):
     clock: datetime | None = None
     batch_size: int = Field(default=Settings().batch_size, ge=1)
     cutover_grace: float = Field(default=Settings().cutover_grace, ge=0)
+    consumers_stale_days: int = Field(default=Settings().consumers_stale_days, ge=1)
     spark: dict[str, str] = Field(default_factory=dict[str, str])
     cost: _Cost | None = None
 
