@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,8 @@ from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.build.build import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.contracts.impact import Impact, impacts
+from backfill_assets.contracts.publish import publish_contracts, read_contracts
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.facts import read_facts
@@ -111,6 +113,12 @@ class Workspace:
         price = self.project.settings.cost
         return estimate(plan.work, entries, self.project.models, at_once=MODELS_AT_ONCE, price=price)
 
+    def impacts(self, plan: Plan) -> tuple[Impact, ...]:
+        """What the plan means for each consumer."""
+        shown = self.control.environments.read(plan.environment)
+        contracts = read_contracts(self.project, self.control, shown)
+        return impacts(plan, self.project.consumers.values(), shown, contracts)
+
     def took(self, plan: Plan, run: str, began: datetime) -> Actual:
         """What a run that began then has taken until now."""
         entries = [e for e in self.control.ledger.entries(kinds=USEFUL) if e.run == run] if run else []
@@ -189,11 +197,13 @@ class Workspace:
         views = self.shared_views()
         recover(self.control.environments, self.environment, views)
         facts = self.facts()
-        verdict = self.gate(request, facts, make_plan(self.project, facts, request))
+        plan = make_plan(self.project, facts, request)
+        verdict = self.gate(request, facts, plan)
         if not verdict.open:
             return facts.environment, verdict
         moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
         end_promoted(self.control, moved, by=self.user, views=lambda: views)
+        publish_contracts(self.project, self.control, moved, plan.models, at=datetime.now(UTC))
         return moved, verdict
 
     def published(self) -> Workspace:

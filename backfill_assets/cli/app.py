@@ -87,20 +87,23 @@ def plan(
     """Say what changed and what is missing.
 
     What kind of change each model is and which columns carry it on; what would be built, in which order and how long it
-    takes; what could move then. Changes nothing, needs no Spark.
+    takes; what could move then, and whom that affects. Changes nothing, needs no Spark.
     """
+    from backfill_assets.cli.impact import impact_markdown, print_impacts
     from backfill_assets.cli.plans import claim_json, print_claim
     from backfill_assets.cli.render import plan_markdown, print_plan
 
     place = _open()
     made = place.plan(_request(start, end, select, restate, forward_only, end_bounded=end_bounded))
-    estimate, claim = place.estimate(made), place.claim(made)
+    estimate, claim, impacts = place.estimate(made), place.claim(made), place.impacts(made)
     if as_json:
-        _print_json(made.to_json() | {"estimate": estimate.to_json(), "open_plans": claim_json(claim)})
+        more = {"estimate": estimate.to_json(), "impact": [i.to_json() for i in impacts]}
+        _print_json(made.to_json() | more | {"open_plans": claim_json(claim)})
     elif as_markdown:
-        typer.echo(plan_markdown(made, place.project, estimate))
+        typer.echo(plan_markdown(made, place.project, estimate) + impact_markdown(made, impacts))
     else:
         print_plan(made, place.project, estimate)
+        print_impacts(made, impacts)
         print_claim(claim)
 
 

@@ -43,6 +43,8 @@ class ContractChange:
     level: Level
     what: str
     column: str = ""
+    values: bool = False
+    """It is about rows and values, not about a promise: it reaches only who reads days that change."""
 
     def __str__(self) -> str:
         return f"{self.column}: {self.what}" if self.column else self.what
@@ -86,6 +88,9 @@ def _table(old: Contract, new: Contract) -> Iterator[ContractChange]:
 
 def _columns(old: Contract, new: Contract, change: Change | None) -> Iterator[ContractChange]:
     before, after = {c.name: c for c in old.columns}, {c.name: c for c in new.columns}
+    if not after:
+        yield ContractChange(level=Level.UNKNOWN, what="its columns are known when it is built")
+        return
     renamed = dict(change.renamed) if change else {}
     for name, was in before.items():
         now = after.get(name)
@@ -157,9 +162,9 @@ def _values(change: Change | None) -> Iterator[ContractChange]:
     if change is None:
         return
     if change.rows:
-        yield ContractChange(level=Level.BEHAVIOURAL, what="other rows may be there")
+        yield ContractChange(level=Level.BEHAVIOURAL, what="other rows may be there", values=True)
     for name in change.columns:
-        yield ContractChange(level=Level.BEHAVIOURAL, column=name, what="may have other values")
+        yield ContractChange(level=Level.BEHAVIOURAL, column=name, what="may have other values", values=True)
 
 
 def _few(values: tuple[str, ...] | list[str] | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
+from backfill_assets.state.contracts import Contracts
 from backfill_assets.state.environment import Environments
 from backfill_assets.state.ledger import Ledger
 from backfill_assets.state.plans import Plans
@@ -22,6 +23,7 @@ class Control:
     versions: Versions
     environments: Environments
     plans: Plans
+    contracts: Contracts
 
     @classmethod
     def over(cls, store: Store) -> Self:
@@ -32,4 +34,5 @@ class Control:
             versions=Versions(store),
             environments=Environments(store),
             plans=Plans(store),
+            contracts=Contracts(store),
         )

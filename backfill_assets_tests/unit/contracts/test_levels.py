@@ -97,6 +97,8 @@ CELLS: list[Cell] = [
      "clicks", "the plan's category: its expression changed"),
     ("other rows", BASE, BASE, Change(category=Category.BREAKING, rows=True), Level.BEHAVIOURAL, "",
      "the plan's category: a join, filter or group changed"),
+    ("columns that are not declared, of a model that is not built yet", BASE, replace(BASE, columns=()), None,
+     Level.UNKNOWN, "", "some Python has to run first; the plan after `apply` knows"),
     ("what is published has no recorded contract", None, BASE, None, Level.UNKNOWN, "", "an earlier release made it"),
 ]  # fmt: skip
 
