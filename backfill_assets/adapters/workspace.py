@@ -21,6 +21,8 @@ from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.contracts.impact import Impact, impacts
 from backfill_assets.contracts.publish import publish_contracts, read_contracts
+from backfill_assets.contracts.rerun import Reruns, concerned
+from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.facts import read_facts
@@ -32,7 +34,16 @@ from backfill_assets.plan.published import published
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
-from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, end_promoted, look, open_plan, show_candidate
+from backfill_assets.promote.lifecycle import (
+    Abandoned,
+    Opened,
+    abandon,
+    end_promoted,
+    find_plan,
+    look,
+    open_plan,
+    show_candidate,
+)
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
 from backfill_assets.settings import project_root
 from backfill_assets.snapshots.loader import load_project
@@ -118,6 +129,42 @@ class Workspace:
         shown = self.control.environments.read(plan.environment)
         contracts = read_contracts(self.project, self.control, shown)
         return impacts(plan, self.project.consumers.values(), shown, contracts)
+
+    def only_plan(self) -> str:
+        """The id of the one plan that is open for the environment. Raises PlanError when there is none, or several."""
+        live = [r.id for r in self.control.plans.all() if r.live and r.environment == self.environment]
+        if len(live) == 1:
+            return live[0]
+        raise PlanError(
+            "which plan is meant?",
+            why=f"open are: {', '.join(live)}" if live else f"no plan for {self.environment} is open",
+            fix="name one with --plan" if live else "begin with backfill apply",
+        )
+
+    def rerun_consumers(self, plan: str) -> Reruns:
+        """Ask consumers' queries of an open plan's candidate environment, as it is now, and of prod.
+
+        Opens a session. Raises PlanError for a plan that is unknown, or has ended.
+        """
+        from backfill_assets.adapters.consumer_queries import run_commands, run_queries
+
+        record = find_plan(self.control, plan)
+        candidate = self.show_candidate(record.id)
+        if candidate is None:
+            raise PlanError(
+                f"plan {record.id} has no candidate environment",
+                why=f"it is {record.status.value}",
+                fix="apply it again, or name an open plan: backfill plans",
+            )
+        shown = self.control.environments.read(record.environment)
+        asked = concerned(self.project.consumers.values(), candidate, shown)
+        queried = run_queries(self.spark, asked, candidate, shown, self.warehouse) if asked else ()
+        return Reruns(
+            plan=record.id,
+            at=datetime.now(UTC),
+            pointers={name: pointer.id for name, pointer in candidate.pointers.items()},
+            reruns=(*queried, *run_commands(asked, candidate, self.project.root)),
+        )
 
     def took(self, plan: Plan, run: str, began: datetime) -> Actual:
         """What a run that began then has taken until now."""

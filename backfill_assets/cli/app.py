@@ -266,6 +266,37 @@ def plans(as_json: AsJson = False) -> None:
 
 
 @app.command()
+def consumers(
+    check: Annotated[bool, typer.Option("--check", help="Run their queries over an open plan's candidate.")] = False,
+    plan: Annotated[
+        str | None, typer.Option(metavar="PLAN", help="Its id, or the beginning of it; default: the only open one.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List who reads prod, or run their queries over a plan.
+
+    With --check, the queries and evaluations of those who read what the plan changes run over its candidate environment
+    and over prod; code 3 when an answer is not as it has to be. Without it, no Spark is needed.
+    """
+    from backfill_assets.cli.consumers import consumers_json, print_consumers, print_reruns
+
+    place = _open()
+    if not check:
+        if as_json:
+            _print_json(consumers_json(place.project))
+        else:
+            print_consumers(place.project)
+        return
+    found = place.rerun_consumers(plan or place.only_plan())
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        print_reruns(found)
+    if not found.met:
+        raise typer.Exit(INCOMPLETE)
+
+
+@app.command()
 def abandon(
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it: see `backfill plans`.")],
     as_json: AsJson = False,
