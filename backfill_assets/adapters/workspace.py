@@ -20,6 +20,7 @@ from backfill_assets.build.build import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.contracts.impact import Impact, impacts
+from backfill_assets.contracts.preflight import Finding, Grounds, preflight
 from backfill_assets.contracts.publish import publish_contracts, read_contracts
 from backfill_assets.contracts.rerun import Reruns, concerned
 from backfill_assets.errors import PlanError
@@ -129,6 +130,26 @@ class Workspace:
         shown = self.control.environments.read(plan.environment)
         contracts = read_contracts(self.project, self.control, shown)
         return impacts(plan, self.project.consumers.values(), shown, contracts)
+
+    def grounds(self, plan: Plan, *, extents: bool = False) -> Grounds:
+        """What preflight looks at; `extents`: also which days sources have, which takes longer."""
+        from backfill_assets.adapters.source_extent import source_extent
+
+        shown = self.control.environments.read(plan.environment)
+        tables = {(n, s.version) for n, p in shown.pointers.items() if n in plan.models for s in p.segments}
+        return Grounds(
+            shown=shown,
+            gone=frozenset(t for t in tables if self.log.head(*t) < 0),
+            extents={
+                name: found
+                for name, pin in (plan.sources if extents else {}).items()
+                if name in self.project.sources and (found := source_extent(self.project.sources[name], pin))
+            },
+        )
+
+    def preflight(self, plan: Plan) -> tuple[Finding, ...]:
+        """What is missing before the plan's models may be promoted; which days sources have is not looked at."""
+        return preflight(self.project, plan, self.grounds(plan))
 
     def only_plan(self) -> str:
         """The id of the one plan that is open for the environment. Raises PlanError when there is none, or several."""

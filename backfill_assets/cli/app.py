@@ -91,6 +91,7 @@ def plan(
     """
     from backfill_assets.cli.impact import impact_markdown, print_impacts
     from backfill_assets.cli.plans import claim_json, print_claim
+    from backfill_assets.cli.preflight import hint
     from backfill_assets.cli.render import plan_markdown, print_plan
 
     place = _open()
@@ -104,7 +105,41 @@ def plan(
     else:
         print_plan(made, place.project, estimate)
         print_impacts(made, impacts)
+        if asked := hint(place.preflight(made)):
+            typer.echo(asked)
         print_claim(claim)
+
+
+@app.command()
+def preflight(
+    start: Start = None,
+    end: End = None,
+    end_bounded: EndBounded = False,
+    select: Select = None,
+    restate: Restate = None,
+    forward_only: ForwardOnly = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is known of a plan before it begins.
+
+    For each model: target, window, key, sources and what they cover, late rows, timestamps, rules, acceptance,
+    downstream, owners, way back; then what is missing. Code 4 when something of it blocks. Needs no Spark.
+    """
+    from backfill_assets.cli.preflight import print_preflight
+    from backfill_assets.contracts.inventory import inventory
+    from backfill_assets.contracts.preflight import preflight as look
+
+    place = _open()
+    made = place.plan(_request(start, end, select, restate, forward_only, end_bounded=end_bounded))
+    grounds = place.grounds(made, extents=True)
+    sheets, findings = inventory(place.project, made, grounds), look(place.project, made, grounds)
+    if as_json:
+        found = {"inventory": [s.to_json() for s in sheets], "findings": [f.to_json() for f in findings]}
+        _print_json({"id": made.id, **found})
+    else:
+        print_preflight(made, sheets, findings)
+    if any(f.blocking for f in findings):
+        raise typer.Exit(CLOSED)
 
 
 @app.command()

@@ -50,8 +50,7 @@ def consumers_json(project: Project) -> dict[str, object]:
                 "criticality": c.criticality,
                 "how": c.how,
                 "reads": {
-                    name: {"columns": list(c.use(name).columns), "history_days": c.use(name).history}
-                    for name in c.reads
+                    name: {"columns": list(use.columns), "history_days": use.history} for name, use in c.uses.items()
                 },
                 "notice_days": c.notice,
                 "queries": [q.name for q in c.queries],

@@ -113,7 +113,7 @@ def touched(plan: Plan, shown: Environment, contracts: Contracts) -> dict[str, T
         changes = compare_contracts(contracts.old.get(name), contracts.new[name], change)
         if patch and not changed:
             changes, days = (*changes, _values("is computed again")), patch.intervals
-        elif older := _older(plan, name, pointer):
+        elif older := older_rows(plan, name, pointer):
             changes, days = (*changes, _values("older rows get the present logic")), older
         else:
             moves = pointer.covers & patch.intervals if patch else pointer.covers
@@ -123,11 +123,7 @@ def touched(plan: Plan, shown: Environment, contracts: Contracts) -> dict[str, T
     return found
 
 
-def _values(what: str) -> ContractChange:
-    return ContractChange(level=Level.BEHAVIOURAL, what=what, values=True)
-
-
-def _older(plan: Plan, name: str, pointer: Pointer) -> Ranges:
+def older_rows(plan: Plan, name: str, pointer: Pointer) -> Ranges:
     """Published days of older logic (a change that was made forward only) that the plan builds with the present one."""
     older = Ranges.of(s.interval for s in pointer.segments if logic_of(s.version) != pointer.version)
     built = Ranges.of(
@@ -135,6 +131,10 @@ def _older(plan: Plan, name: str, pointer: Pointer) -> Ranges:
         for i in s.intervals
     )  # fmt: skip
     return older & built
+
+
+def _values(what: str) -> ContractChange:
+    return ContractChange(level=Level.BEHAVIOURAL, what=what, values=True)
 
 
 def _impact(consumer: Consumer, moved: Mapping[str, Touched], now: datetime) -> Impact:

@@ -1,4 +1,4 @@
-"""Who is affected is told by the plan; their queries and evaluations run over the candidate before promotion (D4, E6)."""
+"""The plan tells who is affected; their queries and evaluations run over the candidate before promotion (D4, E6)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ consumers:
     history: 2 days
     notice: 7 days
     queries:
-      - {name: totals, sql: SELECT ds, total FROM prod.running, min_rows: 4, bounds: {total: {min: 0}}}
+      - {name: totals, sql: "SELECT ds, total FROM prod.running", min_rows: 4, bounds: {total: {min: 0}}}
   - name: agent
     kind: agent
     owner: growth@example.com

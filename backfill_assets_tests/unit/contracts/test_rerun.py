@@ -80,7 +80,7 @@ def test_who_is_asked() -> None:
 
 
 def test_a_query_over_the_candidate() -> None:
-    """The environment's views are replaced where they are named as tables, and nothing else: not texts, aliases or others."""
+    """The environment's views are replaced where they are named as tables: not in texts, comments or other schemas."""
     shown = an_environment("prod", a_pointer("a", "a-1", days("01", "03")))
     sql = "SELECT prod.a.x, 'prod.a' AS n FROM PROD.A JOIN prod.b ON b.x = a.x JOIN other.a o -- prod.a"
     assert in_place_of(shown, an_environment("plan-1", a_pointer("b", "b-1", days("01", "03"))), sql) == (
@@ -89,7 +89,7 @@ def test_a_query_over_the_candidate() -> None:
 
 
 def test_commands(tmp_path: Path) -> None:
-    """A command runs in the project's folder and is told the candidate; its last words and how it ended are the answer."""
+    """A command runs in the project's folder and is told the candidate; its last words and its end are the answer."""
     (tmp_path / "say.sh").write_text('echo first; echo "$BACKFILL_ENVIRONMENT of $PWD"; exit $1\n')
     span = days("01")
     agent = a_consumer(
