@@ -72,11 +72,15 @@ def rewritten(plan: Plan, shown: Environment) -> frozenset[str]:
 
 
 def lacks(project: Project, model: Model, window: Interval, grounds: Grounds) -> Iterator[tuple[str, Ranges]]:
-    """The sources that have no rows for a part of what the model reads in the window, and which part."""
+    """The sources that have no rows for a part of what the model reads in the window, and which part.
+
+    Before the model's start nothing is expected of them.
+    """
+    reads = model.window(window)
+    needed = Ranges((Interval(max(reads.start, model.start), reads.end),))
     for upstream in model.upstreams:
         extent = grounds.extents.get(upstream.name)
         if upstream.name in project.sources and extent is not None:
-            needed = Ranges((model.window(window),))
             if missing := needed - Ranges((extent,)):
                 yield upstream.name, missing
 
