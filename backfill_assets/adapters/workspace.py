@@ -127,6 +127,8 @@ class Workspace:
 
     def impacts(self, plan: Plan) -> tuple[Impact, ...]:
         """What the plan means for each consumer."""
+        if not self.project.consumers:
+            return ()
         shown = self.control.environments.read(plan.environment)
         contracts = read_contracts(self.project, self.control, shown)
         return impacts(plan, self.project.consumers.values(), shown, contracts)

@@ -30,9 +30,7 @@ def print_consumers(project: Project) -> None:
             c.owner or Text("no owner", style="red"),
             _reads(c),
             f"{c.notice} days' notice" if c.notice else "",
-            ("1 query" if len(c.queries) == 1 else f"{len(c.queries)} queries")
-            if c.queries
-            else Text("no query", style="yellow"),
+            f"queries: {len(c.queries)}" if c.queries else Text("no query", style="yellow"),
             Text(_confirmed(c.last_verified), style="yellow" if old else "dim"),
         )
     console.print(table)

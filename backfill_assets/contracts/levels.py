@@ -88,7 +88,7 @@ def _table(old: Contract, new: Contract) -> Iterator[ContractChange]:
 
 def _columns(old: Contract, new: Contract, change: Change | None) -> Iterator[ContractChange]:
     before, after = {c.name: c for c in old.columns}, {c.name: c for c in new.columns}
-    if not after:
+    if before and not after:
         yield ContractChange(level=Level.UNKNOWN, what="its columns are known when it is built")
         return
     renamed = dict(change.renamed) if change else {}
@@ -136,7 +136,7 @@ def _column(was: Promise, now: Promise, *, same: bool) -> Iterator[ContractChang
 
 def _types(was: str | None, now: str | None) -> tuple[Level, str]:
     if was is None or now is None:
-        return Level.UNKNOWN, f"its type cannot be told: {was or 'unknown'} before, {now or 'unknown'} now"
+        return Level.UNKNOWN, f"its type is told when it is built; it was {was}" if was else "its type was not recorded"
     what = f"is {now} now; it was {was}"
     if was.startswith(_NESTED) or now.startswith(_NESTED):
         return Level.UNKNOWN, what

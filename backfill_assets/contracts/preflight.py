@@ -80,9 +80,8 @@ def lacks(project: Project, model: Model, window: Interval, grounds: Grounds) ->
     needed = Ranges((Interval(max(reads.start, model.start), reads.end),))
     for upstream in model.upstreams:
         extent = grounds.extents.get(upstream.name)
-        if upstream.name in project.sources and extent is not None:
-            if missing := needed - Ranges((extent,)):
-                yield upstream.name, missing
+        if upstream.name in project.sources and extent and (missing := needed - Ranges((extent,))):
+            yield upstream.name, missing
 
 
 def _model(project: Project, name: str, grounds: Grounds, *, blocking: bool) -> Iterator[Finding]:
