@@ -62,6 +62,14 @@ def test_consumers_before_promotion(tmp_path: Path) -> None:
     text = backfill("plan", project=project).out
     assert "Who is affected" in text and "not affected: counts" in text and "replay (2024-01-01..2024-01-03)" in text
 
+    before = backfill("preflight", "--json", project=project)
+    assert before.code == 4, before.err
+    assert ("daily", "nobody owns it", True) in [
+        (f["subject"], f["what"], f["blocking"]) for f in before.json["findings"]
+    ]
+    assert [s["window"] for s in before.json["inventory"]] == ["2024-01-01..2024-01-04"] * 2
+    assert "backfill preflight" in text
+
     assert backfill("apply", project=project).code == 0
     checked = backfill("consumers", "--check", "--json", project=project)
     assert checked.code == 3, checked.err
