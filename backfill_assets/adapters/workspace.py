@@ -24,6 +24,10 @@ from backfill_assets.build.build import Workbench
 from backfill_assets.build.by_hand import Withdrawn, declare_empty, withdraw
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.contracts.impact import Impact, impacts
+from backfill_assets.contracts.preflight import Finding, Grounds, preflight
+from backfill_assets.contracts.publish import publish_contracts, read_contracts
+from backfill_assets.contracts.rerun import Reruns, concerned
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.cover import Uncovered, uncovered
@@ -172,6 +176,70 @@ class Workspace:
         price = self.project.settings.cost
         return estimate(plan.work, entries, self.project.models, at_once=MODELS_AT_ONCE, price=price)
 
+    def impacts(self, plan: Plan) -> tuple[Impact, ...]:
+        """What the plan means for each consumer."""
+        if not self.project.consumers:
+            return ()
+        shown = self.control.environments.read(plan.environment)
+        contracts = read_contracts(self.project, self.control, shown)
+        return impacts(plan, self.project.consumers.values(), shown, contracts)
+
+    def grounds(self, plan: Plan, *, extents: bool = False) -> Grounds:
+        """What preflight looks at; `extents`: also which days sources have, which takes longer."""
+        from backfill_assets.adapters.source_extent import source_extent
+
+        shown = self.control.environments.read(plan.environment)
+        tables = {(n, s.version) for n, p in shown.pointers.items() if n in plan.models for s in p.segments}
+        return Grounds(
+            shown=shown,
+            gone=frozenset(t for t in tables if self.log.head(*t) < 0),
+            extents={
+                name: found
+                for name, pin in (plan.sources if extents else {}).items()
+                if name in self.project.sources and (found := source_extent(self.project.sources[name], pin))
+            },
+        )
+
+    def preflight(self, plan: Plan) -> tuple[Finding, ...]:
+        """What is missing before the plan's models may be promoted; which days sources have is not looked at."""
+        return preflight(self.project, plan, self.grounds(plan))
+
+    def only_plan(self) -> str:
+        """The id of the one plan that is open for the environment. Raises PlanError when there is none, or several."""
+        live = [r.id for r in self.control.plans.all() if r.live and r.environment == self.environment]
+        if len(live) == 1:
+            return live[0]
+        raise PlanError(
+            "which plan is meant?",
+            why=f"open are: {', '.join(live)}" if live else f"no plan for {self.environment} is open",
+            fix="name one with --plan" if live else "begin with backfill apply",
+        )
+
+    def rerun_consumers(self, plan: str) -> Reruns:
+        """Ask consumers' queries of an open plan's candidate environment, as it is now, and of prod.
+
+        Opens a session. Raises PlanError for a plan that is unknown, or has ended.
+        """
+        from backfill_assets.adapters.consumer_queries import run_commands, run_queries
+
+        record = find_plan(self.control, plan)
+        candidate = self.show_candidate(record.id)
+        if candidate is None:
+            raise PlanError(
+                f"plan {record.id} has no candidate environment",
+                why=f"it is {record.status.value}",
+                fix="apply it again, or name an open plan: backfill plans",
+            )
+        shown = self.control.environments.read(record.environment)
+        asked = concerned(self.project.consumers.values(), candidate, shown)
+        queried = run_queries(self.spark, asked, candidate, shown, self.warehouse) if asked else ()
+        return Reruns(
+            plan=record.id,
+            at=datetime.now(UTC),
+            pointers={name: pointer.id for name, pointer in candidate.pointers.items()},
+            reruns=(*queried, *run_commands(asked, candidate, self.project.root)),
+        )
+
     def took(self, plan: Plan, run: str, began: datetime) -> Actual:
         """What a run that began then has taken until now."""
         entries = [e for e in self.control.ledger.entries(kinds=USEFUL) if e.run == run] if run else []
@@ -305,13 +373,16 @@ class Workspace:
         recover(self.control.environments, self.environment, views)
         facts = self.facts()
         if plan:
-            verdict = self._with_approvals(facts, self.gate_plan(facts, find_plan(self.control, plan)))
+            record = find_plan(self.control, plan)
+            models, verdict = tuple(record.versions), self._with_approvals(facts, self.gate_plan(facts, record))
         else:
-            verdict = self.gate(request, facts, make_plan(self.project, facts, request))
+            made = make_plan(self.project, facts, request)
+            models, verdict = made.models, self.gate(request, facts, made)
         if not verdict.open:
             return facts.environment, verdict
         moved = promote(self.control.environments, facts.environment, verdict.pointers, views, by=self.user)
         end_promoted(self.control, moved, by=self.user, views=lambda: views)
+        publish_contracts(self.project, self.control, moved, models, at=datetime.now(UTC))
         return moved, verdict
 
     @property

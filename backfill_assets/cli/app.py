@@ -63,25 +63,62 @@ def plan(
     """Say what changed and what is missing.
 
     What kind of change each model is and which columns carry it on; what would be built, in which order and how long it
-    takes; what could move then. Changes nothing, needs no Spark.
+    takes; what could move then, and whom that affects. Changes nothing, needs no Spark.
     """
+    from backfill_assets.cli.impact import impact_markdown, print_impacts
     from backfill_assets.cli.plans import claim_json, print_claim
+    from backfill_assets.cli.preflight import hint
     from backfill_assets.cli.render import plan_markdown, print_plan, print_uncovered, uncovered_json
 
     place = _open()
     made = place.plan(request)
     estimate, claim, gaps = place.estimate(made), place.claim(made), place.uncovered(made)
+    impacts = place.impacts(made)
     if as_json:
-        _print_json(
-            made.to_json()
-            | {"estimate": estimate.to_json(), "open_plans": claim_json(claim), "uncovered": uncovered_json(gaps)}
-        )
+        more = {
+            "estimate": estimate.to_json(),
+            "open_plans": claim_json(claim),
+            "uncovered": uncovered_json(gaps),
+            "impact": [i.to_json() for i in impacts],
+        }
+        _print_json(made.to_json() | more)
     elif as_markdown:
-        typer.echo(plan_markdown(made, place.project, estimate))
+        typer.echo(plan_markdown(made, place.project, estimate) + impact_markdown(made, impacts))
     else:
         print_plan(made, place.project, estimate)
         print_uncovered(gaps)
+        print_impacts(made, impacts)
+        if asked := hint(place.preflight(made)):
+            typer.echo(asked)
         print_claim(claim)
+
+
+@app.command()
+@with_request
+def preflight(
+    request: Request,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is known of a plan before it begins.
+
+    For each model: target, window, key, sources and what they cover, late rows, timestamps, rules, acceptance,
+    downstream, owners, way back; then what is missing. Code 4 when something of it blocks. Needs no Spark.
+    """
+    from backfill_assets.cli.preflight import print_preflight
+    from backfill_assets.contracts.inventory import inventory
+    from backfill_assets.contracts.preflight import preflight as look
+
+    place = _open()
+    made = place.plan(request)
+    grounds = place.grounds(made, extents=True)
+    sheets, findings = inventory(place.project, made, grounds), look(place.project, made, grounds)
+    if as_json:
+        found = {"inventory": [s.to_json() for s in sheets], "findings": [f.to_json() for f in findings]}
+        _print_json({"id": made.id, **found})
+    else:
+        print_preflight(made, sheets, findings)
+    if any(f.blocking for f in findings):
+        raise typer.Exit(CLOSED)
 
 
 @app.command()
@@ -321,6 +358,37 @@ def plans(as_json: AsJson = False) -> None:
         _print_json([plan_json(r) for r in records])
     else:
         print_plans(records)
+
+
+@app.command()
+def consumers(
+    check: Annotated[bool, typer.Option("--check", help="Run their queries over an open plan's candidate.")] = False,
+    plan: Annotated[
+        str | None, typer.Option(metavar="PLAN", help="Its id, or the beginning of it; default: the only open one.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List who reads prod, or run their queries over a plan.
+
+    With --check, the queries and evaluations of those who read what the plan changes run over its candidate environment
+    and over prod; code 3 when an answer is not as it has to be. Without it, no Spark is needed.
+    """
+    from backfill_assets.cli.consumers import consumers_json, print_consumers, print_reruns
+
+    place = _open()
+    if not check:
+        if as_json:
+            _print_json(consumers_json(place.project))
+        else:
+            print_consumers(place.project)
+        return
+    found = place.rerun_consumers(plan or place.only_plan())
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        print_reruns(found)
+    if not found.met:
+        raise typer.Exit(INCOMPLETE)
 
 
 @app.command()

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from backfill_assets.errors import StateError
 from backfill_assets.intervals import Cadence, utc
-from backfill_assets.snapshots.model import Audit, Column, Model, Upstream
+from backfill_assets.snapshots.model import Audit, Column, Model, Rule, Terms, Upstream
 
 _PLAIN = (
     "language", "code", "description", "owner", "time_column", "lookback", "batch_size", "batch_concurrency", "retries",
@@ -33,7 +33,34 @@ def to_definition(model: Model) -> dict[str, object]:
             {"name": a.name, "kind": a.kind, "arguments": dict(a.arguments), "blocking": a.blocking}
             for a in model.audits
         ],
+        "contract": terms_json(model.terms),
     }
+
+
+def terms_json(terms: Terms) -> dict[str, object]:
+    """What a header's `contract:` promised, as plain JSON values."""
+    return {
+        "semantics": dict(terms.semantics),
+        "deletes": terms.deletes,
+        "late_rows": terms.late_rows,
+        "rules": [[r.text, r.since and r.since.isoformat(), r.until and r.until.isoformat()] for r in terms.rules],
+        "validation_owner": terms.validation_owner,
+    }
+
+
+def terms_from_json(said: Mapping[str, Any]) -> Terms:
+    """The same back; a record of an earlier release promised nothing."""
+    if not said:
+        return Terms()
+    return Terms(
+        semantics=said["semantics"],
+        deletes=said["deletes"],
+        late_rows=said["late_rows"],
+        rules=tuple(
+            Rule(text=t, since=utc(a) if a else None, until=utc(b) if b else None) for t, a, b in said["rules"]
+        ),
+        validation_owner=said["validation_owner"],
+    )
 
 
 def from_definition(name: str, version: str, stored: Mapping[str, object]) -> Model:
@@ -69,6 +96,7 @@ def described(name: str, version: str, stored: Mapping[str, object]) -> Model:
                 Audit(name=a["name"], kind=a["kind"], arguments=a["arguments"], blocking=a["blocking"])
                 for a in said["audits"]
             ),
+            terms=terms_from_json(said.get("contract") or {}),
             **{field: said[field] for field in _PLAIN},
         )
     except KeyError as error:

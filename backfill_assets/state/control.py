@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from backfill_assets.state.approvals import Approvals
+from backfill_assets.state.contracts import Contracts
 from backfill_assets.state.environment import Environment, Environments
 from backfill_assets.state.ledger import Ledger
 from backfill_assets.state.plans import Plans
@@ -30,18 +31,12 @@ class Control:
     proofs: Proofs
     releases: Releases
     removals: Removals
+    contracts: Contracts
 
     def compact(self) -> None:
         """Join the small files that many commits left in each table."""
-        for each in (
-            self.ledger,
-            self.results,
-            self.versions,
-            self.environments,
-            self.plans,
-            self.approvals,
-            self.proofs,
-        ):
+        tables = (self.ledger, self.results, self.versions, self.environments, self.plans, self.approvals, self.proofs)
+        for each in tables:
             each.compact()
 
     @classmethod
@@ -57,6 +52,7 @@ class Control:
             proofs=Proofs(store),
             releases=Releases(store),
             removals=Removals(store),
+            contracts=Contracts(store),
         )
 
     def lasting(self) -> list[Environment]:
