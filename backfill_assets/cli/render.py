@@ -14,8 +14,9 @@ from backfill_assets.intervals import Cadence, Ranges
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.estimate import UNITS, PlanEstimate
 from backfill_assets.plan.stages import Audit, Build, Plan, Promote, ranges_json
+from backfill_assets.plan.why import few
 from backfill_assets.promote.gate import Verdict
-from backfill_assets.snapshots.model import Project
+from backfill_assets.snapshots.model import Override, Project
 from backfill_assets.state.environment import Environment
 
 SHOWN = 5
@@ -79,6 +80,7 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
         console.print("It takes")
         for line in lines:
             console.print(Text("  ") + line)
+    _print_warnings(console, plan)
     moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
     for stage in moves:
         console.print(f"Then {', '.join(m for m, _ in stage.models)} can move in {stage.environment}, in one step.")
@@ -107,6 +109,10 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
         lines += ["", f"`{stuck.model}` waits for `{stuck.upstream}` {short(stuck.needs)}."]
     if table := estimate_markdown(estimate):
         lines += ["", *table]
+    for word in plan.overrides:
+        lines += ["", f"**By the author's word**, {_word(word)} (`{word.place}`)."]
+    for warning in plan.warnings:
+        lines += ["", f"Warning, `{warning.place}`: {warning.what}. {warning.why}; {warning.fix}."]
     for stage in plan.stages:
         if isinstance(stage, Promote):
             lines += ["", f"Then {', '.join(f'`{m}`' for m, _ in stage.models)} can move in one step."]
@@ -117,12 +123,33 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
     """What kind of change a model is, and by way of which columns; nothing where there is nothing to say."""
     change = plan.changes.get(name)
     because = plan.because.get(name, ())
-    if change is None or (change.category in (Category.NEW, Category.UNCHANGED) and not because):
-        return []
+    given = [
+        Text(f"by the author's word, {_word(word)} ({word.place})", style="bold yellow")
+        for word in plan.overrides
+        if word.model == name
+    ] + [
+        Text(f"by the author's word about {word.model}: see there", style="bold yellow")
+        for word in plan.overrides
+        if name in word.reaches
+    ]
+    if change is None or (change.category in (Category.NEW, Category.UNCHANGED) and not because and not given):
+        return given
     style = {Category.BREAKING: "red", Category.REMOVAL: "yellow", Category.ADDITIVE: "green"}
     word, _, rest = str(change).partition(":")
     head = Text(word, style=style.get(change.category, "dim")) + Text(f":{rest}" if rest else "")
-    return [head, *(Text(line, style="dim") for line in because)]
+    return [head, *given, *(Text(line, style="dim") for line in because)]
+
+
+def _word(word: Override) -> str:
+    return f"it has the rows of version {word.version}, and its values in {few(word.columns)}: {word.reason}"
+
+
+def _print_warnings(console: Console, plan: Plan) -> None:
+    for warning in plan.warnings:
+        console.print(Text("warning ", style="yellow") + Text(f"{warning.place}: {warning.what}"))
+        for word, said in (("why", warning.why), ("fix", warning.fix)):
+            if said:
+                console.print(Text(f"  {word}: {said}"))
 
 
 def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project, *, promoting: bool) -> None:

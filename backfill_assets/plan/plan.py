@@ -8,6 +8,7 @@ from datetime import datetime
 
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Ranges
+from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.category import Category, Change, compare
 from backfill_assets.plan.missing import ready, wanted
 from backfill_assets.plan.patch import Patch, forward, restatement
@@ -100,7 +101,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
                 )
             )
         if not recheck and not missing:
-            kept[name] = _kept(changes[name]) if want else "no interval of it is over yet"
+            kept[name] = _kept(project, name, changes[name]) if want else "no interval of it is over yet"
         complete[name] = complete[name] | buildable | recheck
     if (request.start or request.end) and not asked:
         raise PlanError(
@@ -127,6 +128,8 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         sources=facts.sources,
         changes={name: changes[name] for name in selected},
         because={name: reasons(project, name, changes) for name in selected},
+        overrides=overrides(project, selected),
+        warnings=warnings(project, selected),
     )
 
 
@@ -174,6 +177,8 @@ def _patched(
         patches=patches,
         changes={name: changes[name] for name in patches if name in changes},
         because={name: reasons(project, name, changes) for name in patches},
+        overrides=overrides(project, patches),
+        warnings=warnings(project, patches),
     )
 
 
@@ -224,7 +229,10 @@ def _since(pointer: Pointer, version: str) -> datetime:
     return min(s.interval.start for s in pointer.segments if logic_of(s.version) == version)
 
 
-def _kept(change: Change) -> str:
+def _kept(project: Project, name: str, change: Change) -> str:
+    about = [o.model for o in project.overrides.values() if name in (o.model, *o.reaches)]
+    if about and change.category is Category.UNCHANGED:
+        return f"the same by the author's word{f' about {about[0]}' if about[0] != name else ''}"
     if change.category in (Category.NEW, Category.UNCHANGED):
         return "complete and audited"
     return "its code is that of a version that was built before: nothing to compute"

@@ -94,7 +94,7 @@ def gate(
         if shown is None or pointer != shown:
             pointers.append(pointer)
     if not obstacles:
-        obstacles.extend(_mismatches(facts, versions, pointers))
+        obstacles.extend(_mismatches(project, facts, versions, pointers))
     return Verdict(pointers=tuple(pointers), obstacles=tuple(obstacles))
 
 
@@ -131,15 +131,23 @@ def _obstacles(model: Model, have: Coverage, publish: Ranges) -> list[Obstacle]:
 
 
 def _mismatches(
-    facts: Facts, versions: Mapping[tuple[str, str], Version], pointers: Sequence[Pointer]
+    project: Project, facts: Facts, versions: Mapping[tuple[str, str], Version], pointers: Sequence[Pointer]
 ) -> list[Obstacle]:
-    """Models that would be shown beside a version of an upstream in which something that they read is different."""
-    after = {name: p.version for name, p in facts.environment.pointers.items()} | {p.model: p.version for p in pointers}
+    """Models that would be shown beside a version of an upstream in which something that they read is different.
+
+    What is shown that way already, and what is the same by its author's word, is no news.
+    """
+    before = {name: p.version for name, p in facts.environment.pointers.items()}
+    after = before | {p.model: p.version for p in pointers}
     found: list[Obstacle] = []
     for name, version in after.items():
+        if name in project.overrides and version == project.fingerprints.get(name):
+            continue
         record = versions.get((name, version))
         for upstream, built_from in (record.upstream if record else {}).items():
             shown = after.get(upstream)
+            if (before.get(name), before.get(upstream)) == (version, shown):
+                continue
             if shown and shown != built_from and not _same_to(record, upstream, versions, built_from, shown):
                 found.append(
                     Obstacle(

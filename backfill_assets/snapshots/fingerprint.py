@@ -32,13 +32,15 @@ def model_signature(
     `query` is its query's signature, `logic` its canonical code, which stands for all of it where there is none;
     `spark` are the settings in force, `upstreams` the signature of each table it reads.
     """
-    settings = {
+    settings: dict[str, object] = {
         "cadence": model.cadence.value,
         "time_column": model.time_column.lower(),
         "lookback": model.lookback,
         "spark": {k: v for k, v in spark.items() if k.startswith("spark.sql.") and not k.startswith(_SPEED_ONLY)},
         "dialect": _DIALECT,
     }
+    if model.code_version:
+        settings["code_version"] = model.code_version
     if query is not None and model.time_column.lower() in query.columns:
         # The time column says which interval a row belongs to: where it moves, rows do.
         return replace(query, rows=digest(query.rows, query.columns[model.time_column.lower()], settings))

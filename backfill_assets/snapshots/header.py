@@ -11,7 +11,18 @@ from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence
 from backfill_assets.settings import spark_conf
 from backfill_assets.snapshots.documents import Document, did_you_mean
-from backfill_assets.snapshots.validation import Duration, Instant, Name, Names, SparkType, Strict, Text, validate
+from backfill_assets.snapshots.validation import (
+    Duration,
+    Instant,
+    Name,
+    Names,
+    Reason,
+    SparkType,
+    Strict,
+    Text,
+    VersionId,
+    validate,
+)
 
 
 class DeclaredColumn(Strict):
@@ -19,6 +30,15 @@ class DeclaredColumn(Strict):
 
     type: SparkType | None = None
     description: Text = ""
+
+
+class DeclaredSameAs(Strict):
+    """`same_as`: the version whose table this code gives again, as the author knows and no comparison of code can."""
+
+    version: VersionId
+    code: VersionId | None = None
+    columns: Names = ()
+    reason: Reason
 
 
 def _described(value: object) -> object:
@@ -64,6 +84,8 @@ class Header(Strict):
         default_factory=dict[str, DeclaredColumn]
     )
     audits: list[Any] = Field(default_factory=list[Any])
+    code_version: Text = ""
+    same_as: DeclaredSameAs | None = None
 
     @model_validator(mode="after")
     def _ends_after_it_starts(self) -> Header:
@@ -87,6 +109,8 @@ FIXES = {
     "tags": "write a mapping, as in {team: growth}",
     "columns": "write `name: description`, or `name: {type: bigint, description: …}`",
     "audits": "write a list, as in `- not_null: [ds]`",
+    "code_version": "write any text, and another one when everything is to be computed again",
+    "same_as": "write {version: …, code: …, reason: why it gives the same}; see docs/categories.md",
 }
 
 

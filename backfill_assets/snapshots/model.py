@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence, Interval, Ranges, closed
 from backfill_assets.settings import Settings
 
@@ -72,6 +73,35 @@ UNKNOWN = Signature(rows="", columns={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SameAs:
+    """What an author says: code whose own version is `code` gives the rows of `version`, and its values in `columns`.
+
+    No columns: all that the version has and the code still gives. `line` is where the file says it.
+    """
+
+    version: str
+    code: str = ""
+    columns: tuple[str, ...] = ()
+    reason: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """An author's word that holds: the model counts as what `version` is, in its rows and in these columns."""
+
+    model: str
+    version: str
+    code: str
+    columns: tuple[str, ...]
+    reason: str
+    place: str
+    """The file and line that says so."""
+    reaches: tuple[str, ...] = ()
+    """The models downstream that would count as other versions without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """One table's definition, as its file says it. `code` is the SQL text below the header, or the Python source."""
 
@@ -100,6 +130,9 @@ class Model:
     upstreams: tuple[Upstream, ...] = ()
     helpers: tuple[str, ...] = ()
     """The project's files, other than its own, that a Python model imports."""
+    code_version: str = ""
+    """A text of the author's that is a part of the version: another one, and all of it is computed again."""
+    same_as: SameAs | None = None
 
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""
@@ -162,6 +195,10 @@ class Project:
     fingerprints: Mapping[str, str]
     """Each model's version: 16 hex digits that change exactly when its table may."""
     signatures: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
+    overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
+    """The authors' words that hold, by model."""
+    warnings: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict[str, tuple[Problem, ...]])
+    """What is odd about a model without being wrong."""
 
     def downstream(self, name: str) -> tuple[str, ...]:
         """The models that read this model or source directly, in dependency order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +28,8 @@ def to_definition(model: Model) -> dict[str, object]:
         "grain": list(model.grain),
         "spark": dict(model.spark),
         "helpers": list(model.helpers),
+        "code_version": model.code_version,
+        "same_as": asdict(model.same_as) if model.same_as else None,
         "upstreams": [[u.name, u.parameter] for u in model.upstreams],
         "columns": [[c.name, c.type, c.description] for c in model.columns],
         "audits": [
@@ -64,6 +67,7 @@ def from_definition(name: str, version: str, stored: Mapping[str, object]) -> Mo
                 Audit(name=a["name"], kind=a["kind"], arguments=a["arguments"], blocking=a["blocking"])
                 for a in said["audits"]
             ),
+            code_version=said.get("code_version", ""),
             **{field: said[field] for field in _PLAIN},
         )
     except KeyError as error:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from backfill_assets.snapshots.model import UNKNOWN, ColumnRef, Signature
+from backfill_assets.snapshots.records import Recorded
 from backfill_assets.state.store import Store, TableSpec
 
 
@@ -68,6 +69,17 @@ class Versions:
             )
             found.setdefault((record.model, record.version), record)
         return found
+
+    def records(self) -> dict[tuple[str, str], Recorded]:
+        """What another version is compared with, of every version, by (model, version)."""
+        return {
+            key: Recorded(
+                signature=found.signature,
+                cadence=cast(str, found.definition.get("cadence", "")),
+                time_column=cast(str, found.definition.get("time_column", "")),
+            )
+            for key, found in self.all().items()
+        }
 
     def put(self, version: Version) -> None:
         """Record the version unless it is known."""

@@ -20,6 +20,8 @@ CASES: list[tuple[str, str, str, set[str]]] = [
     ("events_sql", "start:", "spark: {spark.sql.shuffle.partitions: 4}\nstart:", set()),
     ("events_sql", "start:", "spark: {spark.sql.ansi.enabled: false}\nstart:", ALL),
     ("events_sql", "start:", "lookback: 1\nstart:", ALL),
+    ("events_sql", "start:", "code_version: 2\nstart:", ALL),
+    ("p_py", 'start="2024-01-01"', 'start="2024-01-01", code_version="2"', {"roi"}),
     ("events_sql", "count(*)", "count(1)", ALL),
     ("events_sql", "event_time <", "channel = 'A' AND event_time <", ALL),
     ("report_sql", "sum(clicks)", "max(clicks)", {"report"}),
