@@ -33,6 +33,7 @@ def build_model(
         timeout=round(header.timeout) if header.timeout else None, pool=header.pool, spark=header.spark,
         tags=header.tags, columns=declared, audits=audits, upstreams=upstreams,
         code_version=header.code_version, same_as=_same_as(draft),
+        allow_nondeterministic=header.allow_nondeterministic or "",
     )  # fmt: skip
 
 

@@ -86,6 +86,7 @@ class Header(Strict):
     audits: list[Any] = Field(default_factory=list[Any])
     code_version: Text = ""
     same_as: DeclaredSameAs | None = None
+    allow_nondeterministic: Reason | None = None
 
     @model_validator(mode="after")
     def _ends_after_it_starts(self) -> Header:
@@ -110,6 +111,7 @@ FIXES = {
     "columns": "write `name: description`, or `name: {type: bigint, description: …}`",
     "audits": "write a list, as in `- not_null: [ds]`",
     "code_version": "write any text, and another one when everything is to be computed again",
+    "allow_nondeterministic": "say why it does not matter that another build gives other rows",
     "same_as": "write {version: …, code: …, reason: why it gives the same}; see docs/categories.md",
 }
 

@@ -66,6 +66,8 @@ class Signature:
     columns: Mapping[str, str]
     row_reads: Refs = frozenset()
     column_reads: Mapping[str, Refs] = field(default_factory=dict[str, Refs])
+    code: str = ""
+    """Of a table that counts as like another by its author's word: the version that the code is by itself."""
 
 
 UNKNOWN = Signature(rows="", columns={})
@@ -133,6 +135,8 @@ class Model:
     code_version: str = ""
     """A text of the author's that is a part of the version: another one, and all of it is computed again."""
     same_as: SameAs | None = None
+    allow_nondeterministic: str = ""
+    """Why it may give something else when it is built again; empty: it must not."""
 
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""

@@ -22,6 +22,7 @@ from backfill_assets.snapshots.override import hold
 from backfill_assets.snapshots.python_models import read_python_models
 from backfill_assets.snapshots.python_sql import PythonFunction, PythonUpstream, compile_functions
 from backfill_assets.snapshots.records import ReadRecords, Records, named
+from backfill_assets.snapshots.repeatable import hidden_uses, refusals, remarks
 from backfill_assets.snapshots.signature import Opaque, Table, query_signature, version_of
 from backfill_assets.snapshots.sources import read_sources
 from backfill_assets.snapshots.sql_models import read_sql_model
@@ -60,9 +61,12 @@ def read_project(root: Path, records: ReadRecords) -> Reading:
         visible[draft.name] = found.columns if found.complete else ()
         if (model := build_model(draft, settings, upstreams, found, problems)) is not None:
             models[draft.name] = model
+        problems += refusals(draft, root)
     if problems:
         raise ProjectError(problems)
     compiled = _compiled(root, models, linked, visible)
+    hidden = {name: hidden_uses(linked.drafts[name], text) for name, text in compiled.items()}
+    problems += [problem for name, uses in hidden.items() for problem in refusals(linked.drafts[name], root, uses)]
     outputs |= {
         name: compiled_columns(outputs[name], text, visible, linked.spelling) for name, text in compiled.items() if text
     }
@@ -82,6 +86,9 @@ def read_project(root: Path, records: ReadRecords) -> Reading:
     signatures = read(count)
     if problems:
         raise ProjectError(problems)
+    tables = {n: Table(name=n, signature=s, key=_key(models.get(n))) for n, s in signatures.items()}
+    for name in models:
+        warnings[name] += remarks(linked.drafts[name], hidden.get(name, ()), outputs[name], tables)
     if overrides:
         plain = read(lambda _, own: own)
         changed = {n for n in models if version_of(plain[n]) != version_of(signatures[n])}
@@ -148,6 +155,10 @@ def _signatures(
         signatures[model.name] = signature
         tables[model.name] = Table(name=model.name, signature=signature, key=unique_columns(model))
     return signatures
+
+
+def _key(model: Model | None) -> frozenset[str] | None:
+    return unique_columns(model) if model else None
 
 
 def _reached(name: str, models: Mapping[str, Model], changed: Collection[str]) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ def to_definition(model: Model) -> dict[str, object]:
         "spark": dict(model.spark),
         "helpers": list(model.helpers),
         "code_version": model.code_version,
+        "allow_nondeterministic": model.allow_nondeterministic,
         "same_as": asdict(model.same_as) if model.same_as else None,
         "upstreams": [[u.name, u.parameter] for u in model.upstreams],
         "columns": [[c.name, c.type, c.description] for c in model.columns],

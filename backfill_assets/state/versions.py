@@ -103,6 +103,7 @@ def _plain(signature: Signature) -> dict[str, object]:
     return {
         "rows": signature.rows,
         "columns": dict(signature.columns),
+        "code": signature.code,
         "row_reads": sorted([r.table, r.column] for r in signature.row_reads),
         "column_reads": {c: sorted([r.table, r.column] for r in refs) for c, refs in signature.column_reads.items()},
     }
@@ -112,6 +113,7 @@ def _signature(raw: dict[str, Any]) -> Signature:
     return Signature(
         rows=raw["rows"],
         columns=raw["columns"],
+        code=raw.get("code", ""),
         row_reads=_refs(raw["row_reads"]),
         column_reads={column: _refs(refs) for column, refs in raw["column_reads"].items()},
     )

@@ -96,6 +96,21 @@ def test_some_columns_only(tmp_path: Path) -> None:
     assert found.fingerprints["report"] not in (edit.built.fingerprints["report"], edit.plain.fingerprints["report"])
 
 
+@pytest.mark.parametrize("query", ["sum(spend) AS spend, max(spend) AS most", "CAST(NULL AS INT) AS spend"])
+def test_tables_of_two_texts_are_two(tmp_path: Path, query: str) -> None:
+    """The same word about another text is another table, where one is built: the first may have been a mistake. Who
+    reads what both are said to share does not care."""
+    said = OTHER_ROWS.replace("sum(spend) AS spend", query)
+    found: list[Project] = []
+    for number, text in enumerate((said, said.replace("AND TRUE", "AND campaign_id > 0"))):
+        edit = Edit(tmp_path / str(number), text)
+        found.append(edit.said(edit.word(columns="[campaign_id, clicks]")))
+    one, other = (f.fingerprints for f in found)
+    assert one["events"] != other["events"]
+    assert one["report"] == other["report"] == edit.built.fingerprints["report"]
+    assert compare(found[0].signatures["events"], found[1].signatures["events"]).category is Category.UNCHANGED
+
+
 def warned(found: Project) -> Problem:
     """The one warning of a project in which no word counts."""
     [problem] = [w for some in found.warnings.values() for w in some]
