@@ -83,7 +83,11 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
     _print_warnings(console, plan)
     moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
     for stage in moves:
-        console.print(f"Then {', '.join(m for m, _ in stage.models)} can move in {stage.environment}, in one step.")
+        models = ", ".join(m for m, _ in stage.models)
+        console.print(f"Then backfill promote shows {models} in {stage.environment}, in one step.")
+    if plan.blocked:
+        stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
+        console.print(f"In {plan.environment}, {stuck} stays as it is until nothing of it waits.")
     if plan.work:
         console.print(Text("Next: ") + Text("backfill apply", style="bold"))
     elif moves and not plan.blocked:
@@ -110,12 +114,13 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
     if table := estimate_markdown(estimate):
         lines += ["", *table]
     for word in plan.overrides:
-        lines += ["", f"**By the author's word**, {_word(word)} (`{word.place}`)."]
+        lines += ["", f"**By the author's word**, `{word.model}` has {_word(word)} (`{word.place}`)."]
     for warning in plan.warnings:
         lines += ["", f"Warning, `{warning.place}`: {warning.what}. {warning.why}; {warning.fix}."]
     for stage in plan.stages:
         if isinstance(stage, Promote):
-            lines += ["", f"Then {', '.join(f'`{m}`' for m, _ in stage.models)} can move in one step."]
+            models = ", ".join(f"`{m}`" for m, _ in stage.models)
+            lines += ["", f"Then `backfill promote` shows {models} in {stage.environment}, in one step."]
     return "\n".join(lines)
 
 
@@ -124,7 +129,7 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
     change = plan.changes.get(name)
     because = plan.because.get(name, ())
     given = [
-        Text(f"by the author's word, {_word(word)} ({word.place})", style="bold yellow")
+        Text(f"by the author's word: {_word(word)} ({word.place})", style="bold yellow")
         for word in plan.overrides
         if word.model == name
     ] + [
@@ -141,7 +146,7 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
 
 
 def _word(word: Override) -> str:
-    return f"it has the rows of version {word.version}, and its values in {few(word.columns)}: {word.reason}"
+    return f"the rows of version {word.version}, and its values in {few(word.columns)}, because: {word.reason}"
 
 
 def _print_warnings(console: Console, plan: Plan) -> None:

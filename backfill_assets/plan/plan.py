@@ -58,13 +58,13 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     if request.restate:
         patches = restatement(project, facts.environment, request.restate, facts.sources)
         asked = {name for name, _ in request.restate}
-        return _patched(project, facts, request, patches, dict.fromkeys(asked, "restated"))
+        return _patched(project, facts, request, patches, dict.fromkeys(asked, "computed again, as asked"))
     if request.forward_only:
         changes = _changes(project, facts)
         selected = select_models(project, request.select)
         changed = [n for n in selected if changes[n].category not in (Category.NEW, Category.UNCHANGED)]
         patches = forward(project, facts.environment, changed, request.forward_only, facts.now)
-        since = f"new logic from {request.forward_only:%Y-%m-%d} on"
+        since = f"new logic from {request.forward_only:%Y-%m-%d} on, older rows stay"
         return _patched(project, facts, request, patches, dict.fromkeys(changed, since), changes)
     selected = select_models(project, request.select)
     changes = _changes(project, facts)
@@ -158,7 +158,7 @@ def _patched(
                     count=missing.count(model.cadence),
                     batches=tuple(missing.batches(model.cadence, model.batch_size)),
                     concurrency=model.batch_concurrency,
-                    reason=why.get(name) or f"reads restated days of {above}",
+                    reason=why.get(name) or f"reads what is computed again of {above}",
                 )
             )
     if patches:
@@ -172,7 +172,7 @@ def _patched(
         models=tuple(patches),
         stages=tuple(stages),
         blocked=(),
-        kept={n: "not touched by this" for n in project.models if n not in patches},
+        kept={n: "this plan changes nothing in it" for n in project.models if n not in patches},
         sources=facts.sources,
         patches=patches,
         changes={name: changes[name] for name in patches if name in changes},
