@@ -48,9 +48,9 @@ def hold(
             rows=record.signature.rows,
             columns={c: record.signature.columns[c] if c in columns else own.columns[c] for c in own.columns},
         )
-        if (meant.rows, meant.columns) != (record.signature.rows, record.signature.columns):
-            # A table of its own: that of one text must not pass for that of another, of which the same was said.
-            meant = replace(meant, code=said.code)
+        # A table of its own: that of one text must not pass for that of another, of which the same was said.
+        there = (meant.rows, meant.columns) == (record.signature.rows, record.signature.columns)
+        meant = replace(meant, code=record.signature.code if there else said.code)
         if (meant.rows, meant.columns) == (own.rows, own.columns):
             what, why = "`same_as` is not needed", "the code says so by itself"
             warnings.append(_problem(model, said, what, why, "remove it"))

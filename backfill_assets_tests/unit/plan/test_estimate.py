@@ -209,7 +209,7 @@ def test_the_versions_own_batches_come_first() -> None:
 
 
 def test_a_restatement_is_of_the_same_logic() -> None:
-    """A revision without batches of its own goes by its version's, which are as good, and not by newer ones of others."""
+    """A revision without batches of its own goes by its version's, which are as good, not by newer ones of others."""
     stage = a_build(a_model("a", batch_size=30), 0, 30, "v1.1f3a77b0")
     entries = [built(0, 30, 10), *(built(0, 30, 99, version="newer", at=after(n)) for n in range(4))]
     assert guess(stage, entries).basis == "from 1 batch of this version, 30 days"

@@ -111,6 +111,18 @@ def test_tables_of_two_texts_are_two(tmp_path: Path, query: str) -> None:
     assert compare(found[0].signatures["events"], found[1].signatures["events"]).category is Category.UNCHANGED
 
 
+def test_the_same_as_what_is_there_by_a_word(tmp_path: Path) -> None:
+    """A version that is another one's like by an author's word can be vouched for as any other."""
+    more = OTHER_ROWS.replace("AS spend", "AS spend, max(spend) AS most")
+    first = Edit(tmp_path, more)
+    shown = first.said(first.word())
+    again = more.replace("AND TRUE", "AND TRUE AND TRUE")
+    code = load_project(project(tmp_path / "again", events_sql=again, report_sql=REPORT)).fingerprints["events"]
+    first.records = {**first.records, **records(shown)}
+    found = first.said(first.word(version=shown.fingerprints["events"], code=code), edited=again)
+    assert found.fingerprints == shown.fingerprints
+
+
 def warned(found: Project) -> Problem:
     """The one warning of a project in which no word counts."""
     [problem] = [w for some in found.warnings.values() for w in some]
