@@ -100,8 +100,8 @@ class _Select:
         if name in _ANY_ROW:
             what = f"`{name}()` takes the value of any row of a group"
             fix = "use max() or min(), or max_by() with an order that has no ties"
-        elif isinstance(around, exp.WithinGroup) or (around and _name(around) in _ORDERLESS):
-            return
+        elif isinstance(node.this, exp.Order) or (around and _name(around) in _ORDERLESS):
+            return  # sorted WITHIN GROUP, or by who takes them
         else:
             what, fix = f"the items of `{name}()` come in any order", f"sort them: `sort_array({name}(…))`"
         yield Finding(line=_line(node), what=what, why="the order of the rows in a group is not fixed", fix=fix)
@@ -223,7 +223,11 @@ def _name(node: exp.Expr) -> str:
         return ""
     if isinstance(node, exp.Anonymous):
         return node.name.lower()
-    return str(node.meta_get(WRITTEN_AS) or node.sql_name()).lower()
+    around = _bare(node.parent)  # FILTER and IGNORE NULLS are parsed as a part of the call
+    written = node.meta_get(WRITTEN_AS) or (
+        node.parent.meta_get(WRITTEN_AS) if node.parent and around is not node.parent else None
+    )
+    return str(written or node.sql_name()).lower()
 
 
 def _whole(spec: exp.Expr) -> bool:

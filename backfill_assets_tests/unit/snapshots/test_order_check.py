@@ -61,6 +61,11 @@ WARNED: dict[str, tuple[str, str]] = {
         "SELECT ds, collect_set(clicks) AS n FROM events WHERE ds >= :start AND ds < :end GROUP BY ds",
         "items of `collect_set()`",
     ),
+    "some items": (
+        "SELECT ds, collect_list(clicks) FILTER (WHERE clicks > 1) AS n\n"
+        "FROM events WHERE ds >= :start AND ds < :end GROUP BY ds",
+        "items of `collect_list()`",
+    ),
     "LIMIT": ("SELECT ds, clicks FROM events WHERE ds >= :start AND ds < :end LIMIT 5", "LIMIT takes"),
     "LIMIT with ties": (
         "SELECT ds, clicks FROM events WHERE ds >= :start AND ds < :end ORDER BY clicks DESC LIMIT 5",
@@ -92,6 +97,7 @@ FINE: dict[str, str] = {
     "a group a row": "SELECT ds, campaign_id, first(clicks) AS n FROM events GROUP BY ds, campaign_id",
     "sorted items": "SELECT ds, sort_array(collect_set(clicks)) AS n FROM events GROUP BY ds",
     "sorted distinct items": "SELECT ds, array_sort(array_distinct(collect_list(clicks))) AS n FROM events GROUP BY ds",
+    "items in an order": "SELECT ds, listagg(clicks) WITHIN GROUP (ORDER BY clicks) AS n FROM events GROUP BY ds",
     "the number of items": "SELECT ds, size(collect_set(clicks)) AS n FROM events GROUP BY ds",
     "max_by": "SELECT ds, max_by(clicks, campaign_id) AS n FROM events GROUP BY ds",
     "LIMIT by the grain": "SELECT ds, clicks FROM events ORDER BY ds, campaign_id LIMIT 5",
