@@ -22,7 +22,7 @@ class Cause(Enum):
         "it depends on when the batch runs",
         "use :start and :end (in Python: interval.start, interval.end), which are the same whenever it runs",
     )
-    CHANCE = "it gives something else each time", "take a hash of the row's key, as in `xxhash64(id)`"
+    CHANCE = "no two runs of it draw the same", "take a hash of the row's key, as in `xxhash64(id)`"
     LAYOUT = (
         "it depends on how rows are spread over files and tasks",
         "take a hash of the row's key, or a column that the source has",
