@@ -53,9 +53,10 @@ def test_a_true_word_and_a_false_one(spark: SparkSession, tmp_path: Path, enviro
     false = said(more.replace("amount IS NOT NULL", "id <> 7"))
     plan = false.plan()
     build_all(false)
-    [drift] = false.drift(plan)
-    assert str(drift.intervals) == "2024-01-02", "where the event with that id is"
-    assert "models/daily.sql:2 says that it is" in str(drift)
+    broken, read = false.drift(plan)
+    assert str(broken.intervals) == str(read.intervals) == "2024-01-02", "where the event with that id is"
+    assert "models/daily.sql:2 says that it is" in str(broken)
+    assert read.kept.readers == ("running",), "which reads what is not the same"
 
     added = said(more)
     assert added.project.fingerprints["daily"] != false.project.fingerprints["daily"], "not the table of the mistake"
