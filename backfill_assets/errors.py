@@ -44,6 +44,11 @@ class Problem:
     why: str = ""
     fix: str = ""
 
+    def place(self, root: Path) -> str:
+        """Where it is, from the project's folder: `models/orders.sql:7`."""
+        name = self.file.relative_to(root) if self.file.is_relative_to(root) else self.file
+        return f"{name.as_posix()}:{self.line}" if self.line else name.as_posix()
+
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else str(self.file)
         return "\n".join(

@@ -63,14 +63,20 @@ from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.settings import cache_folder, project_root
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
+from backfill_assets.snapshots.records import Records
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.versions import logic_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def _records(warehouse: str) -> Records:
+    return Control.over(DeltaStore(warehouse)).versions.records()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +103,7 @@ class Workspace:
     @classmethod
     def open(cls, project: str | Path | None = None) -> Workspace:
         """Load the project (the argument, BACKFILL_PROJECT, or the demo). Raises ProjectError, SettingsError."""
-        loaded = load_project(project_root(project))
+        loaded = load_project(project_root(project), _records)
         warehouse = loaded.settings.warehouse
         return cls(project=loaded, control=Control.over(DeltaStore(warehouse)), log=DeltaTableLog(warehouse))
 
@@ -252,6 +258,8 @@ class Workspace:
         for kept in kept_readers(self.project, plan) if plan.work else []:
             facts, name = self.facts(), kept.upstream
             pointer = facts.environment.pointers[name]
+            if kept.word and logic_of(pointer.version) != kept.word.version:
+                continue  # the word is about a version that is not shown
             version, commit = self.project.fingerprints[name], facts.heads[name]
             built = [Segment(version=version, commit=commit, interval=i) for i in facts.coverage[name].green]
             if not built:

@@ -193,7 +193,13 @@ def apply(
                 "actual": took.to_json(),
                 "candidate": candidate.name if candidate else None,
                 "drift": [
-                    {"upstream": d.kept.upstream, "readers": d.kept.readers, "intervals": ranges_json(d.intervals)}
+                    {
+                        "upstream": d.kept.upstream,
+                        "readers": d.kept.readers,
+                        "columns": d.kept.columns,
+                        "by_word": d.kept.word is not None,
+                        "intervals": ranges_json(d.intervals),
+                    }
                     for d in drift
                 ],
             }

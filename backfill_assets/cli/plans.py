@@ -28,7 +28,7 @@ def print_claim(claim: Claim) -> None:
     for old in claim.supersedes:
         console.print(f"Applying it replaces your {plan_text(old)}")
     if claim.continues:
-        console.print(f"It is what is left of {plan_text(claim.continues)}")
+        console.print(f"This is what is left of {plan_text(claim.continues)}")
 
 
 def claim_json(claim: Claim) -> dict[str, object]:

@@ -15,8 +15,9 @@ from backfill_assets.plan.category import Category
 from backfill_assets.plan.cover import Uncovered
 from backfill_assets.plan.estimate import UNITS, PlanEstimate
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote, ranges_json
+from backfill_assets.plan.why import few
 from backfill_assets.promote.gate import Verdict
-from backfill_assets.snapshots.model import Project
+from backfill_assets.snapshots.model import Override, Project
 from backfill_assets.state.environment import Environment
 
 SHOWN = 5
@@ -89,9 +90,13 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
         console.print("It takes")
         for line in lines:
             console.print(Text("  ") + line)
+    _print_warnings(console, plan)
     moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
     for sentence in _then(plan):
         console.print(Text(sentence))
+    if plan.blocked:
+        stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
+        console.print(f"In {plan.environment}, {stuck} stays as it is until nothing of it waits.")
     if plan.work or plan.invalidations:
         console.print(Text("Next: ") + Text("backfill apply", style="bold"))
     elif plan.owners and not plan.blocked:
@@ -140,6 +145,10 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
         lines += ["", f"`{stuck.model}` waits for `{stuck.upstream}` {short(stuck.needs)}."]
     if table := estimate_markdown(estimate):
         lines += ["", *table]
+    for word in plan.overrides:
+        lines += ["", f"**By the author's word**, `{word.model}` has {_word(word)} (`{word.place}`)."]
+    for warning in plan.warnings:
+        lines += ["", f"Warning, `{warning.place}`: {warning.what}. {warning.why}; {warning.fix}."]
     for stage in plan.invalidations:
         what = f"`{stage.model}` {stage.version}, {short(stage.intervals)}"
         lines += ["", f"Invalidates {what}: {stage.reason}."]
@@ -158,7 +167,7 @@ def _then(plan: Plan) -> list[str]:
                 said.append(f"Then it needs the yes of {' and of '.join(asked)}: published rows change.")
             case Promote():
                 models = ", ".join(model for model, _ in stage.models)
-                said.append(f"Then {models} can move in {stage.environment}, in one step.")
+                said.append(f"Then backfill promote shows {models} in {stage.environment}, in one step.")
             case Build() | Audit() | Invalidate():
                 pass
     return said
@@ -168,12 +177,33 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
     """What kind of change a model is, and by way of which columns; nothing where there is nothing to say."""
     change = plan.changes.get(name)
     because = plan.because.get(name, ())
-    if change is None or (change.category in (Category.NEW, Category.UNCHANGED) and not because):
-        return []
+    given = [
+        Text(f"by the author's word: {_word(word)} ({word.place})", style="bold yellow")
+        for word in plan.overrides
+        if word.model == name
+    ] + [
+        Text(f"by the author's word about {word.model}: see there", style="bold yellow")
+        for word in plan.overrides
+        if name in word.reaches
+    ]
+    if change is None or (change.category in (Category.NEW, Category.UNCHANGED) and not because and not given):
+        return given
     style = {Category.BREAKING: "red", Category.REMOVAL: "yellow", Category.ADDITIVE: "green"}
     word, _, rest = str(change).partition(":")
     head = Text(word, style=style.get(change.category, "dim")) + Text(f":{rest}" if rest else "")
-    return [head, *(Text(line, style="dim") for line in because)]
+    return [head, *given, *(Text(line, style="dim") for line in because)]
+
+
+def _word(word: Override) -> str:
+    return f"the rows of version {word.version}, and its values in {few(word.columns)}, because: {word.reason}"
+
+
+def _print_warnings(console: Console, plan: Plan) -> None:
+    for warning in plan.warnings:
+        console.print(Text("warning ", style="yellow") + Text(f"{warning.place}: {warning.what}"))
+        for word, said in (("why", warning.why), ("fix", warning.fix)):
+            if said:
+                console.print(Text(f"  {word}: {said}"))
 
 
 def print_outcomes(

@@ -16,6 +16,7 @@ from backfill_assets.plan.stages import Audit, Build
 from backfill_assets.settings import Cost
 from backfill_assets.snapshots.model import Model
 from backfill_assets.state.ledger import Entry, Kind, by_version
+from backfill_assets.state.versions import logic_of
 
 USEFUL = frozenset({Kind.BUILT, Kind.AUDITED, Kind.INVALIDATED})
 """The kinds of entries that say something about time."""
@@ -424,14 +425,16 @@ class _Basis:
 
 
 def _basis(history: Mapping[tuple[str, str], Sequence[Entry]], model: Model, version: str) -> _Basis | None:
-    """The version's own batches; else those of the model's version that was built last. None: there are none."""
+    """The version's own batches; else those of the same logic, or of the version that was built last. None: there are
+    none."""
     batches = {v: _batches(entries, model.cadence) for (name, v), entries in history.items() if name == model.name}
     built = {v for v, found in batches.items() if found}
-    others = sorted(built - {version}, key=lambda v: (_newest(history[model.name, v]), v))
+    logic = logic_of(version)
+    others = sorted(built - {version}, key=lambda v: (logic_of(v) == logic, _newest(history[model.name, v]), v))
     chosen = version if version in built else others[-1] if others else None
     if chosen is None:
         return None
-    found, same = batches[chosen], chosen == version
+    found, same = batches[chosen], logic_of(chosen) == logic
     intervals = sum(b.size for b in found)
     words = f"from {len(found)} batch{'es' * (len(found) != 1)} of "
     words += f"this version, {amount(intervals, model.cadence)}" if same else f"version {chosen} (other logic)"

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Ranges
+from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.category import Category, Change, compare
 from backfill_assets.plan.missing import batches, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, moved
@@ -66,7 +67,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
         patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, lapsed)
         asked = {name for name, _ in request.restate}
-        plan = _patched(project, facts, request, patches, dict.fromkeys(asked, "restated"))
+        plan = _patched(project, facts, request, patches, dict.fromkeys(asked, "computed again, as asked"))
         if request.all_versions:
             others = invalidations(request.restate, patches, facts.versions, facts.published)
             return replace(plan, stages=(*others, *plan.stages))
@@ -78,7 +79,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         patches = forward(
             project, facts.environment, changed, request.forward_only, facts.now, ignore_cron=request.ignore_cron
         )
-        since = f"new logic from {request.forward_only:%Y-%m-%d} on"
+        since = f"new logic from {request.forward_only:%Y-%m-%d} on, older rows stay"
         return _patched(project, facts, request, patches, dict.fromkeys(changed, since), changes)
     selected = select_models(project, request.select)
     changes = _changes(project, facts)
@@ -120,7 +121,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
                 )
             )
         if not recheck and not missing:
-            kept[name] = _kept(changes[name]) if want else "no interval of it is over yet"
+            kept[name] = _kept(project, name, changes[name]) if want else "no interval of it is over yet"
         complete[name] = complete[name] | buildable | recheck
     if (request.start or request.end) and not asked:
         raise PlanError(
@@ -147,6 +148,8 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         sources=facts.sources,
         changes={name: changes[name] for name in selected},
         because={name: reasons(project, name, changes) for name in selected},
+        overrides=overrides(project, selected),
+        warnings=warnings(project, selected),
     )
 
 
@@ -175,7 +178,7 @@ def _patched(
                     count=missing.count(model.cadence),
                     batches=batches(model, missing, facts.now),
                     concurrency=model.batch_concurrency,
-                    reason=why.get(name) or f"reads restated days of {above}",
+                    reason=why.get(name) or f"reads what is computed again of {above}",
                     open=split_open(model, missing, facts.now)[1],
                 )
             )
@@ -190,11 +193,13 @@ def _patched(
         models=tuple(patches),
         stages=tuple(stages),
         blocked=(),
-        kept={n: "not touched by this" for n in project.models if n not in patches},
+        kept={n: "this plan changes nothing in it" for n in project.models if n not in patches},
         sources=facts.sources,
         patches=patches,
         changes={name: changes[name] for name in patches if name in changes},
         because={name: reasons(project, name, changes) for name in patches},
+        overrides=overrides(project, patches),
+        warnings=warnings(project, patches),
     )
 
 
@@ -284,7 +289,10 @@ def _since(pointer: Pointer, version: str) -> datetime:
     return min(s.interval.start for s in pointer.segments if logic_of(s.version) == version)
 
 
-def _kept(change: Change) -> str:
+def _kept(project: Project, name: str, change: Change) -> str:
+    about = [o.model for o in project.overrides.values() if name in (o.model, *o.reaches)]
+    if about and change.category is Category.UNCHANGED:
+        return f"the same by the author's word{f' about {about[0]}' if about[0] != name else ''}"
     if change.category in (Category.NEW, Category.UNCHANGED):
         return "complete and audited"
     return "its code is that of a version that was built before: nothing to compute"

@@ -6,19 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from backfill_assets.intervals import Ranges
-from backfill_assets.plan.category import Category
+from backfill_assets.plan.category import Category, affects
 from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.why import reads_of
-from backfill_assets.snapshots.model import UNKNOWN, Project
+from backfill_assets.snapshots.model import UNKNOWN, Override, Project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """Models that keep their tables although an upstream gets another, because these columns of it are unchanged."""
+    """Models that keep their tables although an upstream gets another, because these columns of it are unchanged.
+
+    `word` is there when they are so by the word of the upstream's author; then there may be no reader.
+    """
 
     upstream: str
     readers: tuple[str, ...]
     columns: tuple[str, ...]
+    word: Override | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +35,21 @@ class Drift:
     """The intervals of each reader that were built from the old values."""
 
     def __str__(self) -> str:
+        if self.kept.word:
+            return self._broken_word(self.kept.word)
         columns = ", ".join(self.kept.columns)
         days = " ".join(f"--restate {reader}:{part}" for reader, parts in self.again.items() for part in parts)
         readers = ", ".join(self.again)
         return (
             f"{self.kept.upstream} has other values of {columns} in {self.intervals} than what is shown: what it reads"
             f" changed since.\n  {readers} would keep the old ones. After the promotion: backfill apply {days}"
+        )
+
+    def _broken_word(self, word: Override) -> str:
+        return (
+            f"{word.model} is not the same as version {word.version} in {', '.join(word.columns)}: other rows or values"
+            f" in {self.intervals}\n  {word.place} says that it is: {word.reason}\n  Remove `same_as` there, or name"
+            " fewer columns; unless what it reads changed since that version was built."
         )
 
 
@@ -51,9 +64,13 @@ def kept_readers(project: Project, plan: Plan) -> list[Kept]:
         for reader in project.downstream(name):
             own = plan.changes.get(reader)
             reads = reads_of(project.signatures.get(reader, UNKNOWN), name)
-            if own is not None and own.category is Category.UNCHANGED and reads:
+            same = set(reads) - affects(change, frozenset(reads))  # the rest is the word of the reader's author
+            if own is not None and own.category is Category.UNCHANGED and same:
                 readers.append(reader)
-                columns |= set(reads)
+                columns |= same
+        word = next((w for w in plan.overrides if w.model == name), None)
+        if word is not None:
+            found.append(Kept(upstream=name, readers=(), columns=word.columns, word=word))
         if readers:
             found.append(Kept(upstream=name, readers=tuple(readers), columns=tuple(sorted(columns))))
     return found

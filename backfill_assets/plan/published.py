@@ -46,4 +46,6 @@ def published(project: Project, environment: Environment, versions: Mapping[tupl
         fingerprints={name: environment.pointers[name].version for name in order},
         signatures={name: s for name, s in project.signatures.items() if name in project.sources}
         | {name: record.signature for name, record in shown.items()},
+        overrides={name: o for name, o in project.overrides.items() if models.get(name) is project.models.get(name)},
+        warnings={},
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
 from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.plan.category import Change
 from backfill_assets.plan.patch import Patch
+from backfill_assets.snapshots.model import Override
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +115,17 @@ class Blocked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanWarning:
+    """Something odd about a model, which is no error: at `place`, `what` and `why`, and how to mend it."""
+
+    model: str
+    place: str
+    what: str
+    why: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What is to be done, and what is not. `models` are the selected ones, `kept` need nothing, with the reason.
 
@@ -134,15 +146,21 @@ class Plan:
     """How each model differs from what the environment shows."""
     because: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """What of the upstreams' changes each model reads, or that it reads none of them."""
+    overrides: tuple[Override, ...] = ()
+    """The authors' words that it stands on."""
+    warnings: tuple[PlanWarning, ...] = ()
 
     @property
     def id(self) -> str:
         """A hash of what is to be done: the same situation gives the same id, whatever the clock says."""
-        text = json.dumps(
-            [[self.environment, list(self.models)], [stage_json(s) for s in self.stages], dict(self.sources)],
-            sort_keys=True,
-            default=str,
-        )
+        content: list[object] = [
+            [self.environment, list(self.models)],
+            [stage_json(s) for s in self.stages],
+            dict(self.sources),
+        ]
+        if self.overrides:
+            content.append([asdict(override) | {"place": ""} for override in self.overrides])
+        text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     @property
@@ -196,6 +214,8 @@ class Plan:
                 for name, change in self.changes.items()
             },
             "sources": {name: dict(pin) for name, pin in self.sources.items()},
+            "overrides": [asdict(override) for override in self.overrides],
+            "warnings": [asdict(warning) for warning in self.warnings],
         }
 
 

@@ -30,12 +30,12 @@ def reasons(project: Project, name: str, changes: Mapping[str, Change]) -> tuple
             touched = True
         elif hit := affects(change, frozenset(reads)):
             where = sorted({w for column in hit for w in reads[column]}, key=lambda w: (w != ROWS, w))
-            what = f"rows of {upstream.name}, which differ," if change.rows else f"{upstream.name}.{_few(sorted(hit))}"
-            found.append(f"reads {what} for {_few(where)}")
+            what = f"rows of {upstream.name}, which differ," if change.rows else f"{upstream.name}.{few(sorted(hit))}"
+            found.append(f"reads {what} for {few(where)}")
             touched = True
         else:
             moved = (*change.columns, *change.removed, *change.added)
-            found.append(f"reads none of what changed in {upstream.name} ({_few(moved)})")
+            found.append(f"reads none of what changed in {upstream.name} ({few(moved)})")
     own = changes.get(name)
     if own is not None and own.category not in (Category.UNCHANGED, Category.NEW) and not touched:
         found.insert(0, "its own code changed")
@@ -55,7 +55,8 @@ def reads_of(signature: Signature, upstream: str) -> dict[str, set[str]]:
     return dict(found)
 
 
-def _few(names: Iterable[str]) -> str:
+def few(names: Iterable[str]) -> str:
+    """The first names, and how many more there are."""
     listed = list(names)
     more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
     return ", ".join(listed[:SHOWN]) + more

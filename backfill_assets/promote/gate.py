@@ -98,7 +98,8 @@ def gate(
         if shown is None or pointer != shown:
             pointers.append(pointer)
     if not obstacles:
-        obstacles.extend(mismatches(facts.environment, versions, pointers))
+        after = {p.model: p.version for p in [*facts.environment.pointers.values(), *pointers]}
+        obstacles.extend(mismatches(project, facts.environment, after, versions))
     return Verdict(pointers=tuple(pointers), obstacles=tuple(obstacles))
 
 
@@ -162,15 +163,26 @@ def _built_from_nothing(project: Project, facts: Facts, model: Model, publish: R
 
 
 def mismatches(
-    environment: Environment, versions: Mapping[tuple[str, str], Version], pointers: Sequence[Pointer]
+    project: Project,
+    environment: Environment,
+    after: Mapping[str, str],
+    versions: Mapping[tuple[str, str], Version],
 ) -> list[Obstacle]:
-    """Models that would be shown beside a version of an upstream in which something that they read is different."""
-    after = {name: p.version for name, p in environment.pointers.items()} | {p.model: p.version for p in pointers}
+    """Models that would be shown beside a version of an upstream in which something that they read is different.
+
+    `after` is model → version of all that the environment would show. What is shown that way already, and what is the
+    same by its author's word, is no news.
+    """
+    before = {name: p.version for name, p in environment.pointers.items()}
     found: list[Obstacle] = []
     for name, version in after.items():
+        if name in project.overrides and version == project.fingerprints.get(name):
+            continue
         record = versions.get((name, version))
         for upstream, built_from in (record.upstream if record else {}).items():
             shown = after.get(upstream)
+            if (before.get(name), before.get(upstream)) == (version, shown):
+                continue
             if shown and shown != built_from and not _same_to(record, upstream, versions, built_from, shown):
                 found.append(
                     Obstacle(

@@ -137,7 +137,7 @@ def look_back(
     left = [s for s in every if s not in steps]
     after = _after(seen, steps)
     gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}
-    obstacles = [*_removed_since(steps, gone), *_apart(after, seen, versions, steps, left, older)]
+    obstacles = [*_removed_since(steps, gone), *_apart(project, after, seen, versions, steps, left, older)]
     try:
         as_it_was = published(project, after, versions)
         problem = None
@@ -278,6 +278,7 @@ def _removed_since(steps: Sequence[Step], gone: Collection[tuple[str, str]]) -> 
 
 
 def _apart(
+    project: Project,
     after: Environment,
     seen: Environment,
     versions: Versions,
@@ -286,10 +287,10 @@ def _apart(
     release: Release,
 ) -> list[Obstacle]:
     """Models that would be shown beside rows that they were not computed from, as a part of a release stays."""
-    before = {(o.model, o.what) for o in mismatches(seen, versions, ())}
+    shown = {name: pointer.version for name, pointer in after.pointers.items()}
     names = {s.model for s in [*steps, *left]}
     together = f"go back with all of them: backfill rollback {release.id} --select {','.join(sorted(names))}"
-    found = [replace(o, remedy=together) for o in mismatches(after, versions, ()) if (o.model, o.what) not in before]
+    found = [replace(o, remedy=together) for o in mismatches(project, seen, shown, versions)]
     told = {o.model for o in found}
     for step in steps:
         for other in left:

@@ -9,7 +9,7 @@ from backfill_assets.snapshots.audits import audit_columns, parse_audits
 from backfill_assets.snapshots.documents import did_you_mean
 from backfill_assets.snapshots.draft import Draft
 from backfill_assets.snapshots.header import DeclaredTerms
-from backfill_assets.snapshots.model import Audit, Model, Rule, Terms, Upstream
+from backfill_assets.snapshots.model import Audit, Model, Rule, SameAs, Terms, Upstream
 from backfill_assets.snapshots.outputs import Outputs
 
 
@@ -33,6 +33,8 @@ def build_model(
         batch_concurrency=header.batch_concurrency, retries=header.retries,
         timeout=round(header.timeout) if header.timeout else None, pool=header.pool, spark=header.spark,
         tags=header.tags, columns=declared, audits=audits, upstreams=upstreams, terms=_terms(header.contract),
+        code_version=header.code_version, same_as=_same_as(draft),
+        allow_nondeterministic=header.allow_nondeterministic or "",
     )  # fmt: skip
 
 
@@ -42,6 +44,15 @@ def _terms(said: DeclaredTerms) -> Terms:
         validation_owner=said.validation_owner,
         rules=tuple(Rule(text=r.rule, since=r.since, until=r.until) for r in said.rules),
     )  # fmt: skip
+
+
+def _same_as(draft: Draft) -> SameAs | None:
+    said = draft.header.same_as if draft.header else None
+    if said is None:
+        return None
+    line = draft.document.line_of("same_as")
+    columns = tuple(c.lower() for c in said.columns)
+    return SameAs(version=said.version, code=said.code or "", columns=columns, reason=said.reason, line=line)
 
 
 def _column_problems(draft: Draft, audits: tuple[Audit, ...], outputs: Outputs) -> list[Problem]:

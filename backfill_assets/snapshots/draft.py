@@ -9,6 +9,7 @@ from typing import Literal
 from backfill_assets.errors import Problem
 from backfill_assets.snapshots.documents import Document
 from backfill_assets.snapshots.header import Header
+from backfill_assets.snapshots.nondeterministic import Use
 from backfill_assets.snapshots.sql import Sql
 
 
@@ -36,6 +37,8 @@ class Draft:
     reads: tuple[Read, ...] = ()
     sql: Sql | None = None
     logic: str = ""
+    uses: tuple[Use, ...] = ()
+    """Of functions that give something else each time."""
     modules: tuple[str, ...] = ()
     """The files, relative to the project, that a Python model's code is in."""
     description: str = ""

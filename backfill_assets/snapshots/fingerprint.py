@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from backfill_assets.snapshots.audits import audit_columns
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import Model, Signature, Source
 from backfill_assets.snapshots.signature import version_of
@@ -32,13 +33,15 @@ def model_signature(
     `query` is its query's signature, `logic` its canonical code, which stands for all of it where there is none;
     `spark` are the settings in force, `upstreams` the signature of each table it reads.
     """
-    settings = {
+    settings: dict[str, object] = {
         "cadence": model.cadence.value,
         "time_column": model.time_column.lower(),
         "lookback": model.lookback,
         "spark": {k: v for k, v in spark.items() if k.startswith("spark.sql.") and not k.startswith(_SPEED_ONLY)},
         "dialect": _DIALECT,
     }
+    if model.code_version:
+        settings["code_version"] = model.code_version
     if query is not None and model.time_column.lower() in query.columns:
         # The time column says which interval a row belongs to: where it moves, rows do.
         return replace(query, rows=digest(query.rows, query.columns[model.time_column.lower()], settings))
@@ -55,9 +58,10 @@ def source_signature(source: Source, location: str) -> Signature:
 
 def unique_columns(model: Model) -> frozenset[str] | None:
     """The columns that a blocking audit finds unique: no two rows of the table share them. None when no audit looks."""
-    if any(a.kind == "unique_grain" and a.blocking and not a.arguments.get("columns") for a in model.audits):
-        return frozenset(c.lower() for c in (*model.grain, model.time_column))
-    return None
+    keys = [audit_columns(a) for a in model.audits if a.kind == "unique_grain" and a.blocking]
+    grain = {c.lower() for c in model.grain}
+    key = next((k for k in keys if {c.lower() for c in k} == grain), keys[0] if keys else None)
+    return frozenset(c.lower() for c in (*key, model.time_column)) if key else None
 
 
 def source_fingerprint(source: Source, location: str) -> str:

@@ -11,7 +11,18 @@ from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence
 from backfill_assets.settings import spark_conf
 from backfill_assets.snapshots.documents import Document, did_you_mean
-from backfill_assets.snapshots.validation import Duration, Instant, Name, Names, SparkType, Strict, Text, validate
+from backfill_assets.snapshots.validation import (
+    Duration,
+    Instant,
+    Name,
+    Names,
+    Reason,
+    SparkType,
+    Strict,
+    Text,
+    VersionId,
+    validate,
+)
 
 
 class DeclaredColumn(Strict):
@@ -43,6 +54,15 @@ class DeclaredTerms(Strict):
     late_rows: Text = ""
     rules: tuple[DeclaredRule, ...] = ()
     validation_owner: Text = ""
+
+
+class DeclaredSameAs(Strict):
+    """`same_as`: the version whose table this code gives again, as the author knows and no comparison of code can."""
+
+    version: VersionId
+    code: VersionId | None = None
+    columns: Names = ()
+    reason: Reason
 
 
 def _described(value: object) -> object:
@@ -89,6 +109,9 @@ class Header(Strict):
     )
     audits: list[Any] = Field(default_factory=list[Any])
     contract: DeclaredTerms = Field(default_factory=DeclaredTerms)
+    code_version: Text = ""
+    same_as: DeclaredSameAs | None = None
+    allow_nondeterministic: Reason | None = None
 
     @model_validator(mode="after")
     def _ends_after_it_starts(self) -> Header:
@@ -114,6 +137,9 @@ FIXES = {
     "audits": "write a list, as in `- not_null: [ds]`",
     "contract": "it has semantics (column: meaning), deletes, late_rows, rules, validation_owner; "
     "types, grain and audits have their own keys",
+    "code_version": "write any text, and another one when everything is to be computed again",
+    "allow_nondeterministic": "say why it does not matter that another build gives other rows",
+    "same_as": "write {version: …, code: …, reason: why it gives the same}; see docs/categories.md",
 }
 
 

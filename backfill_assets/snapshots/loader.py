@@ -15,27 +15,36 @@ from tempfile import NamedTemporaryFile
 from backfill_assets.settings import cache_folder, state_root
 from backfill_assets.snapshots.files import model_files
 from backfill_assets.snapshots.model import Project
+from backfill_assets.snapshots.records import ReadRecords, Records, named, no_records
 
 _HERE = Path(__file__).parent
 
 
-def load_project(root: Path) -> Project:
+def load_project(root: Path, records: ReadRecords = no_records) -> Project:
     """The project in a folder. Raises ProjectError with every problem of every file at once.
 
-    sqlglot and its like are imported on a cache miss only. The cache is trusted like the code beside it.
+    `records` reads those of a warehouse; it is called only when a model's header has `same_as`. sqlglot and its
+    like are imported on a cache miss only. The cache is trusted like the code beside it.
     """
     root = root.resolve()
     file = cache_folder(root) / "project" / f"{_key(root)}.pickle"
     with suppress(Exception):  # no file, half a file, one of another release: read the project
-        kept, helpers, project = pickle.loads(file.read_bytes())
-        if kept == _content(helpers):
+        kept, helpers, there, project = pickle.loads(file.read_bytes())
+        if kept == _content(helpers) and there == _now(project, records):
             return project
     from backfill_assets.snapshots.reading import read_project
 
-    reading = read_project(root)
+    reading = read_project(root, records)
     if reading.lasting:
-        _keep(file, pickle.dumps((_content(reading.helpers), reading.helpers, reading.project)))
+        _keep(file, pickle.dumps((_content(reading.helpers), reading.helpers, reading.records, reading.project)))
     return reading.project
+
+
+def _now(project: Project, records: ReadRecords) -> Records:
+    """What the records say by now of the versions that the project's overrides name."""
+    if not any(m.same_as for m in project.models.values()):
+        return {}
+    return named(project.models, records(project.settings.warehouse))
 
 
 def _key(root: Path) -> str:

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Literal
 
+from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence, Interval, Ranges, begun, closed
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.consumer import Consumer
@@ -88,10 +89,41 @@ class Signature:
     columns: Mapping[str, str]
     row_reads: Refs = frozenset()
     column_reads: Mapping[str, Refs] = field(default_factory=dict[str, Refs])
+    code: str = ""
+    """Of a table that counts as like another by its author's word: the version that the code is by itself."""
 
 
 UNKNOWN = Signature(rows="", columns={})
 """Of a table of which nothing is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameAs:
+    """What an author says: code whose own version is `code` gives the rows of `version`, and its values in `columns`.
+
+    No columns: all that the version has and the code still gives. `line` is where the file says it.
+    """
+
+    version: str
+    code: str = ""
+    columns: tuple[str, ...] = ()
+    reason: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """An author's word that holds: the model counts as what `version` is, in its rows and in these columns."""
+
+    model: str
+    version: str
+    code: str
+    columns: tuple[str, ...]
+    reason: str
+    place: str
+    """The file and line that says so."""
+    reaches: tuple[str, ...] = ()
+    """The models downstream that would count as other versions without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +156,11 @@ class Model:
     terms: Terms = field(default_factory=Terms)
     helpers: tuple[str, ...] = ()
     """The project's files, other than its own, that a Python model imports."""
+    code_version: str = ""
+    """A text of the author's that is a part of the version: another one, and all of it is computed again."""
+    same_as: SameAs | None = None
+    allow_nondeterministic: str = ""
+    """Why it may give something else when it is built again; empty: it must not."""
 
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""
@@ -178,6 +215,10 @@ class Project:
     signatures: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
     consumers_verified: date | None = None
     """When somebody last made sure that nobody is missing among the consumers; None: nobody ever did."""
+    overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
+    """The authors' words that hold, by model."""
+    warnings: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict[str, tuple[Problem, ...]])
+    """What is odd about a model without being wrong."""
 
     def downstream(self, name: str) -> tuple[str, ...]:
         """The models that read this model or source directly, in dependency order."""

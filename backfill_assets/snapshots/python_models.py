@@ -13,6 +13,7 @@ from backfill_assets.snapshots.documents import Document, Path_
 from backfill_assets.snapshots.draft import Draft, Read
 from backfill_assets.snapshots.fingerprint import is_model_decorator, python_logic
 from backfill_assets.snapshots.header import parse_header
+from backfill_assets.snapshots.python_uses import uses_in_python
 
 INTERVAL = "interval"
 
@@ -37,7 +38,11 @@ def read_python_models(path: Path, root: Path, problems: list[Problem]) -> list[
     constants = dict(_constants(tree))
     modules = list(_modules(path, tree, root))
     drafts = [
-        _draft(path, code, node, decorator, constants, python_logic(modules), problems) for node, decorator in marked
+        replace(
+            _draft(path, code, node, decorator, constants, python_logic(modules), problems),
+            uses=tuple(uses_in_python(node, modules)),
+        )
+        for node, decorator in marked
     ]
     return [replace(draft, modules=tuple(name for name, _ in modules)) for draft in drafts]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backfill_assets.errors import Problem, ProjectError
@@ -16,10 +16,13 @@ from backfill_assets.snapshots.draft import Draft
 from backfill_assets.snapshots.files import model_files
 from backfill_assets.snapshots.fingerprint import model_signature, source_signature, unique_columns
 from backfill_assets.snapshots.linking import Linked, link
-from backfill_assets.snapshots.model import Column, Model, Project, Signature, Source
+from backfill_assets.snapshots.model import Column, Model, Override, Project, Signature, Source
 from backfill_assets.snapshots.outputs import Outputs, compiled_columns, model_columns
+from backfill_assets.snapshots.override import hold
 from backfill_assets.snapshots.python_models import read_python_models
 from backfill_assets.snapshots.python_sql import PythonFunction, PythonUpstream, compile_functions
+from backfill_assets.snapshots.records import ReadRecords, Records, named
+from backfill_assets.snapshots.repeatable import hidden_uses, refusals, remarks
 from backfill_assets.snapshots.signature import Opaque, Table, query_signature, version_of
 from backfill_assets.snapshots.sources import read_sources
 from backfill_assets.snapshots.sql_models import read_sql_model
@@ -32,10 +35,15 @@ class Reading:
     project: Project
     helpers: tuple[Path, ...]
     lasting: bool
+    records: Records
+    """What it took from the records, for models with an override."""
 
 
-def read_project(root: Path) -> Reading:
-    """Read the project in a folder. Raises ProjectError with every problem of every file at once."""
+def read_project(root: Path, records: ReadRecords) -> Reading:
+    """Read the project in a folder. Raises ProjectError with every problem of every file at once.
+
+    `records` reads those of a warehouse.
+    """
     problems: list[Problem] = []
     settings = _settings(root, problems)
     sources, written, found_out = read_sources(root, problems)
@@ -53,24 +61,51 @@ def read_project(root: Path) -> Reading:
         visible[draft.name] = found.columns if found.complete else ()
         if (model := build_model(draft, settings, upstreams, found, problems)) is not None:
             models[draft.name] = model
+        problems += refusals(draft, root)
     if problems:
         raise ProjectError(problems)
     compiled = _compiled(root, models, linked, visible)
+    hidden = {name: hidden_uses(linked.drafts[name], text) for name, text in compiled.items()}
+    problems += [problem for name, uses in hidden.items() for problem in refusals(linked.drafts[name], root, uses)]
     outputs |= {
         name: compiled_columns(outputs[name], text, visible, linked.spelling) for name, text in compiled.items() if text
     }
-    signatures = _signatures(settings, models, sources, written, linked, outputs)
+    there = records(settings.warehouse) if any(m.same_as for m in models.values()) else {}
+    warnings: dict[str, list[Problem]] = {name: [] for name in models}
+    overrides: dict[str, Override] = {}
+
+    def count(model: Model, own: Signature) -> Signature:
+        meant, override = hold(root, model, own, there, problems, warnings[model.name])
+        if override is not None:
+            overrides[model.name] = override
+        return meant
+
+    def read(meant: Callable[[Model, Signature], Signature]) -> dict[str, Signature]:
+        return _signatures(settings, models, sources, written, linked, outputs, meant)
+
+    signatures = read(count)
+    if problems:
+        raise ProjectError(problems)
+    tables = {n: Table(name=n, signature=s, key=_key(models.get(n))) for n, s in signatures.items()}
+    for name in models:
+        warnings[name] += remarks(linked.drafts[name], hidden.get(name, ()), outputs[name], tables)
+    if overrides:
+        plain = read(lambda _, own: own)
+        changed = {n for n in models if version_of(plain[n]) != version_of(signatures[n])}
+        overrides = {n: replace(o, reaches=_reached(n, models, changed)) for n, o in overrides.items()}
     project = Project(
         root=root, settings=settings, models=models, sources=sources,
         consumers=consumers.entries, consumers_verified=consumers.verified,
         columns={name: found.columns for name, found in outputs.items()},
         lineage={name: found.lineage for name, found in outputs.items()}, signatures=signatures,
-        fingerprints={name: version_of(signatures[name]) for name in models},
+        fingerprints={name: version_of(signatures[name]) for name in models}, overrides=overrides,
+        warnings={name: tuple(found) for name, found in warnings.items()},
     )  # fmt: skip
     return Reading(
         project=project,
         helpers=tuple({root / file for draft in linked.order for file in draft.modules}),
         lasting=not found_out and all(n in compiled for n, m in models.items() if m.language == "python"),
+        records=named(models, there),
     )
 
 
@@ -102,9 +137,12 @@ def _compiled(
 
 def _signatures(
     settings: Settings, models: Mapping[str, Model], sources: Mapping[str, Source], written: Mapping[str, str],
-    linked: Linked, outputs: Mapping[str, Outputs],
+    linked: Linked, outputs: Mapping[str, Outputs], meant: Callable[[Model, Signature], Signature],
 ) -> dict[str, Signature]:  # fmt: skip
-    """What decides each table, sources first, then models in dependency order."""
+    """What decides each table, sources first, then models in dependency order.
+
+    `meant` says what a model counts as whose code says this by itself.
+    """
     signatures = {name: source_signature(source, written[name]) for name, source in sources.items()}
     tables = {name: Table(name=name, signature=signature) for name, signature in signatures.items()}
     for model in models.values():
@@ -114,10 +152,23 @@ def _signatures(
             with suppress(Opaque):
                 query = query_signature(found.scopes, {key: tables[name] for key, name in found.names.items()})
         spark = {**settings.spark, **model.spark}
-        signature = model_signature(model, query, linked.drafts[model.name].logic, spark, signatures)
+        signature = meant(model, model_signature(model, query, linked.drafts[model.name].logic, spark, signatures))
         signatures[model.name] = signature
         tables[model.name] = Table(name=model.name, signature=signature, key=unique_columns(model))
     return signatures
+
+
+def _key(model: Model | None) -> frozenset[str] | None:
+    return unique_columns(model) if model else None
+
+
+def _reached(name: str, models: Mapping[str, Model], changed: Collection[str]) -> tuple[str, ...]:
+    """Which of these models are downstream of one, in dependency order."""
+    reached = {name}
+    for model in models.values():
+        if any(u.name in reached for u in model.upstreams):
+            reached.add(model.name)
+    return tuple(n for n in models if n in reached and n in changed and n != name)
 
 
 def _settings(root: Path, problems: list[Problem]) -> Settings:

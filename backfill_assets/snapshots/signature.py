@@ -8,6 +8,7 @@ aliases, formatting and the order of columns leave no trace, and a change shows 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,9 +47,21 @@ def query_signature(scopes: Sequence[Scope], tables: Mapping[str, Table]) -> Sig
     )
 
 
+def query_keys(scopes: Sequence[Scope], tables: Mapping[str, Table]) -> dict[int, frozenset[str]]:
+    """Columns that no two rows of a scope share, by the id of its expression; none for a scope where nobody knows."""
+    query = _Query(scopes, tables)
+    found: dict[int, frozenset[str]] = {}
+    for scope in scopes:
+        with suppress(Opaque):
+            if (key := query.relation(scope).key) is not None:
+                found[id(scope.expression)] = key
+    return found
+
+
 def version_of(signature: Signature) -> str:
     """The name of the version: tables of the same name are the same table."""
-    return digest("version", signature.rows, sorted(signature.columns.items()))
+    by_word = [signature.code] if signature.code else []
+    return digest("version", signature.rows, sorted(signature.columns.items()), *by_word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +252,7 @@ class _Query:
         if not join.args.get("on") or _present(join, {"this", "side", "kind", "on", "hint"}):
             return False
         fixed: set[str] = set()
-        for condition in _conjuncts(join.args["on"]):
+        for condition in conjuncts(join.args["on"]):
             if not isinstance(condition, exp.EQ | exp.NullSafeEQ):
                 continue
             for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
@@ -347,7 +360,7 @@ class _Query:
         """The marks of what AND joins, in any order."""
         if node is None:
             return []
-        return _in_any_order([self._expression(c, scope) for c in _conjuncts(node)])
+        return _in_any_order([self._expression(c, scope) for c in conjuncts(node)])
 
     def _expression(self, node: exp.Expr, scope: Scope) -> _Mark:
         match node:
@@ -397,11 +410,12 @@ class _Query:
         raise Opaque(f"column {node.table}.{node.name} of an unknown table")
 
 
-def _conjuncts(node: exp.Expr) -> Iterable[exp.Expr]:
+def conjuncts(node: exp.Expr) -> Iterable[exp.Expr]:
+    """What AND joins."""
     if isinstance(node, exp.Where | exp.Having | exp.Qualify | exp.Paren):
-        return _conjuncts(node.this)
+        return conjuncts(node.this)
     if isinstance(node, exp.And):
-        return [*_conjuncts(node.left), *_conjuncts(node.right)]
+        return [*conjuncts(node.left), *conjuncts(node.right)]
     return [node]
 
 

@@ -18,13 +18,16 @@ WRITTEN_AS = "written_as"
 
 
 class _Parser(SparkParser):
-    """Remembers how functions were written: sqlglot makes one node of some that differ (`size`, `array_size`)."""
+    """Remembers where functions are and how they were written: sqlglot makes one node of some that differ (`size`,
+    `array_size`)."""
 
     def _parse_function_call(self, *args: Any, **options: Any) -> exp.Expr | None:
-        name = self._curr.text if self._curr else ""
+        name, line = (self._curr.text, self._curr.line) if self._curr else ("", 1)
         found = super()._parse_function_call(*args, **options)
-        if isinstance(found, exp.Expr) and not isinstance(found, exp.Window | exp.Query):
-            found.meta.setdefault(WRITTEN_AS, name.upper())
+        if isinstance(found, exp.Expr) and not isinstance(found, exp.Query):
+            found.meta.setdefault("line", line)
+            if not isinstance(found, exp.Window):
+                found.meta.setdefault(WRITTEN_AS, name.upper())
         return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from sqlglot import exp
@@ -11,6 +13,7 @@ from backfill_assets.snapshots.documents import Document, read_yaml
 from backfill_assets.snapshots.draft import Draft, Read
 from backfill_assets.snapshots.fingerprint import sql_logic
 from backfill_assets.snapshots.header import parse_header
+from backfill_assets.snapshots.nondeterministic import Use, uses_in_query
 from backfill_assets.snapshots.sql import Sql, SqlError, parse
 from backfill_assets.snapshots.validation import IDENTIFIER
 
@@ -43,7 +46,14 @@ def read_sql_model(path: Path, problems: list[Problem]) -> Draft:
     return Draft(
         name=name, path=path, language="sql", code=code, code_line=code_line, document=document, header=header,
         reads=tuple(reads.values()), sql=sql, logic=sql_logic(sql.tokens) if sql else "",
+        uses=tuple(_uses(sql, code_line)) if sql else (),
     )  # fmt: skip
+
+
+def _uses(sql: Sql, code_line: int) -> Iterator[Use]:
+    for statement in sql.statements:
+        for use in uses_in_query(statement):
+            yield replace(use, line=code_line + use.line - 1)
 
 
 def _split(text: str) -> tuple[str | None, int, str, int]:

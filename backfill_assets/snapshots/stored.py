@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +28,9 @@ def to_definition(model: Model) -> dict[str, object]:
         "grain": list(model.grain),
         "spark": dict(model.spark),
         "helpers": list(model.helpers),
+        "code_version": model.code_version,
+        "allow_nondeterministic": model.allow_nondeterministic,
+        "same_as": asdict(model.same_as) if model.same_as else None,
         "upstreams": [[u.name, u.parameter] for u in model.upstreams],
         "columns": [[c.name, c.type, c.description] for c in model.columns],
         "audits": [
@@ -97,6 +101,7 @@ def described(name: str, version: str, stored: Mapping[str, object]) -> Model:
                 for a in said["audits"]
             ),
             terms=terms_from_json(said.get("contract") or {}),
+            code_version=said.get("code_version", ""),
             **{field: said[field] for field in _PLAIN},
         )
     except KeyError as error:

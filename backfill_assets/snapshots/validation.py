@@ -16,6 +16,7 @@ from backfill_assets.snapshots.types import spark_type
 
 T = TypeVar("T", bound=BaseModel)
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VERSION = re.compile(r"[0-9a-f]{16}")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -112,6 +113,19 @@ def _text(value: object) -> str:
     return str(value).strip()
 
 
+def _reason(value: object) -> str:
+    if not (text := _text(value)):
+        raise ValueError("a reason must say something")
+    return text
+
+
+def _version(value: object) -> str:
+    # YAML takes 16 digits for a number, and leading zeros or an `e` between them make another one of it.
+    if isinstance(value, str) and _VERSION.fullmatch(value):
+        return value
+    raise ValueError("not a version as the plan prints it: 16 hex digits, as text in quotes")
+
+
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"
@@ -122,4 +136,6 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 Name = Annotated[str, BeforeValidator(identifier)]
 Duration = Annotated[float, BeforeValidator(duration)]
 Text = Annotated[str, BeforeValidator(_text)]
+Reason = Annotated[str, BeforeValidator(_reason)]
+VersionId = Annotated[str, BeforeValidator(_version)]
 SparkType = Annotated[str, BeforeValidator(_type)]

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from backfill_assets.snapshots.model import UNKNOWN, ColumnRef, Signature
+from backfill_assets.snapshots.records import Recorded
 from backfill_assets.state.store import Store, TableSpec
 
 
@@ -73,6 +74,17 @@ class Versions:
         """Join the small files that many versions left."""
         self._table.compact()
 
+    def records(self) -> dict[tuple[str, str], Recorded]:
+        """What another version is compared with, of every version, by (model, version)."""
+        return {
+            key: Recorded(
+                signature=found.signature,
+                cadence=cast(str, found.definition.get("cadence", "")),
+                time_column=cast(str, found.definition.get("time_column", "")),
+            )
+            for key, found in self.all().items()
+        }
+
     def put(self, version: Version) -> None:
         """Record the version unless it is known."""
         if self.get(version.model, version.version) is None:
@@ -95,6 +107,7 @@ def _plain(signature: Signature) -> dict[str, object]:
     return {
         "rows": signature.rows,
         "columns": dict(signature.columns),
+        "code": signature.code,
         "row_reads": sorted([r.table, r.column] for r in signature.row_reads),
         "column_reads": {c: sorted([r.table, r.column] for r in refs) for c, refs in signature.column_reads.items()},
     }
@@ -104,6 +117,7 @@ def _signature(raw: dict[str, Any]) -> Signature:
     return Signature(
         rows=raw["rows"],
         columns=raw["columns"],
+        code=raw.get("code", ""),
         row_reads=_refs(raw["row_reads"]),
         column_reads={column: _refs(refs) for column, refs in raw["column_reads"].items()},
     )

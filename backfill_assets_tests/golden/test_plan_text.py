@@ -59,7 +59,7 @@ def test_first_plan(project: Project, capsys: pytest.CaptureFixture[str]) -> Non
         "build  daily_revenue  31 days  2024-01-01..2024-01-31  1 batch  new in prod\n"
         "build  revenue_rolling  31 days  2024-01-01..2024-01-31  1 batch  new in prod\n"
         "How long it takes nobody knows yet: backfill apply --sample 3 builds a little and tells.\n"
-        "Then daily_revenue, revenue_rolling can move in prod, in one step.\n"
+        "Then backfill promote shows daily_revenue, revenue_rolling in prod, in one step.\n"
         "Next: backfill apply"
     )
 
@@ -81,6 +81,7 @@ def test_gaps_audits_and_waiting(project: Project, capsys: pytest.CaptureFixture
         "wait  revenue_rolling  21 days  2024-01-05..2024-01-25"
         "  needs daily_revenue 2024-01-05..2024-01-06, 2024-01-10..2024-01-19\n"
         "How long it takes nobody knows yet: backfill apply --sample 3 builds a little and tells.\n"
+        "In prod, revenue_rolling stays as it is until nothing of it waits.\n"
         "Next: backfill apply"
     )
     everything = make_plan(small, have, Request())
@@ -91,7 +92,7 @@ def test_gaps_audits_and_waiting(project: Project, capsys: pytest.CaptureFixture
         "build  daily_revenue  10 days  2024-01-10..2024-01-19  3 batches, one by one  intervals are missing\n"
         "build  revenue_rolling  31 days  2024-01-01..2024-01-31  8 batches, one by one  new in prod\n"
         "How long it takes nobody knows yet: backfill apply --sample 3 builds a little and tells.\n"
-        "Then daily_revenue, revenue_rolling can move in prod, in one step.\n"
+        "Then backfill promote shows daily_revenue, revenue_rolling in prod, in one step.\n"
         "Next: backfill apply"
     )
 
@@ -104,6 +105,6 @@ def test_nothing_to_build(project: Project, capsys: pytest.CaptureFixture[str]) 
         "Plan PLAN for prod, as of 2024-02-01 00:00 UTC\n"
         "keep  daily_revenue  complete and audited\n"
         "keep  revenue_rolling  complete and audited\n"
-        "Then daily_revenue, revenue_rolling can move in prod, in one step.\n"
+        "Then backfill promote shows daily_revenue, revenue_rolling in prod, in one step.\n"
         "Nothing to build. Next: backfill promote"
     )

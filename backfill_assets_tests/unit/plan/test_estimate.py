@@ -208,6 +208,13 @@ def test_the_versions_own_batches_come_first() -> None:
     assert guess(stage, [built(0, 30, 10, model="b")]) == Estimate(basis="no history: run with --sample 3")
 
 
+def test_a_restatement_is_of_the_same_logic() -> None:
+    """A revision without batches of its own goes by its version's, which are as good, not by newer ones of others."""
+    stage = a_build(a_model("a", batch_size=30), 0, 30, "v1.1f3a77b0")
+    entries = [built(0, 30, 10), *(built(0, 30, 99, version="newer", at=after(n)) for n in range(4))]
+    assert guess(stage, entries).basis == "from 1 batch of this version, 30 days"
+
+
 def test_the_spread_of_the_batches_is_the_range() -> None:
     """The first batches of a session are slow: a tenth of all may be faster or slower than the range says."""
     entries = [built(0, 30, s) for s in (30, 30, 10, 10, 10, 10, 10, 10, 10, 10)]

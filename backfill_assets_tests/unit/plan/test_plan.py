@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,12 +13,12 @@ from hypothesis import strategies as st
 
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.build.apply import apply
-from backfill_assets.errors import PlanError
+from backfill_assets.errors import PlanError, Problem
 from backfill_assets.intervals import Cadence, Ranges, utc
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Audit, Build, Plan, Promote, Request
-from backfill_assets.snapshots.model import Project
+from backfill_assets.snapshots.model import Override, Project
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets_tests.fakes import NOW, Cell, World, a_model, a_pointer, a_project, days, ranges
@@ -211,6 +212,35 @@ def test_the_id_changes_with_what_is_to_be_done(what: str) -> None:
         case _:
             request = Request(select=("a", "b"))
     assert make_plan(project, seen, request).id != first
+
+
+def test_the_id_changes_with_the_words_that_it_stands_on() -> None:
+    """Who approves a plan approves those, too; a line that moved in the file is no other word."""
+    project = a_project(*MODELS)
+    word = Override(
+        model="a", version="a-1", code="x", columns=("ds",), reason="why", place="a.sql:2", reaches=("b", "c")
+    )
+
+    def made(*words: Override, select: tuple[str, ...] = ()) -> Plan:
+        over = replace(project, overrides={w.model: w for w in words})
+        return make_plan(over, facts(over), Request(select=select))
+
+    ids = [made().id, made(word).id, made(replace(word, reason="other")).id, made(replace(word, code="y")).id]
+    assert len(set(ids)) == 4
+    assert made(replace(word, place="a.sql:3")).id == made(word).id
+    assert made(word, select=("solo",)).overrides == ()
+    [seen] = made(word, select=("b", "solo")).overrides
+    assert seen.reaches == ("b",), "it matters to b, and c is not asked about"
+
+
+def test_warnings_about_the_selected_models() -> None:
+    """With the place as people write it."""
+    project = a_project(*MODELS)
+    odd = {n: (Problem(file=Path(f"/project/models/{n}.sql"), line=7, what=f"odd {n}", fix="mend"),) for n in "ab"}
+    project = replace(project, warnings=odd)
+    assert [w.what for w in make_plan(project, facts(project), Request()).warnings] == ["odd a", "odd b"]
+    [only] = make_plan(project, facts(project), Request(select=("b",))).warnings
+    assert (only.model, only.place, only.fix) == ("b", "models/b.sql:7", "mend")
 
 
 def test_the_plan_as_json() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from backfill_assets.intervals import Cadence, Ranges, utc
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.gate import Verdict, gate
-from backfill_assets.snapshots.model import Project
+from backfill_assets.snapshots.model import Override, Project
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import Version
@@ -207,3 +208,24 @@ def test_an_open_gate_shows_green_days_only_and_loses_none(
         assert days("03", "05") in pointer.covers if ranged else days("01", "10") in pointer.covers
     if days("01", "10") in green and not shown - green - (not_over if same else Ranges()):
         assert verdict.open or (ranged and not same)
+
+
+def test_an_authors_word_about_a_reader_opens_the_gate() -> None:
+    """a changed in what b reads; b keeps its table by its author's word, and by nothing else. What is shown that way
+    already closes the gate for nobody."""
+    project = a_project(A, B, C, versions={"a": "2"})
+    covered, shown = (
+        {"a": GREEN, "b": GREEN, "c": GREEN},
+        [
+            a_pointer("a", "a-1", days("01", "10")),
+            a_pointer("b", "b-1", days("01", "10")),
+        ],
+    )
+    [closed] = ask(project, covered, *shown, models=("a",)).obstacles
+    assert closed.model == "b"
+    word = Override(model="b", version="b-1", code="b-3", columns=("ds", "id"), reason="known", place="b.sql:2")
+    assert ask(replace(project, overrides={"b": word}), covered, *shown, models=("a",)).open
+    elsewhere = replace(project, overrides={"c": replace(word, model="c")})
+    assert not ask(elsewhere, covered, *shown, models=("a",)).open
+    afterwards = [a_pointer("a", "a-2", days("01", "10")), shown[1]]
+    assert ask(project, covered, *afterwards, models=("c",)).open

@@ -12,6 +12,7 @@ from backfill_assets.errors import ProjectError
 from backfill_assets.settings import cache_folder
 from backfill_assets.snapshots import reading
 from backfill_assets.snapshots.loader import load_project
+from backfill_assets.snapshots.records import ReadRecords
 from backfill_assets_tests.unit.snapshots.helpers import EVENTS, PYTHON, SOURCES, project
 
 FILES = {"events_sql": EVENTS, "p_py": "import _h\n" + PYTHON, "_h_py": "def f():\n    return 1\n"}
@@ -23,9 +24,9 @@ def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Path]:
     found: list[Path] = []
     original = reading.read_project
 
-    def noted(root: Path) -> reading.Reading:
+    def noted(root: Path, records: ReadRecords) -> reading.Reading:
         found.append(root)
-        return original(root)
+        return original(root, records)
 
     monkeypatch.setattr(reading, "read_project", noted)
     monkeypatch.setenv("BACKFILL_CACHE", str(tmp_path / "cache"))

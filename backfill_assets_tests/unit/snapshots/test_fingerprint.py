@@ -20,6 +20,8 @@ CASES: list[tuple[str, str, str, set[str]]] = [
     ("events_sql", "start:", "spark: {spark.sql.shuffle.partitions: 4}\nstart:", set()),
     ("events_sql", "start:", "spark: {spark.sql.ansi.enabled: false}\nstart:", ALL),
     ("events_sql", "start:", "lookback: 1\nstart:", ALL),
+    ("events_sql", "start:", "code_version: 2\nstart:", ALL),
+    ("p_py", 'start="2024-01-01"', 'start="2024-01-01", code_version="2"', {"roi"}),
     ("events_sql", "count(*)", "count(1)", ALL),
     ("events_sql", "event_time <", "channel = 'A' AND event_time <", ALL),
     ("report_sql", "sum(clicks)", "max(clicks)", {"report"}),
@@ -52,3 +54,29 @@ def test_form(tmp_path: Path) -> None:
     fingerprints = load_project(project(tmp_path, **FILES)).fingerprints
     assert set(fingerprints) == ALL
     assert all(len(f) == 16 and int(f, 16) >= 0 for f in fingerprints.values())
+
+
+JOINED = """\
+/*
+start: 2024-01-01
+grain: [ds, campaign_id]
+*/
+SELECT a.ds, a.campaign_id, a.clicks, b.MORE AS more
+FROM events AS a LEFT JOIN events AS b ON b.ds = a.ds AND b.campaign_id = a.campaign_id
+WHERE a.ds >= :start AND a.ds < :end
+"""
+
+
+@pytest.mark.parametrize("audits", ["", "audits: [{unique_grain: {severity: warn}}]\n"])
+def test_a_model_joined_on_its_grain_keeps_the_rows(tmp_path: Path, audits: str) -> None:
+    """Its grain is audited as unique without being asked; only when that does not block may a row find two partners."""
+    upstream = EVENTS.replace("*/", f"{audits}*/")
+    found = [
+        load_project(project(tmp_path / more, m_sql=JOINED.replace("MORE", more), events_sql=upstream)).signatures["m"]
+        for more in ("clicks", "spend")
+    ]
+    assert found[0].rows == found[1].rows
+    assert found[0].columns["more"] != found[1].columns["more"]
+    other = JOINED.replace("MORE", "spend").replace(" AND b.campaign_id = a.campaign_id", "")
+    changed = load_project(project(tmp_path / "other", m_sql=other, events_sql=upstream)).signatures["m"]
+    assert changed.rows != found[0].rows

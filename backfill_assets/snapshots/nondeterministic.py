@@ -1,0 +1,115 @@
+"""What in a model's code gives something else when the same interval is built again? The clock, chance, the cluster.
+
+A retry, a rebuild of one day or a comparison of old and new needs that the same inputs give the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlglot import exp
+
+from backfill_assets.snapshots.columns import line_of
+from backfill_assets.snapshots.sql import WRITTEN_AS, SqlError, parse
+
+
+class Cause(Enum):
+    """What a function depends on beside its arguments, and what to write instead."""
+
+    CLOCK = (
+        "it depends on when the batch runs",
+        "use :start and :end (in Python: interval.start, interval.end), which are the same whenever it runs",
+    )
+    CHANCE = "no two runs of it draw the same", "take a hash of the row's key, as in `xxhash64(id)`"
+    LAYOUT = (
+        "it depends on how rows are spread over files and tasks",
+        "take a hash of the row's key, or a column that the source has",
+    )
+    SESSION = "it depends on who runs the batch, and where", "write the value into the query"
+    SAMPLE = (
+        "which rows it takes depends on how they are spread over tasks, even with a seed",
+        "filter by a hash of the key, as in `pmod(xxhash64(id), 100) < 10`",
+    )
+
+    @property
+    def why(self) -> str:
+        return self.value[0]
+
+    @property
+    def fix(self) -> str:
+        return self.value[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """A use of such a function. `file` is relative to the project where it is not the model's own."""
+
+    name: str
+    cause: Cause
+    line: int
+    file: str = ""
+
+
+FUNCTIONS: dict[str, Cause] = {
+    **dict.fromkeys(
+        ("current_date", "curdate", "current_timestamp", "now", "localtimestamp", "current_time", "localtime"),
+        Cause.CLOCK,
+    ),
+    **dict.fromkeys(("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle"), Cause.CHANCE),
+    **dict.fromkeys(
+        (
+            "monotonically_increasing_id", "spark_partition_id", "input_file_name", "input_file_block_start",
+            "input_file_block_length",
+        ),
+        Cause.LAYOUT,
+    ),
+    **dict.fromkeys(
+        (
+            "current_user", "user", "session_user", "current_catalog", "current_database", "current_schema",
+            "reflect", "java_method", "try_reflect",
+        ),
+        Cause.SESSION,
+    ),
+}  # fmt: skip
+"""Spark's functions, by their names in SQL and in pyspark.sql.functions."""
+_CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.Localtimestamp, exp.Localtime)
+_MOVING = ("now", "today", "yesterday", "tomorrow")
+
+
+def uses_in_query(tree: exp.Expr) -> Iterator[Use]:
+    """The uses in a parsed query; lines count from 1 within its text."""
+    for node in tree.walk(prune=lambda n: isinstance(n, exp.Hint)):
+        name = str(node.meta_get(WRITTEN_AS) or "").lower()
+        if isinstance(node, exp.Anonymous):
+            name = node.name.lower()
+        if isinstance(node, exp.TableSample):
+            yield Use(name="TABLESAMPLE", cause=Cause.SAMPLE, line=_line(node))
+        elif isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.name.lower() in _MOVING:
+            if node.this.is_string and node.is_type("date", "timestamp", "timestamptz", "timestampltz", "timestampntz"):
+                yield Use(name=f"'{node.this.name}'", cause=Cause.CLOCK, line=_line(node))
+        elif name in FUNCTIONS:
+            yield Use(name=f"{name}()", cause=FUNCTIONS[name], line=_line(node))
+        elif isinstance(node, _CLOCKS):  # `unix_timestamp()` has one for its argument
+            parent = str(node.parent.meta_get(WRITTEN_AS) or "").lower() if node.parent else ""
+            yield Use(name=f"{parent or node.key}()", cause=Cause.CLOCK, line=_line(node))
+
+
+def uses_in_text(text: str) -> list[Use]:
+    """The uses in SQL text; none where it does not parse."""
+    try:
+        return [use for tree in parse(text).statements for use in uses_in_query(tree)]
+    except SqlError:
+        return []
+
+
+def _line(node: exp.Expr) -> int:
+    around: exp.Expr | None = node
+    while around is not None:
+        if (line := around.meta_get("line")) is not None:
+            return line
+        if any(n.meta_get("line") for n in around.walk()):
+            return line_of(around)
+        around = around.parent
+    return 1

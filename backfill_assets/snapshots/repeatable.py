@@ -1,0 +1,58 @@
+"""Does a model give the same rows when an interval is built again? Refused where not, unless its header allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from backfill_assets.errors import Problem
+from backfill_assets.snapshots.draft import Draft
+from backfill_assets.snapshots.nondeterministic import Use, uses_in_text
+from backfill_assets.snapshots.order_check import order_findings
+from backfill_assets.snapshots.outputs import Outputs
+from backfill_assets.snapshots.signature import Table
+
+
+def refusals(draft: Draft, root: Path, uses: Sequence[Use] | None = None) -> list[Problem]:
+    """A problem for each of the uses (None: those that its file shows), each once a line."""
+    if draft.header is None or draft.header.allow_nondeterministic:
+        return []
+    return [
+        Problem(
+            file=root / use.file if use.file else draft.path,
+            line=use.line,
+            what=f"`{use.name}` gives something else when `{draft.name}` is built again",
+            why=use.cause.why,
+            fix=f"{use.cause.fix}; or say in the header why it may: `allow_nondeterministic: …`",
+        )
+        for use in dict.fromkeys(draft.uses if uses is None else uses)
+    ]
+
+
+def hidden_uses(draft: Draft, compiled: str | None) -> list[Use]:
+    """Those that only the SQL of a Python model shows; at the line of its function."""
+    if draft.uses or compiled is None:
+        return []
+    return [Use(name=use.name, cause=use.cause, line=draft.line) for use in uses_in_text(compiled)]
+
+
+def remarks(draft: Draft, hidden: Sequence[Use], outputs: Outputs, tables: Mapping[str, Table]) -> list[Problem]:
+    """What may be other rows when it is built again, and a permission that nothing needs: warnings, no problems.
+
+    `tables` are all that models read, by name.
+    """
+    found = order_findings(outputs.scopes, {key: tables[name] for key, name in outputs.names.items()})
+    header = draft.header
+    if header is not None and header.allow_nondeterministic:
+        if draft.uses or hidden or found or not outputs.scopes:
+            return []
+        what = "`allow_nondeterministic` is not needed"
+        why = "nothing in the code needs it"
+        return [draft.document.problem("allow_nondeterministic", what=what, why=why, fix="remove it")]
+    lines = [draft.line if draft.language == "python" else draft.code_line + f.line - 1 for f in found]
+    return list(
+        dict.fromkeys(
+            Problem(file=draft.path, line=line, what=f.what, why=f.why, fix=f.fix)
+            for line, f in zip(lines, found, strict=True)
+        )
+    )
