@@ -318,7 +318,8 @@ class Workspace:
 
     def gate(self, request: Request, facts: Facts, plan: Plan) -> Verdict:
         """Whether the plan's models may be promoted as they are now."""
-        verdict = gate(self.project, facts, self.control.versions.all(), request, plan.models, plan.patches)
+        models = tuple(name for name in plan.models if name not in plan.held)
+        verdict = gate(self.project, facts, self.control.versions.all(), request, models, plan.patches)
         return self._with_approvals(facts, verdict)
 
     def gate_plan(self, facts: Facts, record: PlanRecord) -> Verdict:

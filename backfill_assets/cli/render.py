@@ -15,6 +15,7 @@ from backfill_assets.plan.category import Category
 from backfill_assets.plan.cover import Uncovered
 from backfill_assets.plan.estimate import UNITS, PlanEstimate
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote, ranges_json
+from backfill_assets.plan.strategy import PROOF
 from backfill_assets.plan.why import few
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.snapshots.model import Override, Project
@@ -94,6 +95,8 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
     moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
     for sentence in _then(plan):
         console.print(Text(sentence))
+    if plan.held:
+        console.print(f"{', '.join(plan.held)} can be compared then; a plan without the dual run moves it.")
     if plan.blocked:
         stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
         console.print(f"In {plan.environment}, {stuck} stays as it is until nothing of it waits.")
@@ -191,7 +194,9 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
     style = {Category.BREAKING: "red", Category.REMOVAL: "yellow", Category.ADDITIVE: "green"}
     word, _, rest = str(change).partition(":")
     head = Text(word, style=style.get(change.category, "dim")) + Text(f":{rest}" if rest else "")
-    return [head, *given, *(Text(line, style="dim") for line in because)]
+    way = plan.strategies.get(name)
+    how = [Text(f"{way}: {PROOF[way]}", style="dim")] if way and change.category is not Category.NEW else []
+    return [head, *given, *(Text(line, style="dim") for line in because), *how]
 
 
 def _word(word: Override) -> str:

@@ -45,6 +45,14 @@ ForwardOnly = Annotated[
 ]
 
 
+Strategies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--strategy", metavar="MODEL=WAY", help="full-rebuild, or dual-run: built and compared, moved by a later plan."
+    ),
+]
+
+
 def asked_for(
     start: Start = None,
     end: End = None,
@@ -54,6 +62,7 @@ def asked_for(
     restate: Restate = None,
     all_versions: AllVersions = False,
     forward_only: ForwardOnly = None,
+    strategy: Strategies = None,
 ) -> Request:
     """The request that the options say. Raises SettingsError for what is no day, and options that need another."""
     if all_versions and not restate:
@@ -71,6 +80,7 @@ def asked_for(
         restate=tuple(days_of(text, "--restate ") for text in restate or ()),
         all_versions=all_versions,
         forward_only=_instant(forward_only, "--forward-only"),
+        strategies=tuple(map(_choice, strategy or ())),
     )
 
 
@@ -102,6 +112,17 @@ def days_of(text: str, option: str = "") -> tuple[str, Interval]:
             why=f"it names a model, then the first and the last day ({error})",
             fix=f"write {option}campaign_performance:2024-03-01..2024-03-04",
         ) from None
+
+
+def _choice(text: str) -> tuple[str, str]:
+    model, equals, way = text.partition("=")
+    if not equals:
+        raise SettingsError(
+            f"--strategy {text} is not understood",
+            why="it names a model and a way to change it",
+            fix=f"write --strategy {model}=dual-run",
+        )
+    return model, way
 
 
 def _after(text: str) -> datetime:

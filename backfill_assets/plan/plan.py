@@ -15,6 +15,7 @@ from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, kept_segments, restatement
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Approve, Audit, Blocked, Build, Plan, Promote, Request, Stage
+from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import Known, invalidations
 from backfill_assets.plan.why import reasons
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project, Signature
@@ -129,7 +130,9 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
             why="; ".join(f"{n}: {_extent(project.models[n], facts.now)}" for n in selected),
             fix="choose --start and --end within a model's range",
         )
-    stuck = {b.model for b in blocked}
+    ways = strategies({name: changes[name] for name in selected}, {}, dict(request.strategies))
+    held = _held(project, ways)
+    stuck = {b.model for b in blocked}.union(held)
     moves = tuple(
         (name, project.fingerprints[name])
         for name in selected
@@ -148,6 +151,8 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         sources=facts.sources,
         changes={name: changes[name] for name in selected},
         because={name: reasons(project, name, changes) for name in selected},
+        strategies=ways,
+        held=held,
         overrides=overrides(project, selected),
         warnings=warnings(project, selected),
     )
@@ -186,6 +191,7 @@ def _patched(
         moves = tuple((name, patch.version) for name, patch in patches.items())
         stages.extend(_move(project, facts.environment, moves, patches))
     changes = changes or {}
+    touched = {name: change for name, change in changes.items() if name in patches}
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
@@ -196,8 +202,9 @@ def _patched(
         kept={n: "this plan changes nothing in it" for n in project.models if n not in patches},
         sources=facts.sources,
         patches=patches,
-        changes={name: changes[name] for name in patches if name in changes},
+        changes=touched,
         because={name: reasons(project, name, changes) for name in patches},
+        strategies=strategies(touched, patches, dict(request.strategies)),
         overrides=overrides(project, patches),
         warnings=warnings(project, patches),
     )
@@ -216,6 +223,12 @@ def _move(
     if not owners or not project.settings.approvals.required:
         return [promote]
     return [Approve(owners=tuple(sorted(owners.items()))), promote]
+
+
+def _held(project: Project, ways: Mapping[str, Strategy]) -> tuple[str, ...]:
+    """What a dual run does not move: its model, and what was built from that."""
+    dual = [f"{name}+" for name, way in ways.items() if way is Strategy.DUAL_RUN]
+    return select_models(project, dual) if dual else ()
 
 
 def _rewrites(pointer: Pointer, version: str, patch: Patch | None) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.plan.category import Change
 from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.strategy import PROOF, Strategy
 from backfill_assets.snapshots.model import Override
 
 
@@ -88,6 +89,8 @@ class Request:
     """Whether the restated intervals of versions that are not published are invalidated as well."""
     forward_only: datetime | None = None
     """From when on changed models get their new logic; before that they keep the rows that are shown."""
+    strategies: tuple[tuple[str, str], ...] = ()
+    """The author's choices: model and strategy."""
 
     def to_json(self) -> dict[str, object]:
         """The request as plain values; `request_from_json` reads it back."""
@@ -100,6 +103,7 @@ class Request:
             "all_versions": self.all_versions,
             "restate": [[name, i.start.isoformat(), i.end.isoformat()] for name, i in self.restate],
             "forward_only": self.forward_only and self.forward_only.isoformat(),
+            "strategies": [list(choice) for choice in self.strategies],
         }
 
 
@@ -146,6 +150,10 @@ class Plan:
     """How each model differs from what the environment shows."""
     because: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """What of the upstreams' changes each model reads, or that it reads none of them."""
+    strategies: Mapping[str, Strategy] = field(default_factory=dict[str, Strategy])
+    """How the history of each model that changes is changed."""
+    held: tuple[str, ...] = ()
+    """Models that are built but not moved: dual runs, and what reads them."""
     overrides: tuple[Override, ...] = ()
     """The authors' words that it stands on."""
     warnings: tuple[PlanWarning, ...] = ()
@@ -213,6 +221,7 @@ class Plan:
                 }
                 for name, change in self.changes.items()
             },
+            "strategies": {name: {"strategy": s.value, "proof": PROOF[s]} for name, s in self.strategies.items()},
             "sources": {name: dict(pin) for name, pin in self.sources.items()},
             "overrides": [asdict(override) for override in self.overrides],
             "warnings": [asdict(warning) for warning in self.warnings],
@@ -230,6 +239,7 @@ def request_from_json(said: Mapping[str, Any]) -> Request:
         all_versions=bool(said.get("all_versions")),
         restate=tuple((name, Interval(utc(a), utc(b))) for name, a, b in said.get("restate", ())),
         forward_only=utc(said["forward_only"]) if said.get("forward_only") else None,
+        strategies=tuple((model, strategy) for model, strategy in said.get("strategies", ())),
     )
 
 

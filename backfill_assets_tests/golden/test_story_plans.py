@@ -70,7 +70,7 @@ class Story:
             versions = {"OLD": self.shown.fingerprints, "NEW": code.fingerprints}
             for name, of in versions.items():
                 word = word.replace(name, f"'{of['campaign_performance']}'")
-            said = [*edits, ("owner: marketing", f"same_as: {{{word}}}\nowner: marketing")]
+            said = [*edits, ("\nowner: marketing", f"\nsame_as: {{{word}}}\nowner: marketing")]
             code = _project(folder / "said", said, lambda _: _records(self.shown))
         self.code = code
 
@@ -175,7 +175,10 @@ def check(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) ->
         markdown = plan_markdown(plan, story.code, guess)
         _same(request.node.name, "md", story.named(markdown.replace(plan.id, "PLAN")))
         document = json.loads(
-            json.dumps(plan.to_json() | {"estimate": guess.to_json(), "open_plans": claim_json(claim)})
+            json.dumps(
+                plan.to_json()
+                | {"estimate": guess.to_json(), "open_plans": claim_json(claim), "uncovered": [], "impact": []}
+            )
         )
         Draft202012Validator.check_schema(SCHEMA)
         Draft202012Validator(SCHEMA).validate(document)

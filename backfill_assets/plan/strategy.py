@@ -1,0 +1,83 @@
+"""How is a model's history changed, and what has to hold afterwards? Chosen from the change, unless somebody says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from backfill_assets.errors import PlanError
+from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.patch import Patch
+from backfill_assets.state.versions import logic_of
+
+
+class Strategy(StrEnum):
+    """The ways, each with its own proof."""
+
+    FULL_REBUILD = "full-rebuild"
+    """Every interval again, in a table of its own."""
+    COLUMN_ENRICHMENT = "column-enrichment"
+    """New columns beside old ones, which stay what they were."""
+    PARTITION_REPAIR = "partition-repair"
+    """Some published intervals again; their neighbours are not touched."""
+    FORWARD_ONLY = "forward-only"
+    """New logic from a day on, older rows stay."""
+    DUAL_RUN = "dual-run"
+    """Built and compared beside what is shown, which goes on; a later plan moves it."""
+
+
+PROOF: Mapping[Strategy, str] = {
+    Strategy.FULL_REBUILD: "every day is audited, and compared with what is shown",
+    Strategy.COLUMN_ENRICHMENT: "rows and old columns must be what they were, day by day",
+    Strategy.PARTITION_REPAIR: "all other days stay the same files at the same commit",
+    Strategy.FORWARD_ONLY: "older days stay the same files at the same commit",
+    Strategy.DUAL_RUN: "what is shown stays; both can be compared for as long as you like",
+}
+
+
+def strategies(
+    changes: Mapping[str, Change], patches: Mapping[str, Patch], asked: Mapping[str, str]
+) -> dict[str, Strategy]:
+    """Model → strategy, of the patched models and of those that changed. `asked` are the author's choices, by model.
+
+    Raises PlanError for a model that the plan is not about, and for a strategy that does not fit the change.
+    """
+    found = {name: _way(change) for name, change in changes.items() if change.category is not Category.UNCHANGED}
+    for name, patch in patches.items():
+        restated = patch.version != logic_of(patch.version)
+        found[name] = Strategy.PARTITION_REPAIR if restated else Strategy.FORWARD_ONLY
+    for name, wanted in asked.items():
+        if name not in found:
+            raise PlanError(
+                f"--strategy {name}={wanted} names no model that this plan changes",
+                why=f"what changes is: {', '.join(found) or 'nothing'}",
+                fix="check the name, or select the model",
+            )
+        found[name] = _chosen(name, wanted, found[name])
+    return found
+
+
+def _way(change: Change) -> Strategy:
+    return Strategy.COLUMN_ENRICHMENT if change.category is Category.ADDITIVE else Strategy.FULL_REBUILD
+
+
+def _chosen(name: str, wanted: str, fitting: Strategy) -> Strategy:
+    free = [fitting, Strategy.DUAL_RUN]
+    if fitting is Strategy.COLUMN_ENRICHMENT:
+        free.append(Strategy.FULL_REBUILD)
+    if fitting in (Strategy.PARTITION_REPAIR, Strategy.FORWARD_ONLY):
+        free.remove(Strategy.DUAL_RUN)
+    if wanted in free:
+        return Strategy(wanted)
+    why = {
+        Strategy.COLUMN_ENRICHMENT.value: "more than new columns differs from what is shown",
+        Strategy.PARTITION_REPAIR.value: "it is about certain days: --restate MODEL:DAY..DAY",
+        Strategy.FORWARD_ONLY.value: "it is about a first day: --forward-only DAY",
+    }
+    raise PlanError(
+        f"{name} cannot be changed by {wanted}",
+        why=why.get(
+            wanted, "the plan is about parts of history" if wanted in list(Strategy) else "there is no such way"
+        ),
+        fix=f"possible here: {', '.join(free)}",
+    )
