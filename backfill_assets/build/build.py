@@ -33,7 +33,9 @@ from backfill_assets.plan.patch import Patch, kept_segments, overlay
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
 from backfill_assets.snapshots.stored import to_definition
+from backfill_assets.state.changes import Changes
 from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Segment
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, new_id
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.tables import TableLog, version_coverage
@@ -91,7 +93,8 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     if not good and not recheck:
         return nothing
 
-    job = Job(model=model, version=version, inputs=_inputs(bench, model, upstream))
+    shown, beside = _own(bench, name)
+    job = Job(model=model, version=version, inputs=_inputs(bench, model, upstream), shown=shown, beside=beside)
     worker = _Worker(bench=bench, job=job, digest=audits_digest(model))
     batches = list(good.batches(model.cadence, model.batch_size))
     worker.engine = bench.engine()
@@ -125,6 +128,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
         results=tuple(worker.results),
         rows=worker.rows,
         bytes=worker.bytes,
+        changes=worker.changes,
         wall=time.monotonic() - began,
         seconds=dict(worker.seconds),
     )
@@ -173,6 +177,16 @@ def _inputs(bench: Workbench, model: Model, heads: Mapping[tuple[str, str], int]
             source = bench.project.sources[upstream.name]
             inputs[upstream.name] = SourceInput(source=source, pin=bench.pins[source.name])
     return inputs
+
+
+def _own(bench: Workbench, name: str) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
+    """What the environment shows of the model, and what of it stays beside the version that is built."""
+    pointer, patch = bench.control.environments.read(bench.environment).pointers.get(name), bench.patches.get(name)
+    shown = pointer.segments if pointer else ()
+    if patch is None:
+        return shown, kept_segments(pointer, bench.version(name))
+    beside = [replace(s, interval=part) for s in patch.below for part in Ranges((s.interval,)) - patch.intervals]
+    return shown, tuple(beside)
 
 
 def _create(bench: Workbench, job: Job, engine: Engine, sample: Interval) -> None:
@@ -225,6 +239,7 @@ class _Worker:
     results: list[AuditResult] = field(default_factory=list[AuditResult])
     rows: int = 0
     bytes: int = 0
+    changes: Changes | None = None
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
 
     @property
@@ -300,6 +315,7 @@ class _Worker:
                     table_commit=commit.table_commit,
                     rows=commit.rows,
                     bytes=commit.bytes,
+                    changes=commit.changes,
                     seconds=time.monotonic() - began,
                     inputs={name: _input_json(i) for name, i in self.job.inputs.items()},
                 )
@@ -308,6 +324,8 @@ class _Worker:
                 self.built.append(piece)
                 self.rows += commit.rows
                 self.bytes += commit.bytes
+                if commit.changes is not None:
+                    self.changes = (self.changes or Changes()) + commit.changes
             self.bench.listen(
                 BatchDone(
                     model=self.job.model.name,
@@ -315,6 +333,7 @@ class _Worker:
                     intervals=self.job.model.cadence.count(piece),
                     rows=commit.rows,
                     seconds=time.monotonic() - began,
+                    changes=commit.changes,
                 )
             )
 

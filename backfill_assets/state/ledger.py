@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import cast
 
 from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.state.changes import Changes
 from backfill_assets.state.store import Row, Store, TableSpec
 
 
@@ -36,7 +37,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One thing that happened to one range of one version. `inputs` maps each upstream to what was read of it."""
+    """One thing that happened to one range of one version. `inputs` maps each upstream to what was read of it.
+
+    `rows` are those that were computed, `bytes` those that were written; `changes` says what a MERGE did, None for a
+    batch that replaced its interval.
+    """
 
     kind: Kind
     model: str
@@ -50,6 +55,7 @@ class Entry:
     inputs: Mapping[str, object] | None = None
     rows: int = 0
     bytes: int = 0
+    changes: Changes | None = None
     seconds: float = 0.0
     reason: str = ""
     at: datetime
@@ -79,6 +85,7 @@ LEDGER = TableSpec(
         "bytes": "int",
         "seconds": "float",
         "reason": "text",
+        "changes": "text",
     },
 )
 
@@ -241,6 +248,7 @@ def _to_row(entry: Entry) -> Row:
         "bytes": entry.bytes,
         "seconds": entry.seconds,
         "reason": entry.reason,
+        "changes": json.dumps(entry.changes.to_json()) if entry.changes else "",
     }
 
 
@@ -249,6 +257,8 @@ def _from_row(row: Row) -> Entry:
     interval = Interval(cast(datetime, values.pop("start")), cast(datetime, values.pop("end")))
     values["kind"] = Kind(cast(str, values["kind"]))
     values["inputs"] = json.loads(cast(str, values["inputs"]))
+    changes = cast(str, values["changes"])
+    values["changes"] = Changes.from_json(json.loads(changes)) if changes else None
     return replace(_BLANK, interval=interval, **values)  # pyright: ignore[reportArgumentType]
 
 
