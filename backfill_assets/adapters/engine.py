@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.batch_rows import needs_keys, settled
 from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame
-from backfill_assets.adapters.merge import carry, merge
+from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.spark_errors import as_build_error
 from backfill_assets.adapters.stable_key import moved_rows, moved_samples
 from backfill_assets.adapters.table_log import (
@@ -58,7 +58,7 @@ class SparkEngine:
 
     def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
         with self._errors(f"prepare {job.model.name}"):
-            frame = self._frame(job, sample)
+            frame = marked(self._frame(job, sample), job.model)
             return create_version_table(job, frame.schema, self._path(job))
 
     def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
@@ -66,7 +66,7 @@ class SparkEngine:
         with self._errors(f"build {model.name} {interval}"), self._limited(job, batch, interval):
             for read in job.inputs.values():
                 check_pin(read)
-            frame = self._frame(job, interval)
+            frame = marked(self._frame(job, interval), model)
             if needs_keys(model):
                 with settled(frame, model, interval) as (rows, count):
                     self._write_rows(job, batch, interval, rows, count)
@@ -136,20 +136,32 @@ class SparkEngine:
         with self._errors(f"audit {job.model.name} {span}"), self._view(job, commit, span) as (spark, view):
             rows = [row.asDict() for row in spark.sql(plan.aggregate.replace("{relation}", view)).collect()]
             extra: dict[str, dict[str, int]] = {}
-            for audit in job.model.audits:
-                if audit.kind == STABLE_KEY:
-                    extra[audit.name] = moved_rows(spark, self._warehouse, job, commit)
             for name, text in plan.distinct.items():
                 found = spark.sql(text.replace("{relation}", view)).collect()
                 extra[name] = {row[INTERVAL]: row[plan.counted[name]] for row in found}
-        return {
+        counts = {
             utc(row[INTERVAL].replace(" ", "T")): Counts(
                 rows=row[ROWS],
-                failures={name: row[column] for name, column in plan.counted.items() if name not in extra}
-                | {name: found.get(row[INTERVAL], 0) for name, found in extra.items()},
+                failures={
+                    name: extra[name].get(row[INTERVAL], 0) if name in extra else row[column]
+                    for name, column in plan.counted.items()
+                },
             )
             for row in rows
             if row[INTERVAL] is not None
+        }
+        return self._with_moved(job, commit, counts)
+
+    def _with_moved(self, job: Job, commit: int, counts: Mapping[datetime, Counts]) -> Mapping[datetime, Counts]:
+        """The counts with those of keys that moved between intervals, for a model that has an audit of it."""
+        name = next((a.name for a in job.model.audits if a.kind == STABLE_KEY), None)
+        if name is None:
+            return counts
+        with self._errors(f"audit {job.model.name}"):
+            moved = moved_rows(self._session(job), self._warehouse, job, commit)
+        return {
+            at: replace(c, failures={**c.failures, name: moved.get(f"{at:%Y-%m-%d %H:%M}", 0)})
+            for at, c in counts.items()
         }
 
     def sample(self, job: Job, commit: int, interval: Interval, audit: str) -> Sequence[str]:

@@ -77,6 +77,16 @@ def changes(source: DataFrame, target: DataFrame, model: Model) -> DataFrame:
     )
 
 
+def marked(frame: DataFrame, model: Model) -> DataFrame:
+    """The frame with the marker, which is the present time unless the frame has it."""
+    from pyspark.sql import functions as F
+
+    name = model.updated_at
+    if name is None or name.lower() in {c.lower() for c in frame.columns}:
+        return frame
+    return frame.withColumn(name, F.current_timestamp())
+
+
 def carry(source: DataFrame, shown: DataFrame, model: Model) -> DataFrame:
     """The source with the marker of rows that are shown with the same values already: they did not move."""
     from pyspark.sql import Window

@@ -66,8 +66,6 @@ def _column_problems(draft: Draft, audits: tuple[Audit, ...], outputs: Outputs) 
         check(column, "the grain's", "grain", index)
     for index, order in enumerate(header.dedupe.order_by if header.dedupe else ()):
         check(order.column, "the order of `dedupe`:", "dedupe", "order_by", index)
-    if header.updated_at is not None:
-        check(header.updated_at, "`updated_at`:", "updated_at")
     for index, audit in enumerate(audits[: len(header.audits)]):
         for column in audit_columns(audit):
             if not (audit.kind == "unique_grain" and column in header.grain):

@@ -45,7 +45,7 @@ def model_signature(
         hashes = [query.columns[name] for name in sorted(deciding)]
         columns = dict(query.columns)
         if model.updated_at:
-            columns[model.updated_at.lower()] = digest(columns[model.updated_at.lower()], "moves with its row")
+            columns[model.updated_at.lower()] = digest(columns.get(model.updated_at.lower()), "moves with its row")
         reads = query.row_reads.union(*(query.column_reads.get(name, ()) for name in deciding if model.dedupe))
         return replace(query, rows=digest(query.rows, *hashes, settings), columns=columns, row_reads=reads)
     read = {f"{u.parameter}={u.name.lower()}": version_of(upstreams[u.name]) for u in model.upstreams}

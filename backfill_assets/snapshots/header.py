@@ -126,7 +126,7 @@ FIXES = {
     "lookback": "give how many earlier intervals this model also reads: 0 or more",
     "write": "write replace, or merge to touch only rows that differ",
     "dedupe": "write {order_by: [loaded_at desc]}: of rows of one grain the first stays",
-    "updated_at": "name the output column that says when a row last changed, as in current_timestamp() AS updated_at",
+    "updated_at": "name the column that says when a row last changed",
     "batch_size": "give how many intervals one batch computes: 1 or more",
     "batch_concurrency": "give how many batches may run at once: 1 or more",
     "retries": "give how often a batch is tried again: 0 or more",

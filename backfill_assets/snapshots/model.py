@@ -107,7 +107,8 @@ class Model:
     dedupe: tuple[Order, ...] = ()
     """Of rows of one grain and interval the first in this order stays. Empty: two such rows are an error."""
     updated_at: str | None = None
-    """The column of a merged table that says when a row's values last moved; it takes no part in telling."""
+    """The column of a merged table that says when a row's values last moved; it takes no part in telling. The system
+    adds it when the query does not give it."""
     batch_size: int = 0
     batch_concurrency: int = 1
     retries: int = 2

@@ -64,6 +64,8 @@ MERGE_CASES: list[tuple[str, str, str]] = [
     ("updated_at: at", "tags: {a: b}", "breaking: at may differ"),
     ("most,", "most, min(spend) AS least,", "additive: adds least"),
     ("spend desc", "Spend  DESC", "unchanged"),
+    (", current_timestamp() AS at", "", "breaking: at may differ"),
+    ("updated_at: at", "updated_at: changed", "breaking: at may differ; adds changed"),
 ]
 
 

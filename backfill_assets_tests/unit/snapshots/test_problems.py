@@ -37,7 +37,6 @@ CASES: list[tuple[str, str, str, int, str, str]] = [
     ("dedupe column", "m_sql", sql(GOOD, HEADER + "dedupe:\n  order_by:\n    - clikcs desc\n"), 6, "`clikcs` is not a col", "`clicks`?"),
     ("marker", "m_sql", sql(GOOD, HEADER + "updated_at: clicks\n"), 1, "needs `write: merge`", "correct"),
     ("marker in key", "m_sql", sql(GOOD, HEADER + "write: merge\nupdated_at: ds\n"), 1, "beside the grain", "correct"),
-    ("marker column", "m_sql", sql(GOOD, HEADER + "write: merge\nupdated_at: at\n"), 5, "`at` is not a column", "use one of"),
     ("timeout", "m_sql", sql(GOOD, HEADER + "timeout: soon\n"), 4, "not a duration", "90s, 20m or 2h"),
     ("end first", "m_sql", sql(GOOD, HEADER + "end: 2023-01-01\n"), 1, "`end` must be after `start`", "correct"),
     ("bad type", "m_sql", sql(GOOD, HEADER + "columns:\n  clicks: {type: nubmer}\n"), 5, "not a type", "description"),

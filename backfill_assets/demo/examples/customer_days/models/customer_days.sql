@@ -15,8 +15,7 @@ SELECT
   CAST(paid_at AS DATE) AS ds,
   customer_id,
   count(*) AS payments,
-  sum(amount) AS paid,
-  current_timestamp() AS updated_at
+  sum(amount) AS paid
 FROM raw.payments
 WHERE paid_at >= :start AND paid_at < :end
 GROUP BY CAST(paid_at AS DATE), customer_id

@@ -21,7 +21,6 @@ SELECT
   session_id,
   user_id,
   kind,
-  duration_ms,
-  current_timestamp() AS updated_at
+  duration_ms
 FROM raw.events
 WHERE event_time >= :start AND event_time < :end

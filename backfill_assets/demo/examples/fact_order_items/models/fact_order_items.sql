@@ -12,6 +12,6 @@ audits:
   - row_count: {within_percent: 1, of: prod}
   - completeness
 */
-SELECT order_date AS ds, order_id, item_id, warehouse, quantity, price, current_timestamp() AS updated_at
+SELECT order_date AS ds, order_id, item_id, warehouse, quantity, price
 FROM raw.order_items
 WHERE order_date >= :start AND order_date < :end

@@ -16,7 +16,6 @@ SELECT
   o.order_id,
   o.product_id,
   o.quantity,
-  CAST(o.quantity * o.unit_price AS DECIMAL(18,2)) AS revenue,
-  current_timestamp() AS updated_at
+  CAST(o.quantity * o.unit_price AS DECIMAL(18,2)) AS revenue
 FROM raw.orders AS o
 WHERE o.order_date >= :start AND o.order_date < :end

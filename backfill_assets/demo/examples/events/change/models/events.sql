@@ -24,7 +24,6 @@ SELECT
   kind,
   duration_ms,
   unix_timestamp(max(event_time) OVER (PARTITION BY session_id, CAST(event_time AS DATE)))
-    - unix_timestamp(min(event_time) OVER (PARTITION BY session_id, CAST(event_time AS DATE))) AS session_length_sec,
-  current_timestamp() AS updated_at
+    - unix_timestamp(min(event_time) OVER (PARTITION BY session_id, CAST(event_time AS DATE))) AS session_length_sec
 FROM raw.events
 WHERE event_time >= :start AND event_time < :end

@@ -39,6 +39,5 @@ SELECT
   revenue,
   cost,
   CAST(revenue - cost AS DECIMAL(18,2)) AS gross_profit,
-  CAST((revenue - cost) / revenue AS DECIMAL(9,6)) AS gross_margin,
-  current_timestamp() AS updated_at
+  CAST((revenue - cost) / revenue AS DECIMAL(9,6)) AS gross_margin
 FROM priced
