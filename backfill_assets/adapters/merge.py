@@ -58,7 +58,7 @@ def merge(
 def changes(source: DataFrame, target: DataFrame, model: Model) -> DataFrame:
     """The rows to insert, update and (flagged) delete to get from the target to the source; the marker is no reason.
 
-    A key is in either at most once. NULL equals NULL, in keys as in values.
+    A key is in the source at most once. NULL equals NULL, in keys as in values.
     """
     from pyspark.sql import functions as F
 
@@ -74,6 +74,7 @@ def changes(source: DataFrame, target: DataFrame, model: Model) -> DataFrame:
         left.join(right, _same_key(model), "full_outer")
         .where(gone | new | differs(source, target, model))
         .select(*chosen, gone.alias(_GONE))
+        .dropDuplicates([*model.grain])  # a key that somebody else wrote twice is merged once, and replaced afterwards
     )
 
 

@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
@@ -251,7 +252,11 @@ def test_somebody_elses_rows_do_not_survive(spark: SparkSession, tmp_path: Path)
     write(engine(place), job(place, "orders"), "b", days("2024-01-01"))
     table = open_table(path_of(place, "orders"))
     assert table is not None
-    write_deltalake(table, table.to_pyarrow_table(), mode="append")
+    theirs = table.to_pyarrow_table()
+    for note in ("a", "theirs", "theirs"):
+        notes = pa.array([note] * theirs.num_rows)
+        theirs = theirs.set_column(theirs.column_names.index("note"), "note", notes)
+        write_deltalake(table, theirs, mode="append")
 
     commit = write(engine(place), job(place, "orders"), "b2", days("2024-01-01"))
 
