@@ -23,6 +23,7 @@ from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.model import Audit, Model, Project, Source, Upstream
+from backfill_assets.state.changes import Changes
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.store import ControlTable, Filter, MemoryStore, Row, Store, TableSpec
@@ -149,14 +150,31 @@ class FakeTables:
             self._tables.setdefault((model, version), _Table([None], [{}]))
 
     def write(
-        self, model: str, version: str, batch: str, interval: Interval, cells: Mapping[datetime, Cell]
+        self,
+        model: str,
+        version: str,
+        batch: str,
+        interval: Interval,
+        cells: Mapping[datetime, Cell],
+        *,
+        merged: bool = False,
     ) -> DataCommit:
-        """Replace the interval's rows in one commit."""
+        """Replace the interval's rows in one commit; a merged one says how many cells' rows are new or others."""
         with self._lock:
             table = self._tables[model, version]
             kept = {s: c for s, c in table.states[-1].items() if not interval.start <= s < interval.end}
             rows = sum(c.rows for c in cells.values())
-            commit = DataCommit(table_commit=len(table.commits), batch=batch, interval=interval, rows=rows, bytes=rows)
+            before = {s: (c.rows, c.failures) for s, c in table.states[-1].items()}
+            new = sum(c.rows for s, c in cells.items() if s not in before)
+            other = sum(c.rows for s, c in cells.items() if s in before and before[s] != (c.rows, c.failures))
+            commit = DataCommit(
+                table_commit=len(table.commits),
+                batch=batch,
+                interval=interval,
+                rows=rows,
+                bytes=new + other if merged else rows,
+                changes=Changes(inserted=new, updated=other) if merged else None,
+            )
             table.commits.append(commit)
             table.states.append(kept | dict(cells))
             return commit
@@ -242,7 +260,8 @@ class FakeEngine:
                 unit.start: replace(self.cell(job, unit), batch=batch, read=read)
                 for unit in job.model.cadence.split(interval)
             }
-            commit = self.tables.write(name, job.version, batch, interval, cells)
+            merged = job.model.write == "merge"
+            commit = self.tables.write(name, job.version, batch, interval, cells, merged=merged)
             self.after_commit(job, interval)
             return commit
         finally:

@@ -7,14 +7,25 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.adapters.batch_rows import needs_keys, settled
 from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame
+from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.spark_errors import as_build_error
-from backfill_assets.adapters.table_log import batch_metadata, data_commit, history
+from backfill_assets.adapters.stable_key import moved_rows, moved_samples
+from backfill_assets.adapters.table_log import (
+    DeltaTableLog,
+    batch_metadata,
+    data_commit,
+    history,
+    open_table,
+    table_rows,
+)
 from backfill_assets.adapters.version_table import create_version_table, in_interval
 from backfill_assets.audit.compile import INTERVAL, ROWS, compile_audits, interval_text
 from backfill_assets.audit.judge import Counts
@@ -22,7 +33,7 @@ from backfill_assets.build.engine import Job, ModelInput, SourceInput
 from backfill_assets.errors import BuildError, TransientBuildError
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.snapshots.digest import digest
-from backfill_assets.snapshots.model import Model
+from backfill_assets.snapshots.model import STABLE_KEY, Model
 from backfill_assets.snapshots.sql import splice
 from backfill_assets.state.environment import Segment
 from backfill_assets.state.tables import DataCommit
@@ -47,7 +58,7 @@ class SparkEngine:
 
     def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
         with self._errors(f"prepare {job.model.name}"):
-            frame = self._frame(job, sample)
+            frame = marked(self._frame(job, sample), job.model)
             return create_version_table(job, frame.schema, self._path(job))
 
     def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
@@ -55,20 +66,68 @@ class SparkEngine:
         with self._errors(f"build {model.name} {interval}"), self._limited(job, batch, interval):
             for read in job.inputs.values():
                 check_pin(read)
-            condition = in_interval(model, interval)
-            frame = self._frame(job, interval)
-            # A task per day or a few: else each task leaves a file in each day. Rebalance splits a day that is too big.
-            (
-                frame.hint("rebalance", model.time_column)
-                .write.format("delta")
-                .mode("overwrite")
-                .option("replaceWhere", condition)
-                .option("userMetadata", batch_metadata(batch, interval))
-                .save(self._path(job))
-            )
+            frame = marked(self._frame(job, interval), model)
+            if needs_keys(model):
+                with settled(frame, model, interval) as (rows, count):
+                    self._write_rows(job, batch, interval, rows, count)
+            else:
+                self._replace(job, batch, interval, frame)
             for read in job.inputs.values():
                 check_pin(read)
-        return self._commit_of(job, batch)
+        commit = self._commit_of(job, batch)
+        if commit.changes is None:
+            return commit
+        return replace(commit, rows=self._rows(job, commit.table_commit, interval))
+
+    def _replace(self, job: Job, batch: str, interval: Interval, frame: DataFrame) -> None:
+        """Commit the rows in place of the interval's."""
+        # A task per day or a few: else each task leaves a file in each day. Rebalance splits a day that is too big.
+        (
+            frame.hint("rebalance", job.model.time_column)
+            .write.format("delta")
+            .mode("overwrite")
+            .option("replaceWhere", in_interval(job.model, interval))
+            .option("userMetadata", batch_metadata(batch, interval))
+            .save(self._path(job))
+        )
+
+    def _write_rows(self, job: Job, batch: str, interval: Interval, rows: DataFrame, count: int) -> None:
+        """Commit rows that are one a key, as the model says."""
+        model, spark, location = job.model, self._session(job), self._path(job)
+        if model.write == "replace":
+            self._replace(job, batch, interval, rows)
+            return
+        table = open_table(location)
+        assert table is not None
+        head = table.version()
+        if model.updated_at is not None:
+            others = [s for s in job.shown if s.version != job.version and Ranges((s.interval,)) & Ranges((interval,))]
+            if others:
+                shown = model_frame(spark, self._warehouse, model, others).where(in_interval(model, interval))
+                rows = carry(rows, shown, model)
+        empty = not self._rows(job, head, interval)
+        merge(spark, rows, model, location, interval, batch_metadata(batch, interval), head=head, empty=empty)
+        commit = self._commit_of(job, batch)
+        # What differs was found at `head`. If somebody wrote the interval since, or wrote a key twice, a merge of that
+        # does not end in the batch's rows. Replacing does.
+        if (
+            self._meanwhile(job, interval, head, commit.table_commit)
+            or self._rows(job, commit.table_commit, interval) != count
+        ):
+            self._replace(job, batch, interval, rows)
+
+    def _meanwhile(self, job: Job, interval: Interval, after: int, before: int) -> bool:
+        """Whether a commit between these two may have changed rows of the interval."""
+        return before > after + 1 and any(
+            c.interval is None or Ranges((c.interval,)) & Ranges((interval,))
+            for c in DeltaTableLog(self._warehouse).commits(job.model.name, job.version)
+            if after < c.table_commit < before
+        )
+
+    def _rows(self, job: Job, commit: int, interval: Interval) -> int:
+        """The interval's rows at a commit, from file statistics."""
+        counts = table_rows(self._path(job), commit)
+        return sum(n for at, n in counts.items() if interval.start <= at < interval.end)
 
     def scan(self, job: Job, commit: int, intervals: Ranges) -> Mapping[datetime, Counts]:
         plan = compile_audits(job.model)
@@ -80,7 +139,7 @@ class SparkEngine:
             for name, text in plan.distinct.items():
                 found = spark.sql(text.replace("{relation}", view)).collect()
                 extra[name] = {row[INTERVAL]: row[plan.counted[name]] for row in found}
-        return {
+        counts = {
             utc(row[INTERVAL].replace(" ", "T")): Counts(
                 rows=row[ROWS],
                 failures={
@@ -91,8 +150,24 @@ class SparkEngine:
             for row in rows
             if row[INTERVAL] is not None
         }
+        return self._with_moved(job, commit, counts)
+
+    def _with_moved(self, job: Job, commit: int, counts: Mapping[datetime, Counts]) -> Mapping[datetime, Counts]:
+        """The counts with those of keys that moved between intervals, for a model that has an audit of it."""
+        name = next((a.name for a in job.model.audits if a.kind == STABLE_KEY), None)
+        if name is None:
+            return counts
+        with self._errors(f"audit {job.model.name}"):
+            moved = moved_rows(self._session(job), self._warehouse, job, commit)
+        return {
+            at: replace(c, failures={**c.failures, name: moved.get(f"{at:%Y-%m-%d %H:%M}", 0)})
+            for at, c in counts.items()
+        }
 
     def sample(self, job: Job, commit: int, interval: Interval, audit: str) -> Sequence[str]:
+        if any(a.name == audit and a.kind == STABLE_KEY for a in job.model.audits):
+            with self._errors(f"sample {job.model.name} {interval}"):
+                return moved_samples(self._session(job), self._warehouse, job, commit, interval)
         text = compile_audits(job.model).samples.get(audit)
         if text is None:
             return ()
@@ -180,8 +255,9 @@ class SparkEngine:
 
     def _session(self, job: Job) -> SparkSession:
         # A tag is known to the thread that set it only, so another one can interrupt no less than a whole session:
-        # batches that have a timeout have a session each.
-        key = f"{job.model.name}/{threading.get_ident()}" if job.model.timeout is not None else job.model.name
+        # batches that have a timeout have a session each. A MERGE takes its commit's metadata from its session.
+        alone = job.model.timeout is not None or job.model.write == "merge"
+        key = f"{job.model.name}/{threading.get_ident()}" if alone else job.model.name
         with self._lock:
             if key not in self._sessions:
                 session = self._spark.newSession()

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals import Interval, utc
+from backfill_assets.state.changes import Changes
 from backfill_assets.state.tables import DataCommit
 from backfill_assets.state.versions import table_path
 
@@ -57,16 +58,21 @@ class DeltaTableLog:
         return [data_commit(c) for c in reversed(found) if c["operation"] not in HARMLESS]
 
     def rows(self, model: str, version: str, commit: int) -> Mapping[datetime, int]:
-        table = open_table(table_path(self._warehouse, model, version), commit)
-        assert table is not None
-        counts: dict[datetime, int] = defaultdict(int)
-        actions = table.get_add_actions(flatten=True)
-        columns = [n for n in actions.schema.names if n.startswith("partition.")]
-        values = actions.column(columns[0]).to_pylist()
-        for value, rows in zip(values, actions.column("num_records").to_pylist(), strict=True):
-            if value is not None:
-                counts[utc(value)] += rows or 0
-        return counts
+        return table_rows(table_path(self._warehouse, model, version), commit)
+
+
+def table_rows(location: str, commit: int) -> Mapping[datetime, int]:
+    """Rows per value of the interval column at a commit, from file statistics, whichever commits wrote the files."""
+    table = open_table(location, commit)
+    assert table is not None
+    counts: dict[datetime, int] = defaultdict(int)
+    actions = table.get_add_actions(flatten=True)
+    columns = [n for n in actions.schema.names if n.startswith("partition.")]
+    values = actions.column(columns[0]).to_pylist()
+    for value, rows in zip(values, actions.column("num_records").to_pylist(), strict=True):
+        if value is not None:
+            counts[utc(value)] += rows or 0
+    return counts
 
 
 def open_table(location: str, commit: int | None = None) -> DeltaTable | None:
@@ -108,10 +114,19 @@ def data_commit(info: Mapping[str, Any]) -> DataCommit:
     except (ValueError, KeyError, TypeError):
         batch, interval = "", None
     metrics = info.get("operationMetrics") or {}
+    merged = info.get("operation") == "MERGE"
     return DataCommit(
         table_commit=int(info["version"]),
         batch=batch,
         interval=interval,
         rows=int(metrics.get("numOutputRows") or 0),
-        bytes=int(metrics.get("numOutputBytes") or 0),
+        bytes=int(metrics.get("numTargetBytesAdded" if merged else "numOutputBytes") or 0),
+        changes=Changes(
+            inserted=int(metrics.get("numTargetRowsInserted") or 0),
+            updated=int(metrics.get("numTargetRowsUpdated") or 0),
+            deleted=int(metrics.get("numTargetRowsDeleted") or 0),
+            copied=int(metrics.get("numTargetRowsCopied") or 0),
+        )
+        if merged
+        else None,
     )

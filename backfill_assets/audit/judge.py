@@ -87,6 +87,8 @@ def _verdict(model: Model, audit: Audit, here: Counts, prod: int | None) -> tupl
         case "unique_grain":
             columns = arguments.get("columns") or model.grain
             expected = f"one row per {', '.join(cast(tuple[str, ...], columns))}"
+        case "stable_key":
+            expected = "no key that is in another interval, too"
         case _:
             expected = f"no row with {failing(audit)}"
     bad = here.failures.get(audit.name, 0)

@@ -34,8 +34,9 @@ from backfill_assets.plan.patch import Patch, kept_segments, overlay
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
 from backfill_assets.snapshots.stored import to_definition
+from backfill_assets.state.changes import Changes
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Pointer
+from backfill_assets.state.environment import Pointer, Segment
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, new_id
 from backfill_assets.state.removals import Removal
 from backfill_assets.state.results import AuditResult
@@ -118,7 +119,8 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(todo)))
     try:
         heads = _create_hollow(bench, name, heads, engine) if todo else heads
-        job = Job(model=model, version=version, inputs=_inputs(bench, model, heads))
+        shown, beside = _own(bench, name)
+        job = Job(model=model, version=version, inputs=_inputs(bench, model, heads), shown=shown, beside=beside)
         if todo:
             _create(bench, job, engine, todo[0])
     except BackfillError as error:
@@ -149,6 +151,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
         results=tuple(worker.results),
         rows=worker.rows,
         bytes=worker.bytes,
+        changes=worker.changes,
         wall=time.monotonic() - began,
         seconds=dict(worker.seconds),
     )
@@ -234,6 +237,16 @@ def _inputs(bench: Workbench, model: Model, heads: Mapping[tuple[str, str], int]
     return inputs
 
 
+def _own(bench: Workbench, name: str) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
+    """What the environment shows of the model, and what of it stays beside the version that is built."""
+    pointer, patch = bench.control.environments.read(bench.environment).pointers.get(name), bench.patches.get(name)
+    shown = pointer.segments if pointer else ()
+    if patch is None:
+        return shown, kept_segments(pointer, bench.version(name))
+    beside = [replace(s, interval=part) for s in patch.below for part in Ranges((s.interval,)) - patch.intervals]
+    return shown, tuple(beside)
+
+
 def _create(bench: Workbench, job: Job, engine: Engine, sample: Interval) -> None:
     columns = engine.prepare(job, sample)
     bench.control.versions.put(
@@ -303,6 +316,7 @@ class _Worker:
     results: list[AuditResult] = field(default_factory=list[AuditResult])
     rows: int = 0
     bytes: int = 0
+    changes: Changes | None = None
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
 
     @property
@@ -380,6 +394,7 @@ class _Worker:
                     table_commit=commit.table_commit,
                     rows=commit.rows,
                     bytes=commit.bytes,
+                    changes=commit.changes,
                     seconds=time.monotonic() - began,
                     through=self.bench.now if piece.end > self.bench.now else None,
                     inputs={name: _input_json(i) for name, i in self.job.inputs.items()},
@@ -389,6 +404,8 @@ class _Worker:
                 self.built.append(piece)
                 self.rows += commit.rows
                 self.bytes += commit.bytes
+                if commit.changes is not None:
+                    self.changes = (self.changes or Changes()) + commit.changes
             self.bench.listen(
                 BatchDone(
                     model=self.job.model.name,
@@ -396,6 +413,7 @@ class _Worker:
                     intervals=self.job.model.cadence.count(piece),
                     rows=commit.rows,
                     seconds=time.monotonic() - began,
+                    changes=commit.changes,
                 )
             )
 

@@ -37,11 +37,16 @@ Input = ModelInput | SourceInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One version to build, with everything it reads. `inputs` is keyed by upstream name."""
+    """One version to build, with everything it reads. `inputs` is keyed by upstream name.
+
+    `shown` is what the environment shows of the model, `beside` what of it stays around the version's own rows.
+    """
 
     model: Model
     version: str
     inputs: Mapping[str, Input]
+    shown: tuple[Segment, ...] = ()
+    beside: tuple[Segment, ...] = ()
 
 
 class Engine(Protocol):
@@ -55,7 +60,10 @@ class Engine(Protocol):
         ...
 
     def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
-        """Compute the interval and commit exactly its rows. Raises BuildError, TransientBuildError when it may pass."""
+        """Compute the interval and commit exactly its rows, in a commit of the batch's own even if none differs.
+
+        Raises BuildError, TransientBuildError when it may pass.
+        """
         ...
 
     def scan(self, job: Job, commit: int, intervals: Ranges) -> Mapping[datetime, Counts]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.state.changes import Changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,7 @@ class BatchDone:
     intervals: int
     rows: int
     seconds: float
+    changes: Changes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

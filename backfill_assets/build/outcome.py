@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.state.changes import Changes
 from backfill_assets.state.results import AuditResult
 
 
@@ -46,6 +47,8 @@ class Outcome:
     results: tuple[AuditResult, ...] = ()
     rows: int = 0
     bytes: int = 0
+    changes: Changes | None = None
+    """What the batches of a merged model did to rows, together."""
     wall: float = 0.0
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
 

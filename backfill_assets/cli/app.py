@@ -551,6 +551,12 @@ def doctor(as_json: AsJson = False) -> None:
 @app.command()
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that does not exist, or is empty.")],
+    example: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="A worked example: events, fact_orders_daily, customer_days, fact_order_items."
+        ),
+    ] = None,
 ) -> None:
     """Make a new project from a template.
 
@@ -558,7 +564,7 @@ def init(
     """
     from backfill_assets.cli.init import make_project
 
-    make_project(folder)
+    make_project(folder, example)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""How does a team begin? A small project that works, copied from the template."""
+"""How does a team begin? A small project that works, copied from the template or from a worked example."""
 
 from __future__ import annotations
 
@@ -6,20 +6,31 @@ import shutil
 from pathlib import Path
 
 from backfill_assets.cli.terminal import out
+from backfill_assets.demo.examples.data import EXAMPLES, write_data
 from backfill_assets.errors import SettingsError
 
-TEMPLATE = Path(__file__).resolve().parent.parent / "template"
+PACKAGE = Path(__file__).resolve().parent.parent
+TEMPLATE = PACKAGE / "template"
 
 
-def make_project(folder: Path) -> None:
-    """Copy the template. Raises SettingsError when the folder holds anything already: nothing is overwritten."""
+def make_project(folder: Path, example: str | None = None) -> None:
+    """Copy the template, or an example and write its data. Raises SettingsError for an unknown example, and when the
+    folder holds anything already: nothing is overwritten.
+    """
+    if example is not None and example not in EXAMPLES:
+        raise SettingsError(
+            f"there is no example {example}", why=f"there are: {', '.join(EXAMPLES)}", fix="name one of these"
+        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SettingsError(
             f"{folder} is not empty",
             why="a new project would overwrite what is there",
             fix="name a new or empty folder",
         )
-    shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    origin = PACKAGE / "demo" / "examples" / example if example else TEMPLATE
+    shutil.copytree(origin, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    if example:
+        write_data(example, folder)
     console = out()
     console.print(f"A project is in {folder}:")
     for file in sorted(p for p in folder.rglob("*") if p.is_file()):

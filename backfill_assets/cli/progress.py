@@ -119,7 +119,8 @@ class _Lines:
             case BatchDone():
                 self._done[event.model] += event.intervals
                 at = f"{self._done[event.model]}/{self._total[event.model]}"
-                self._say(f"{event.model}: {at} {event.interval} {event.rows:,} rows in {event.seconds:.1f} s")
+                merged = f" ({event.changes})" if event.changes else ""
+                self._say(f"{event.model}: {at} {event.interval} {event.rows:,} rows in {event.seconds:.1f} s{merged}")
             case Audited():
                 said = f"AUDITS FAILED on {event.red}" if event.red else "all green"
                 self._say(f"{event.model}: audited {event.intervals} intervals in {event.seconds:.1f} s: {said}")

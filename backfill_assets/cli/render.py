@@ -236,6 +236,8 @@ def print_outcomes(
     for outcome in outcomes.values():
         if outcome.partial:
             console.print(f"{outcome.model} {short(outcome.partial)} is not over: it is missing again when it is.")
+        if outcome.changes is not None:
+            console.print(f"[dim]{outcome.model} merged: {outcome.changes}; {outcome.bytes:,} bytes rewritten[/]")
         _print_trouble(console, outcome)
     for stuck in plan.blocked:
         console.print(f"[yellow]{stuck.model} waits[/] for {stuck.upstream} {short(stuck.needs)}")
@@ -292,6 +294,7 @@ def outcomes_json(outcomes: Mapping[str, Outcome]) -> dict[str, object]:
             "red": ranges_json(o.red),
             "rows": o.rows,
             "bytes": o.bytes,
+            "changes": o.changes.to_json() if o.changes else None,
             "wall_seconds": round(o.wall, 3),
             "seconds": {phase: round(s, 3) for phase, s in o.seconds.items()},
             "failures": [{"interval": str(f.interval), "error": f.error} for f in o.failures],

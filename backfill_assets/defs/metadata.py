@@ -49,6 +49,8 @@ def model_metadata(model: Model, project: Project) -> dict[str, Any]:
         "grain": ", ".join(model.grain),
         "batches": f"{model.batch_size} intervals each, {model.batch_concurrency} at a time",
     }
+    if model.write == "merge":
+        found["write"] = f"merge on {', '.join(model.grain)}"
     if model.end:
         found["end"] = f"{model.end:%Y-%m-%d %H:%M} UTC"
     if model.lookback:

@@ -121,6 +121,8 @@ def run_metadata(workspace: Workspace, model: Model, outcome: Outcome) -> dict[s
     shared: dict[str, Any] = {"version": outcome.version, "outcome": _done(model, outcome)}
     if built:
         shared |= {"seconds": round(outcome.wall, 1), "bytes written": outcome.bytes, "rows written": outcome.rows}
+    if outcome.changes is not None:
+        shared |= {f"rows {word}": count for word, count in outcome.changes.to_json().items()}
     return shared | {"dagster/uri": table_path(workspace.warehouse, model.name, outcome.version)}
 
 

@@ -8,8 +8,8 @@ from backfill_assets.settings import Settings
 from backfill_assets.snapshots.audits import audit_columns, parse_audits
 from backfill_assets.snapshots.documents import did_you_mean
 from backfill_assets.snapshots.draft import Draft
-from backfill_assets.snapshots.header import DeclaredTerms
-from backfill_assets.snapshots.model import Audit, Model, Rule, SameAs, Terms, Upstream
+from backfill_assets.snapshots.header import DeclaredTerms, Header
+from backfill_assets.snapshots.model import STABLE_KEY, Audit, Model, Rule, SameAs, Terms, Upstream
 from backfill_assets.snapshots.outputs import Outputs
 
 
@@ -21,6 +21,7 @@ def build_model(
     if header is None:
         return None
     audits = parse_audits(draft.document, header.audits, header.grain, problems)
+    audits += _implied(header, audits)
     if outputs.complete:
         problems += _column_problems(draft, audits, outputs)
     declared = tuple(c for c in outputs.columns if c.name.lower() in {n.lower() for n in header.columns})
@@ -29,7 +30,8 @@ def build_model(
         name=draft.name, path=draft.path, language=draft.language, code=draft.code, code_line=draft.code_line,
         description=header.description or draft.description, owner=header.owner, cadence=header.cadence,
         start=header.start, end=header.end, time_column=header.time_column, grain=header.grain,
-        lookback=header.lookback, batch_size=header.batch_size or settings.batch_size,
+        lookback=header.lookback, write=header.write, dedupe=header.dedupe.order_by if header.dedupe else (),
+        updated_at=header.updated_at, batch_size=header.batch_size or settings.batch_size,
         batch_concurrency=header.batch_concurrency, retries=header.retries,
         timeout=round(header.timeout) if header.timeout else None, pool=header.pool, spark=header.spark,
         tags=header.tags, columns=declared, audits=audits, upstreams=upstreams, terms=_terms(header.contract),
@@ -55,6 +57,15 @@ def _same_as(draft: Draft) -> SameAs | None:
     return SameAs(version=said.version, code=said.code or "", columns=columns, reason=said.reason, line=line)
 
 
+def _implied(header: Header, audits: tuple[Audit, ...]) -> tuple[Audit, ...]:
+    """A merged model's key is stable: one that does not tell the interval must be in one interval only."""
+    if header.write != "merge" or header.time_column.lower() in {c.lower() for c in header.grain}:
+        return ()
+    taken = {a.name for a in audits}
+    name = next(n for n in (STABLE_KEY, *(f"{STABLE_KEY}_{i}" for i in range(2, 99))) if n not in taken)
+    return (Audit(name=name, kind=STABLE_KEY, arguments={"columns": header.grain}),)
+
+
 def _column_problems(draft: Draft, audits: tuple[Audit, ...], outputs: Outputs) -> list[Problem]:
     """Columns that the header names and the model does not have; a time column of a type that cannot hold intervals."""
     header, document = draft.header, draft.document
@@ -72,6 +83,8 @@ def _column_problems(draft: Draft, audits: tuple[Audit, ...], outputs: Outputs) 
     check(header.time_column, "the time column", "time_column")
     for index, column in enumerate(header.grain):
         check(column, "the grain's", "grain", index)
+    for index, order in enumerate(header.dedupe.order_by if header.dedupe else ()):
+        check(order.column, "the order of `dedupe`:", "dedupe", "order_by", index)
     for index, audit in enumerate(audits[: len(header.audits)]):
         for column in audit_columns(audit):
             if not (audit.kind == "unique_grain" and column in header.grain):

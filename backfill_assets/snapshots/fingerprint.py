@@ -39,15 +39,43 @@ def model_signature(
         "lookback": model.lookback,
         "spark": {k: v for k, v in spark.items() if k.startswith("spark.sql.") and not k.startswith(_SPEED_ONLY)},
         "dialect": _DIALECT,
+        **_writing(model),
     }
     if model.code_version:
         settings["code_version"] = model.code_version
-    if query is not None and model.time_column.lower() in query.columns:
+    deciding = _deciding(model)
+    if query is not None and deciding <= query.columns.keys():
         # The time column says which interval a row belongs to: where it moves, rows do.
-        return replace(query, rows=digest(query.rows, query.columns[model.time_column.lower()], settings))
+        hashes = [query.columns[name] for name in sorted(deciding)]
+        columns = dict(query.columns)
+        if model.updated_at:
+            columns[model.updated_at.lower()] = digest(columns.get(model.updated_at.lower()), "moves with its row")
+        reads = query.row_reads.union(*(query.column_reads.get(name, ()) for name in deciding if model.dedupe))
+        return replace(query, rows=digest(query.rows, *hashes, settings), columns=columns, row_reads=reads)
     read = {f"{u.parameter}={u.name.lower()}": version_of(upstreams[u.name]) for u in model.upstreams}
-    rows = digest(logic, settings, read)
+    rows = digest(logic, settings | ({"updated_at": model.updated_at.lower()} if model.updated_at else {}), read)
     return Signature(rows=rows, columns={c.name.lower(): digest(rows, c.name.lower()) for c in model.columns})
+
+
+def _writing(model: Model) -> dict[str, object]:
+    """How a batch becomes rows. Nothing for a plain replace, so that versions of earlier releases keep their names."""
+    said: dict[str, object] = {}
+    if model.write != "replace":
+        said["write"] = model.write
+    if model.dedupe:
+        said["dedupe"] = [[o.column.lower(), o.descending] for o in model.dedupe]
+    if said:
+        said["key"] = sorted(c.lower() for c in model.grain)
+    return said
+
+
+def _deciding(model: Model) -> set[str]:
+    """The columns whose values decide rows: the time column says which interval a row belongs to, and of rows of one
+    grain the order says which stays."""
+    names = {model.time_column}
+    if model.dedupe:
+        names |= {*model.grain, *(o.column for o in model.dedupe)}
+    return {name.lower() for name in names}
 
 
 def source_signature(source: Source, location: str) -> Signature:

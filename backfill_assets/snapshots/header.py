@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -11,6 +11,7 @@ from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence
 from backfill_assets.settings import spark_conf
 from backfill_assets.snapshots.documents import Document, did_you_mean
+from backfill_assets.snapshots.model import Order
 from backfill_assets.snapshots.validation import (
     Duration,
     Instant,
@@ -21,6 +22,7 @@ from backfill_assets.snapshots.validation import (
     Strict,
     Text,
     VersionId,
+    identifier,
     validate,
 )
 
@@ -65,6 +67,27 @@ class DeclaredSameAs(Strict):
     reason: Reason
 
 
+def _order(value: object) -> tuple[Order, ...]:
+    """`[loaded_at desc, id asc]`. A bare name would let the smallest win, which is rarely what is meant."""
+    items: list[Any] = [value] if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
+    if not items:
+        raise ValueError("not a list such as [loaded_at desc]")
+    found: list[Order] = []
+    for item in items:
+        column, _, direction = str(item).strip().partition(" ")
+        direction = direction.strip().lower()
+        if direction not in ("asc", "desc"):
+            raise ValueError(f"{item!r} does not say which row wins: write `{column} desc` to keep the latest")
+        found.append(Order(column=identifier(column), descending=direction == "desc"))
+    return tuple(found)
+
+
+class Dedupe(Strict):
+    """Which of several rows of one grain stays: the first in this order."""
+
+    order_by: Annotated[tuple[Order, ...], BeforeValidator(_order)]
+
+
 def _described(value: object) -> object:
     return {"description": value} if isinstance(value, str) else {} if value is None else value
 
@@ -97,6 +120,9 @@ class Header(Strict):
     time_column: Name = "ds"
     grain: Names
     lookback: Annotated[int, Field(ge=0, strict=True)] = 0
+    write: Literal["replace", "merge"] = "replace"
+    dedupe: Dedupe | None = None
+    updated_at: Name | None = None
     batch_size: Annotated[int, Field(ge=1, strict=True)] | None = None
     batch_concurrency: Annotated[int, Field(ge=1, strict=True)] = 1
     retries: Annotated[int, Field(ge=0, strict=True)] = 2
@@ -119,6 +145,16 @@ class Header(Strict):
             raise ValueError("`end` must be after `start`")
         return self
 
+    @model_validator(mode="after")
+    def _marks_what_is_merged(self) -> Header:
+        if self.updated_at is None:
+            return self
+        if self.write != "merge":
+            raise ValueError("`updated_at` needs `write: merge`: a replaced interval has new rows only")
+        if self.updated_at.lower() in {c.lower() for c in (*self.grain, self.time_column)}:
+            raise ValueError("`updated_at` is a column beside the grain and the time column")
+        return self
+
 
 FIXES = {
     "start": "add `start: 2024-01-01`: the first day that this model should have",
@@ -127,6 +163,9 @@ FIXES = {
     "cadence": "write hourly, daily, weekly or monthly",
     "time_column": "name the output column that says which interval a row belongs to",
     "lookback": "give how many earlier intervals this model also reads: 0 or more",
+    "write": "write replace, or merge to touch only rows that differ",
+    "dedupe": "write {order_by: [loaded_at desc]}: of rows of one grain the first stays",
+    "updated_at": "name the column that says when a row last changed",
     "batch_size": "give how many intervals one batch computes: 1 or more",
     "batch_concurrency": "give how many batches may run at once: 1 or more",
     "retries": "give how often a batch is tried again: 0 or more",

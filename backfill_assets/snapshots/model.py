@@ -13,7 +13,11 @@ from backfill_assets.intervals import Cadence, Interval, Ranges, begun, closed
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.consumer import Consumer
 
+STABLE_KEY = "stable_key"
+"""The kind of the audit that finds keys which are in several intervals."""
+
 Language = Literal["sql", "python"]
+Write = Literal["replace", "merge"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,17 @@ class Terms:
     late_rows: str = ""
     rules: tuple[Rule, ...] = ()
     validation_owner: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One column of the order in which rows of one key are ranked; the first one stays. NULL comes last in any case."""
+
+    column: str
+    descending: bool
+
+    def __str__(self) -> str:
+        return f"{self.column} {'desc' if self.descending else 'asc'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +158,12 @@ class Model:
     time_column: str = "ds"
     grain: tuple[str, ...]
     lookback: int = 0
+    write: Write = "replace"
+    dedupe: tuple[Order, ...] = ()
+    """Of rows of one grain and interval the first in this order stays. Empty: two such rows are an error."""
+    updated_at: str | None = None
+    """The column of a merged table that says when a row's values last moved; it takes no part in telling. The system
+    adds it when the query does not give it."""
     batch_size: int = 0
     batch_concurrency: int = 1
     retries: int = 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot.optimizer.scope import Scope
@@ -24,6 +24,8 @@ class Outputs:
     lineage: Mapping[str, tuple[ColumnRef, ...]] = field(default_factory=dict[str, tuple[ColumnRef, ...]])
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     """The name of the model or source that each lower-cased reference in the query means."""
+    marker: Column | None = None
+    """The last of the columns when the system adds it: the query does not give it."""
     scopes: tuple[Scope, ...] = ()
     """sqlglot's, of the qualified query; none when it cannot be resolved."""
 
@@ -35,7 +37,8 @@ def model_columns(
     header = draft.header.columns if draft.header else {}
     declared = tuple(Column(name=n, type=c.type, description=c.description) for n, c in header.items())
     if draft.language == "python":
-        return Outputs(columns=declared, complete=bool(declared))
+        marker = _marker(draft, declared) if declared else None
+        return Outputs(columns=_with(declared, marker), complete=bool(declared), marker=marker)
     if draft.sql is None:
         return Outputs(columns=declared, complete=False)
     known: dict[str, tuple[str, tuple[Column, ...]]] = {}
@@ -49,19 +52,22 @@ def model_columns(
     if resolved.columns is None:
         return Outputs(columns=declared, complete=False)
     by_name = {c.name.lower(): c for c in declared}
-    produced = {c.name.lower() for c in resolved.columns}
+    marker = _marker(draft, resolved.columns)
+    found = _with(resolved.columns, marker)
+    produced = {c.name.lower() for c in found}
     for column in declared:
         if column.name.lower() not in produced:
-            names = [c.name for c in resolved.columns]
+            names = [c.name for c in found]
             what = f"the query gives no column `{column.name}`"
             fix = did_you_mean(column.name, names, f"remove it, or name one of: {', '.join(names)}")
             problems.append(draft.document.problem("columns", column.name, what=what, fix=fix))
-    columns = tuple(_promised(c, by_name.get(c.name.lower())) for c in resolved.columns)
+    columns = tuple(_promised(c, by_name.get(c.name.lower())) for c in found)
     return Outputs(
         columns=columns,
         complete=True,
         lineage=resolved.lineage,
         names={k: n for k, (n, _) in known.items()},
+        marker=marker,
         scopes=resolved.scopes,
     )
 
@@ -76,13 +82,27 @@ def compiled_columns(
         return declared
     known = {r.key: (spelling[r.key], upstreams.get(spelling[r.key], ())) for r in sql.references if r.key in spelling}
     resolved = resolve(sql, known)
-    if [c.name for c in resolved.columns or ()] != [c.name for c in declared.columns]:
+    if [c.name for c in _with(resolved.columns or (), declared.marker)] != [c.name for c in declared.columns]:
         return declared
     names = {key: name for key, (name, _) in known.items()}
     return replace(declared, lineage=resolved.lineage, names=names, scopes=resolved.scopes)
 
 
+def _marker(draft: Draft, columns: Sequence[Column]) -> Column | None:
+    """The header's `updated_at`, unless it is a column of the query."""
+    name = draft.header.updated_at if draft.header else None
+    if name is None or name.lower() in {c.name.lower() for c in columns}:
+        return None
+    return Column(name=name, type="timestamp", description="When the row was inserted or last changed.")
+
+
+def _with(columns: Sequence[Column], marker: Column | None) -> tuple[Column, ...]:
+    return (*columns, marker) if marker else tuple(columns)
+
+
 def _promised(column: Column, declared: Column | None) -> Column:
     if declared is None:
         return column
-    return Column(name=column.name, type=declared.type or column.type, description=declared.description)
+    return Column(
+        name=column.name, type=declared.type or column.type, description=declared.description or column.description
+    )

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from backfill_assets.errors import StateError
 from backfill_assets.intervals import Cadence, utc
-from backfill_assets.snapshots.model import Audit, Column, Model, Rule, Terms, Upstream
+from backfill_assets.snapshots.model import Audit, Column, Model, Order, Rule, Terms, Upstream
 
 _PLAIN = (
     "language", "code", "description", "owner", "time_column", "lookback", "batch_size", "batch_concurrency", "retries",
@@ -26,6 +26,9 @@ def to_definition(model: Model) -> dict[str, object]:
         "start": model.start.isoformat(),
         "end": model.end and model.end.isoformat(),
         "grain": list(model.grain),
+        "write": model.write,
+        "dedupe": [[o.column, o.descending] for o in model.dedupe],
+        "updated_at": model.updated_at,
         "spark": dict(model.spark),
         "helpers": list(model.helpers),
         "code_version": model.code_version,
@@ -93,6 +96,9 @@ def described(name: str, version: str, stored: Mapping[str, object]) -> Model:
             start=utc(said["start"]),
             end=utc(said["end"]) if said["end"] else None,
             grain=tuple(said["grain"]),
+            write=said.get("write", "replace"),  # an earlier release knew no other
+            dedupe=tuple(Order(column=c, descending=d) for c, d in said.get("dedupe", ())),
+            updated_at=said.get("updated_at"),
             spark=said["spark"],
             upstreams=tuple(Upstream(name=n, parameter=p) for n, p in said["upstreams"]),
             columns=tuple(Column(name=n, type=t, description=d) for n, t, d in said["columns"]),

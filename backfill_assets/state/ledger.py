@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import cast
 
 from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.state.changes import Changes
 from backfill_assets.state.store import Row, Store, TableSpec
 
 
@@ -36,7 +37,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One thing that happened to one range of one version. `inputs` maps each upstream to what was read of it."""
+    """One thing that happened to one range of one version. `inputs` maps each upstream to what was read of it.
+
+    `rows` are those that were computed, `bytes` those that were written; `changes` says what a MERGE did, None for a
+    batch that replaced its interval.
+    """
 
     kind: Kind
     model: str
@@ -50,6 +55,7 @@ class Entry:
     inputs: Mapping[str, object] | None = None
     rows: int = 0
     bytes: int = 0
+    changes: Changes | None = None
     seconds: float = 0.0
     reason: str = ""
     through: datetime | None = None
@@ -82,6 +88,7 @@ LEDGER = TableSpec(
         "seconds": "float",
         "reason": "text",
         "through": "time",
+        "changes": "text",
     },
 )
 
@@ -278,6 +285,7 @@ def _to_row(entry: Entry) -> Row:
         "seconds": entry.seconds,
         "reason": entry.reason,
         "through": entry.through or _EPOCH,
+        "changes": json.dumps(entry.changes.to_json()) if entry.changes else "",
     }
 
 
@@ -288,6 +296,8 @@ def _from_row(row: Row) -> Entry:
     values["inputs"] = json.loads(cast(str, values["inputs"]))
     if values["through"] == _EPOCH:
         values["through"] = None
+    changes = cast(str, values["changes"])
+    values["changes"] = Changes.from_json(json.loads(changes)) if changes else None
     return replace(_BLANK, interval=interval, **values)  # pyright: ignore[reportArgumentType]
 
 

@@ -9,18 +9,24 @@ from datetime import datetime
 from typing import Protocol
 
 from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind, coverage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataCommit:
-    """A commit that changed rows. `batch` and `interval` come from its metadata; both are empty in a foreign one."""
+    """A commit of rows. `batch` and `interval` come from its metadata; both are empty in a foreign one.
+
+    `rows` are those that a batch computed (read from the log alone: those that were written), `bytes` what was written.
+    """
 
     table_commit: int
     batch: str
     interval: Interval | None
     rows: int
     bytes: int
+    changes: Changes | None = None
+    """What a MERGE did to rows; None for one that replaced its interval."""
 
 
 class TableLog(Protocol):

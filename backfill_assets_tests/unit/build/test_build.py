@@ -17,7 +17,9 @@ from backfill_assets.build.events import Audited, BatchDone, BatchFailed, BatchS
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.errors import BuildError, SettingsError, TransientBuildError
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.plan.patch import Patch
 from backfill_assets.snapshots.model import Audit
+from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Entry, Kind, new_id
 from backfill_assets_tests.fakes import Cell, World, a_model, a_pointer, days, ranges
 
@@ -232,6 +234,36 @@ def test_killed_between_the_commit_and_the_ledger_costs_that_batch_only() -> Non
         set(written(world))
         == {"2024-01-01..2024-01-03", "2024-01-04..2024-01-06", "2024-01-07..2024-01-09", "2024-01-10"} - there
     )
+
+
+def test_a_merge_that_changes_nothing_counts_as_built() -> None:
+    """Killed between a merge and its record: the second attempt finds nothing to change, in a commit of its own that is
+    newer than the dirt; the ledger, the outcome and the event say what each merge did."""
+    world = World(a_model("a", write="merge"))
+
+    def die(job: Job, interval: Interval) -> None:
+        raise Killed
+
+    world.engine.after_commit = die
+    with suppress(Killed):
+        go(world, days("01", "03"))
+    assert world.tables.head("a", "a-1") == 1 and not kinds(world, Kind.BUILT)
+    world.engine.after_commit = lambda *_: None
+
+    again = go(world, days("01", "06"))
+
+    assert again.ok and world.tables.head("a", "a-1") == 3
+    assert again.changes == Changes(inserted=30) and again.rows == 60 and again.bytes == 30
+    said = {str(e.interval): (e.rows, e.changes) for e in kinds(world, Kind.BUILT)}
+    assert said == {
+        "2024-01-01..2024-01-03": (30, Changes()),
+        "2024-01-04..2024-01-06": (30, Changes(inserted=30)),
+    }
+    assert sorted(str(e.changes) for e in world.events if isinstance(e, BatchDone)) == [
+        "30 inserted, 0 updated, 0 deleted",
+        "no row changed",
+    ]
+    assert not go(world, days("01", "06")).built
 
 
 def test_killed_between_the_ledger_and_the_audit_is_audited_not_rebuilt() -> None:
@@ -547,3 +579,31 @@ def test_events_come_in_order() -> None:
     assert isinstance(first, ModelStarted)
     assert (first.intervals, first.batches) == (4, 2)
     assert sum(e.intervals for e in world.events if isinstance(e, BatchDone)) == 4
+
+
+def test_a_job_knows_what_is_shown_and_what_stays_beside_it() -> None:
+    """A published version's restated days lie beside its table; beside a revision is what is shown, less its days."""
+    world = World(a_model("a"))
+    go(world)
+    jobs: list[Job] = []
+    world.engine.before_write = lambda job, interval: jobs.append(job)
+    restated = a_pointer("a", "a-1.r", days("04")).segments
+    whole = a_pointer("a", "a-1", days("01", "03"), days("05", "10"))
+    whole = replace(whole, segments=(whole.segments[0], *restated, whole.segments[1]))
+    environments = world.control.environments
+    environments.flip(environments.read("prod"), [whole], release="r", at=utc("2024-01-11"))
+    world.tables.foreign("a", "a-1")  # what is there is dirty now
+
+    assert go(world, days("01")).ok
+    patch = Patch(version="a-1.s", intervals=ranges(days("02")), below=whole.segments)
+    assert go(world, days("02"), patches={"a": patch}).ok
+
+    first, second = jobs
+    assert first.shown == second.shown == whole.segments
+    assert first.beside == restated
+    assert [(s.version, str(s.interval)) for s in second.beside] == [
+        ("a-1", "2024-01-01"),
+        ("a-1", "2024-01-03"),
+        ("a-1.r", "2024-01-04"),
+        ("a-1", "2024-01-05..2024-01-10"),
+    ]

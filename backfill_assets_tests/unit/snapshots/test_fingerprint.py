@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from backfill_assets.plan.category import compare
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets_tests.unit.snapshots.helpers import EVENTS, PYTHON, REPORT, SOURCES, project
 
@@ -24,6 +25,9 @@ CASES: list[tuple[str, str, str, set[str]]] = [
     ("p_py", 'start="2024-01-01"', 'start="2024-01-01", code_version="2"', {"roi"}),
     ("events_sql", "count(*)", "count(1)", ALL),
     ("events_sql", "event_time <", "channel = 'A' AND event_time <", ALL),
+    ("events_sql", "start:", "write: merge\nstart:", ALL),
+    ("events_sql", "start:", "write: replace\nstart:", set()),
+    ("events_sql", "start:", "dedupe: {order_by: [spend desc]}\nstart:", ALL),
     ("report_sql", "sum(clicks)", "max(clicks)", {"report"}),
     ("report_sql", "grain", "cadence: weekly\ngrain", {"report"}),
     ("sources", "data/ad_events", "data/other", ALL),
@@ -47,6 +51,36 @@ def test_changes(tmp_path: Path, file: str, old: str, new: str, changed: set[str
     one = load_project(project(tmp_path / "one", **before)).fingerprints
     two = load_project(project(tmp_path / "two", **after)).fingerprints
     assert {name for name in one if one[name] != two[name]} == changed
+
+
+MERGED = EVENTS.replace("start:", "write: merge\nupdated_at: at\ndedupe: {order_by: [spend desc]}\nstart:").replace(
+    "sum(spend) AS spend", "sum(spend) AS spend, max(spend) AS most, current_timestamp() AS at"
+)
+MERGE_CASES: list[tuple[str, str, str]] = [
+    ("write: merge\nupdated_at: at", "write: replace", "breaking: rows may differ"),
+    ("spend desc", "spend asc", "breaking: rows may differ"),
+    ("spend desc", "spend desc, most desc", "breaking: rows may differ"),
+    ("sum(spend) AS spend", "sum(spend) * 2 AS spend", "breaking: rows may differ"),
+    ("grain: [ds, campaign_id]", "grain: [campaign_id]", "breaking: rows may differ"),
+    ("max(spend)", "max(spend) + 1", "breaking: most may differ"),
+    ("updated_at: at", "tags: {a: b}", "breaking: at may differ"),
+    ("most,", "most, min(spend) AS least,", "additive: adds least"),
+    ("spend desc", "Spend  DESC", "unchanged"),
+    (", current_timestamp() AS at", "", "breaking: at may differ"),
+    ("updated_at: at", "updated_at: changed", "breaking: at may differ; adds changed"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "said"), MERGE_CASES)
+def test_what_a_merge_writes_is_part_of_the_rows(tmp_path: Path, old: str, new: str, said: str) -> None:
+    """The write mode, the key and the order that picks a row decide rows, and so do the columns that the order names.
+    The marker decides only its own column."""
+    assert old in MERGED
+    one, two = (
+        load_project(project(tmp_path / name, events_sql=text)).signatures["events"]
+        for name, text in (("one", MERGED), ("two", MERGED.replace(old, new)))
+    )
+    assert str(compare(one, two)) == said
 
 
 def test_form(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from backfill_assets.snapshots.consumer import Bound, Use
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Column, ColumnRef, Terms, Upstream
 from backfill_assets.snapshots.stored import from_definition, to_definition
-from backfill_assets_tests.unit.snapshots.helpers import PYTHON, REPORT, SOURCES, project, sql
+from backfill_assets_tests.unit.snapshots.helpers import EVENTS, PYTHON, REPORT, SOURCES, project, sql
 
 FULL = """\
 description: One row per day.
@@ -203,3 +203,21 @@ def test_a_long_chain(tmp_path: Path) -> None:
     files = {f"m{i:03}_sql": REPORT.replace("events", f"m{i - 1:03}" if i else "events") for i in range(60)}
     loaded = load_project(project(tmp_path, **files))
     assert list(loaded.models)[-1] == "m059"
+
+
+def test_the_marker_of_a_merged_model_is_a_column(tmp_path: Path) -> None:
+    """`updated_at` is added to what a query or function gives, last and with a type; readers see it, the author may
+    describe it. A query that gives it keeps its own."""
+    merged = EVENTS.replace("start:", "write: merge\nupdated_at: at\ncolumns: {at: my words}\nstart:")
+    python = PYTHON.replace('start="2024-01-01",', 'start="2024-01-01", write="merge", updated_at="at",')
+    files = {"events_sql": merged, "p_py": python, "all_sql": REPORT.replace("ds, sum(clicks) AS clicks", "*")}
+    files["all_sql"] = files["all_sql"].replace(" GROUP BY ds", "")
+    found = load_project(project(tmp_path / "one", **files))
+    at = found.columns["events"][-1]
+    assert (at.name, at.type, at.description) == ("at", "timestamp", "my words")
+    assert [c.name for c in found.columns["roi"]] == ["ds", "roi", "at"]
+    assert found.columns["all"][-1].name == "at"
+    assert set(found.signatures["events"].columns) == {c.name for c in found.columns["events"]}
+    files["events_sql"] = merged.replace("sum(spend)", "max(event_time) AS At, sum(spend)")
+    own = load_project(project(tmp_path / "two", **files))
+    assert [c.name for c in own.columns["events"]] == ["ds", "campaign_id", "clicks", "At", "spend"]

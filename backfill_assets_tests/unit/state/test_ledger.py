@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind, Ledger, by_version, coverage
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days, ranges
@@ -289,3 +290,11 @@ def test_every_kind_is_stored_by_its_name(kind: Kind) -> None:
     ledger.append([entry(kind, days("01"), 0)])
     assert ledger.entries()[0].kind is kind
     assert kind.value == kind.name.lower()
+
+
+def test_what_a_merge_changed_is_kept() -> None:
+    """An entry's counts come back as they were; a batch that replaced its interval has none."""
+    ledger = Ledger(MemoryStore())
+    merged = entry(Kind.BUILT, days("01"), 1, "b", changes=Changes(inserted=1, updated=2, deleted=3, copied=4))
+    ledger.append([merged, entry(Kind.BUILT, days("02"), 2, "c", minute=1)])
+    assert [e.changes for e in ledger.entries()] == [merged.changes, None]
