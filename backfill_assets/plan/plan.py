@@ -10,7 +10,7 @@ from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.category import Category, Change, compare
-from backfill_assets.plan.missing import batches, ready, split_open, wanted
+from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, kept_segments, restatement
 from backfill_assets.plan.select import select_models
@@ -89,6 +89,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     kept: dict[str, str] = {}
     complete = {name: facts.coverage[name].complete for name in project.models}
     building: dict[str, Ranges] = {}
+    hollow: set[str] = set()
     asked = Ranges()
     for name in selected:
         model, version, have = project.models[name], project.fingerprints[name], facts.coverage[name]
@@ -122,7 +123,9 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
                 )
             )
         if not recheck and not missing:
-            kept[name] = _kept(project, name, changes[name]) if want else "no interval of it is over yet"
+            kept[name] = _kept(project, name, changes[name], want & have.empty) if want else _NOT_YET
+        if _hollow(facts, model, upstreams, want):
+            hollow.add(name)
         complete[name] = complete[name] | buildable | recheck
     if (request.start or request.end) and not asked:
         raise PlanError(
@@ -136,7 +139,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     moves = tuple(
         (name, project.fingerprints[name])
         for name in selected
-        if name not in stuck and _moves(project, facts, request, name, complete[name], building[name])
+        if name not in stuck | hollow and _moves(project, facts, request, name, complete[name], building[name])
     )
     if moves:
         stages.extend(_move(project, facts.environment, moves, {}))
@@ -253,6 +256,9 @@ def asked_of(project: Project, facts: Facts, request: Request, name: str) -> Ran
     )
 
 
+_NOT_YET = "no interval of it is over yet"
+
+
 def upstream_models(project: Project, model: Model) -> dict[str, Model]:
     """The models (not sources) that a model reads."""
     return {u.name: project.models[u.name] for u in model.upstreams if u.name in project.models}
@@ -302,10 +308,21 @@ def _since(pointer: Pointer, version: str) -> datetime:
     return min(s.interval.start for s in pointer.segments if logic_of(s.version) == version)
 
 
-def _kept(project: Project, name: str, change: Change) -> str:
+def _hollow(facts: Facts, model: Model, upstreams: Mapping[str, Model], want: Ranges) -> bool:
+    """Whether the gate would refuse the model: what is wanted of it, or what that reads, is declared empty in part."""
+    return bool(want & facts.coverage[model.name].empty) or any(
+        needed(model, upstream, part) & facts.coverage[name].empty
+        for name, upstream in upstreams.items()
+        for part in want
+    )
+
+
+def _kept(project: Project, name: str, change: Change, empty: Ranges) -> str:
     about = [o.model for o in project.overrides.values() if name in (o.model, *o.reaches)]
     if about and change.category is Category.UNCHANGED:
         return f"the same by the author's word{f' about {about[0]}' if about[0] != name else ''}"
+    if empty:
+        return f"complete; {empty} is declared empty, and is never published"
     if change.category in (Category.NEW, Category.UNCHANGED):
         return "complete and audited"
     return "its code is that of a version that was built before: nothing to compute"

@@ -37,11 +37,11 @@ grain: [ds]
 lookback: 1
 batch_size: 2
 */
-SELECT CAST(from_utc_timestamp(ds, 'Europe/Berlin') AS DATE) AS ds, sum(n) AS n, count(*) AS hours
-FROM hourly
-WHERE ds >= :start - INTERVAL 1 DAY AND ds < :end
-GROUP BY CAST(from_utc_timestamp(ds, 'Europe/Berlin') AS DATE)
-HAVING ds >= :start AND ds < :end
+SELECT day AS ds, sum(n) AS n, count(*) AS hours
+FROM (SELECT CAST(from_utc_timestamp(ds, 'Europe/Berlin') AS DATE) AS day, n
+      FROM hourly WHERE ds >= :start - INTERVAL 1 DAY AND ds < :end)
+WHERE day >= :start AND day < :end
+GROUP BY day
 """
 
 

@@ -70,6 +70,8 @@ def test_declared_empty_days_are_complete_and_never_published() -> None:
     asked = Request(end=days("05").end)
     assert publish(world, asked) == ["d 2024-01-04..2024-01-05", "r 2024-01-04..2024-01-05"]
     assert publish(world, asked, models=("r",)) == ["r 2024-01-04..2024-01-05"], "nor the reader alone"
+    assert not world.plan(asked).stages, "and no plan says that they could move"
+    assert "declared empty" in world.plan(asked).kept["d"]
     assert publish(world, Request(end=days("03").end)) == []
 
 
