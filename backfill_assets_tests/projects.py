@@ -12,22 +12,28 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeVar
 
+import pyarrow as pa
 import pytest
+from deltalake import CommitProperties, write_deltalake
 
 from backfill_assets.adapters.engine import SparkEngine
-from backfill_assets.adapters.table_log import open_table
+from backfill_assets.adapters.table_log import batch_metadata, open_table
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.intervals import Cadence, Interval, utc
 from backfill_assets.plan.stages import Request
-from backfill_assets.state.versions import table_path
+from backfill_assets.promote.promote import promote
+from backfill_assets.snapshots.stored import to_definition
+from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets.state.versions import Version, table_path
 
 T = TypeVar("T")
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -198,6 +204,29 @@ def commits_per_interval(place: Workspace, model: str) -> dict[Interval, int]:
         for part in cadence.split(commit.interval):
             counts[part] = counts.get(part, 0) + 1
     return counts
+
+
+def release_by_hand(place: Workspace, version: str) -> None:
+    """Two days of `daily` as a build leaves them, and the environment pointing at them; written without Spark."""
+    interval, now = days("2024-01-01", "2024-01-02"), datetime.now(UTC)
+    columns = (("ds", "date"), ("n", "bigint"))
+    rows = pa.table({"ds": [date(2024, 1, 1), date(2024, 1, 2)], "n": [1, 2]})
+    metadata = CommitProperties(custom_metadata={"userMetadata": batch_metadata(version, interval)})
+    location = table_path(place.warehouse, "daily", version)
+    write_deltalake(location, rows.slice(0, 0), partition_by=["ds"])
+    write_deltalake(location, rows, mode="append", commit_properties=metadata)
+    built = Entry(
+        kind=Kind.BUILT, model="daily", version=version, interval=interval, table_commit=1, batch=version, at=now
+    )
+    place.control.ledger.append([built])
+    definition = to_definition(place.project.models["daily"])
+    place.control.versions.put(
+        Version(model="daily", version=version, upstream={}, columns=columns, definition=definition, created=now)
+    )
+    segment = Segment(version=version, commit=1, interval=interval)
+    pointer = Pointer(model="daily", time_column="ds", timestamps=False, columns=columns, segments=(segment,))
+    environments = place.control.environments
+    promote(environments, environments.read(place.environment), [pointer], None, by="ana")
 
 
 # --- in subprocesses --------------------------------------------------------------------------------------------------

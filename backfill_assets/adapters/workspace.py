@@ -435,7 +435,7 @@ class Workspace:
             build(place, rollback_plan(found, self.now(), sources))
 
         def move(found: Rollback) -> Environment:
-            return promote(
+            moved = promote(
                 self.control.environments,
                 found.environment,
                 found.pointers,
@@ -444,6 +444,8 @@ class Workspace:
                 by=self.user,
                 back_to=found.release.id,
             )
+            end_promoted(self.control, moved, by=self.user, views=lambda: views)
+            return moved
 
         return go_back(self.look_back, extend, move, release, select, at_once=at_once)
 

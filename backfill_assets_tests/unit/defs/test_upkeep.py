@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
-import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, write_deltalake
 
-from backfill_assets.adapters.table_log import batch_metadata
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.build_definitions import build_definitions
-from backfill_assets.promote.promote import promote
-from backfill_assets.snapshots.stored import to_definition
-from backfill_assets.state.environment import Pointer, Segment
-from backfill_assets.state.ledger import Entry, Kind
-from backfill_assets.state.versions import Version, table_path
-from backfill_assets_tests.projects import days, small_project
-
-COLUMNS = (("ds", "date"), ("kind", "string"), ("n", "bigint"), ("total", "decimal(20,2)"))
+from backfill_assets_tests.projects import release_by_hand, small_project
 
 
 @pytest.fixture
@@ -36,30 +26,8 @@ def root(tmp_path: Path) -> Path:
     """`daily` was released at version one, then at version two."""
     root = small_project(tmp_path / "project", days=2)
     for version in ("one", "two"):
-        release(Workspace.open(root), version)
+        release_by_hand(Workspace.open(root), version)
     return root
-
-
-def release(place: Workspace, version: str) -> None:
-    """A table of two days as a build leaves it, and prod pointing at it."""
-    interval, now = days("2024-01-01", "2024-01-02"), datetime.now(UTC)
-    rows = pa.table({"ds": [date(2024, 1, 1), date(2024, 1, 2)], "n": [1, 2]})
-    metadata = CommitProperties(custom_metadata={"userMetadata": batch_metadata(version, interval)})
-    location = table_path(place.warehouse, "daily", version)
-    write_deltalake(location, rows.slice(0, 0), partition_by=["ds"])
-    write_deltalake(location, rows, mode="append", commit_properties=metadata)
-    built = Entry(
-        kind=Kind.BUILT, model="daily", version=version, interval=interval, table_commit=1, batch=version, at=now
-    )
-    place.control.ledger.append([built])
-    definition = to_definition(place.project.models["daily"])
-    place.control.versions.put(
-        Version(model="daily", version=version, upstream={}, columns=COLUMNS, definition=definition, created=now)
-    )
-    segment = Segment(version=version, commit=1, interval=interval)
-    pointer = Pointer(model="daily", time_column="ds", timestamps=False, columns=COLUMNS, segments=(segment,))
-    environments = place.control.environments
-    promote(environments, environments.read("prod"), [pointer], None, by="ana")
 
 
 def run(root: Path, instance: dg.DagsterInstance, job: str, op: str, **config: object) -> dg.ExecuteInProcessResult:
