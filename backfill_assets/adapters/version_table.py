@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.audit.compile import quoted
+from backfill_assets.audit.text import quoted
 from backfill_assets.build.engine import Job
 from backfill_assets.errors import BuildError
 from backfill_assets.intervals import Cadence, Interval

@@ -5,10 +5,11 @@ from __future__ import annotations
 from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence
 from backfill_assets.settings import Settings
-from backfill_assets.snapshots.audits import audit_columns, parse_audits
+from backfill_assets.snapshots.audit_check import audit_problems
+from backfill_assets.snapshots.audits import parse_audits
 from backfill_assets.snapshots.documents import did_you_mean
 from backfill_assets.snapshots.draft import Draft
-from backfill_assets.snapshots.model import Audit, Model, Upstream
+from backfill_assets.snapshots.model import Model, Upstream
 from backfill_assets.snapshots.outputs import Outputs
 
 
@@ -19,9 +20,10 @@ def build_model(
     header = draft.header
     if header is None:
         return None
-    audits = parse_audits(draft.document, header.audits, header.grain, problems)
+    audits = parse_audits(draft.document, header, problems)
     if outputs.complete:
-        problems += _column_problems(draft, audits, outputs)
+        problems += _column_problems(draft, outputs)
+        problems += audit_problems(draft, audits, outputs.columns)
     declared = tuple(c for c in outputs.columns if c.name.lower() in {n.lower() for n in header.columns})
     return Model(
         helpers=tuple(file for file in draft.modules if not draft.path.as_posix().endswith(f"/{file}")),
@@ -35,7 +37,7 @@ def build_model(
     )  # fmt: skip
 
 
-def _column_problems(draft: Draft, audits: tuple[Audit, ...], outputs: Outputs) -> list[Problem]:
+def _column_problems(draft: Draft, outputs: Outputs) -> list[Problem]:
     """Columns that the header names and the model does not have; a time column of a type that cannot hold intervals."""
     header, document = draft.header, draft.document
     assert header is not None
@@ -52,10 +54,6 @@ def _column_problems(draft: Draft, audits: tuple[Audit, ...], outputs: Outputs) 
     check(header.time_column, "the time column", "time_column")
     for index, column in enumerate(header.grain):
         check(column, "the grain's", "grain", index)
-    for index, audit in enumerate(audits[: len(header.audits)]):
-        for column in audit_columns(audit):
-            if not (audit.kind == "unique_grain" and column in header.grain):
-                check(column, f"audit `{audit.name}`:", "audits", index)
     needed = "timestamp" if header.cadence is Cadence.HOURLY else "date"
     actual = types.get(header.time_column.lower())
     if actual is not None and actual != needed:

@@ -55,7 +55,7 @@ def source_signature(source: Source, location: str) -> Signature:
 
 def unique_columns(model: Model) -> frozenset[str] | None:
     """The columns that a blocking audit finds unique: no two rows of the table share them. None when no audit looks."""
-    if any(a.kind == "unique_grain" and a.blocking and not a.arguments.get("columns") for a in model.audits):
+    if any(a.kind == "unique_grain" and a.blocking and not a.arguments.get("tolerate") for a in model.audits):
         return frozenset(c.lower() for c in (*model.grain, model.time_column))
     return None
 

@@ -98,7 +98,7 @@ def test_each_interval_is_judged_by_its_own_counts() -> None:
         (ROUGHLY, Counts(rows=50), None, "50 rows, nothing in prod to compare with", "rows within ±10 % of prod"),
         (NOT_NULL, Counts(rows=5, failures={"check": 2}), None, "2 failing of 5 rows", "no row with `id` IS NULL"),
         (an_audit("unique_grain"), Counts(rows=5), None, "0 failing of 5 rows", "one row per ds, id"),
-        (an_audit("unique_grain", columns=("x",)), Counts(rows=5), None, "0 failing of 5 rows", "one row per x"),
+        (an_audit("unique", columns=("x",)), Counts(rows=5), None, "0 failing of 5 rows", "one row per x"),
     ],
 )
 def test_what_is_said(audit: Audit, here: Counts | None, prod: int | None, observed: str, expected: str) -> None:
