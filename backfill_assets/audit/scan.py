@@ -43,7 +43,7 @@ def scan_audits(model: Model, intervals: Ranges, tables: Relations) -> dict[date
     return {
         at: Counts(
             rows=rows[at][ROWS] if at in rows else 0,
-            failures={name: int(found.get(at, 0)) for name, found in failures.items()},
+            failures={name: int(found.get(at) or 0) for name, found in failures.items()},
             totals={name: int(found.get(at, 0)) for name, found in totals.items()},
             values={name: _number(found.get(at)) for name, found in values.items()},
             neighbours={name: found[at] for name, found in neighbours.items()},

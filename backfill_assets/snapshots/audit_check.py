@@ -13,9 +13,12 @@ from backfill_assets.snapshots.documents import did_you_mean
 from backfill_assets.snapshots.draft import Draft
 from backfill_assets.snapshots.model import Audit, Column
 
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
-_TEXTS = ("string", "varchar", "char")
-_TIMES = ("date", "timestamp", "timestamp_ntz")
+_FAMILIES = {
+    "number": ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
+    "text": ("string", "varchar", "char"),
+    "time": ("date", "timestamp", "timestamp_ntz"),
+    "truth": ("boolean",),
+}
 
 
 def audit_problems(draft: Draft, audits: Sequence[Audit], columns: Sequence[Column]) -> list[Problem]:
@@ -47,20 +50,26 @@ def _values(audit: Audit) -> Iterator[tuple[str, object]]:
         yield from record.items()
 
 
+def family(kind: str | None) -> str | None:
+    """Which types this one is compared with as it is; None when nobody knows, or when it is a type of its own."""
+    base = (kind or "").partition("(")[0]
+    return next((name for name, kinds in _FAMILIES.items() if base in kinds), None)
+
+
 def _wrong(kind: str | None, value: object) -> str | None:
     """What a value of this type is, when this one is not."""
-    base = (kind or "").partition("(")[0]
-    if value is None:
-        return None
-    if base in _NUMBERS:
-        return None if isinstance(value, int | float) and not isinstance(value, bool) else "a number"
-    if base in _TEXTS:
-        return None if isinstance(value, str) else "text"
-    if base == "boolean":
-        return None if isinstance(value, bool) else "true or false"
-    if base in _TIMES:
-        try:
-            utc(str(value))
-        except ValueError:
-            return "a date or an instant"
+    match None if value is None else family(kind):
+        case "number":
+            return None if isinstance(value, int | float) and not isinstance(value, bool) else "a number"
+        case "text":
+            return None if isinstance(value, str) else "text"
+        case "truth":
+            return None if isinstance(value, bool) else "true or false"
+        case "time":
+            try:
+                utc(str(value))
+            except ValueError:
+                return "a date or an instant"
+        case _:
+            pass
     return None

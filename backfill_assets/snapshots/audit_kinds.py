@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from backfill_assets.intervals import utc
 from backfill_assets.snapshots.expressions import condition, metric
 from backfill_assets.snapshots.validation import Strict
 
@@ -87,7 +88,13 @@ def _reasons(value: object) -> dict[str, str]:
     for reason in value.values():
         if not isinstance(reason, str) or not reason.strip():
             raise ValueError("an interval needs a reason, as in {2024-11-29: Black Friday}")
-    return {str(_plain(at)): str(reason) for at, reason in value.items()}
+    reasons = {str(_plain(at)): str(reason) for at, reason in value.items()}
+    for at in reasons:
+        try:
+            utc(at)
+        except ValueError:
+            raise ValueError(f"{at} is not a date or an instant") from None
+    return reasons
 
 
 _Plain = Annotated[Any, BeforeValidator(_plain)]

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence
+from backfill_assets.snapshots.audit_check import family
 from backfill_assets.snapshots.audit_reads import audit_tables, groups, other_table, texts
 from backfill_assets.snapshots.columns import resolve
 from backfill_assets.snapshots.documents import did_you_mean
@@ -89,8 +90,13 @@ class _Tables:
             fix = "write an `sql` audit for a rule between its own rows"
             self._problem(model, audit, what, "only intervals that are just built are audited", fix)
             return audit
-        for column in self._columns_there(audit):
+        there = self._columns_there(audit)
+        for column in there:
             self._check_column(model, audit, other, column)
+        if audit.kind != "reconcile":
+            here = texts(audit.arguments.get("columns") or audit.arguments.get("column"))
+            for pair in zip(here, there, strict=True):
+                self._check_types(model, audit, other, *pair)
         if audit.kind == "reconcile":
             self._check_time(model, audit, other)
         return replace(audit, arguments={**audit.arguments, "to" if audit.kind == "relationships" else "of": other})
@@ -110,6 +116,18 @@ class _Tables:
         if known and column.lower() not in {n.lower() for n in known}:
             fix = did_you_mean(column, known, f"use one of: {', '.join(known)}")
             self._problem(model, audit, f"audit `{audit.name}`: `{column}` is not a column of `{other}`", "", fix)
+
+    def _check_types(self, model: Model, audit: Audit, other: str, here: str, there: str) -> None:
+        """A text is no number: Spark would cast one of them, row by row, and fail at the first that it cannot."""
+        kinds = [self._type(model.name, here), self._type(other, there)]
+        families = [family(kind) for kind in kinds]
+        if None not in families and families[0] != families[1]:
+            what = f"audit `{audit.name}`: `{here}` is {kinds[0]}, `{there}` of `{other}` is {kinds[1]}"
+            fix = f"look up a column of a type like {kinds[0]}, or CAST one in its model"
+            self._problem(model, audit, what, "they cannot be equal", fix)
+
+    def _type(self, table: str, column: str) -> str | None:
+        return next((c.type for c in self.columns.get(table, ()) if c.name.lower() == column.lower()), None)
 
     def _check_time(self, model: Model, audit: Audit, other: str) -> None:
         """Whether the other table's rows can be told by the model's intervals."""

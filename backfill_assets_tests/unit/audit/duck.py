@@ -1,4 +1,4 @@
-"""How do unit tests run the audits' SQL without a JVM? Spark's text carried over to DuckDB, over tables that are there."""
+"""How do unit tests run the audits' SQL without a JVM? Spark's text carried over to DuckDB."""
 
 from __future__ import annotations
 
