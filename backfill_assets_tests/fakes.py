@@ -192,6 +192,7 @@ class FakeEngine:
         self.before_prepare: Callable[[Job], object] = nothing
         self.writes: list[tuple[str, Interval]] = []
         self.scans: list[tuple[str, Ranges]] = []
+        self.audit_reads: dict[str, AuditReads] = {}
         self.samples: list[tuple[str, str]] = []
         self.most_at_once: dict[str, int] = {}
         self.cancelled = threading.Event()
@@ -226,6 +227,7 @@ class FakeEngine:
     def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
         self.before_scan(job, intervals)
         self.scans.append((job.model.name, intervals))
+        self.audit_reads[job.model.name] = reads
         cells = self.tables.cells(job.model.name, job.version, commit)
         starts = {unit.start for unit in intervals.split(job.model.cadence)}
         return {s: Counts(rows=c.rows, failures=c.failures) for s, c in cells.items() if s in starts and c.rows}
