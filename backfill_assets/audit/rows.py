@@ -18,25 +18,34 @@ def failing(audit: Audit) -> str | None:
 
     Of `relationships`, it needs the reference table, joined as `reference` says.
     """
+    condition = broken(audit)
+    if condition is None or wanted(audit) is None:
+        return condition
+    # An author's text may end in a comment: what follows it is on a line of its own.
+    return f"({condition}) AND ({wanted(audit)}\n)"
+
+
+def broken(audit: Audit) -> str | None:
+    """The same, whatever `where` says."""
     arguments = audit.arguments
     match audit.kind:
         case "not_null":
-            return _where(audit, " OR ".join(f"{quoted(c)} IS NULL" for c in texts(arguments["columns"])))
+            return " OR ".join(f"{quoted(c)} IS NULL" for c in texts(arguments["columns"]))
         case "range":
             column = quoted(cast(str, arguments["column"]))
             low, high = arguments.get("min"), arguments.get("max")
             parts = [f"{column} < {literal(low)}"] if low is not None else []
             if high is not None:
                 parts.append(f"{column} > {literal(high)}")
-            return _where(audit, " OR ".join(parts))
+            return " OR ".join(parts)
         case "accepted_values":
             values = ", ".join(literal(v) for v in cast(Sequence[object], arguments["values"]))
-            return _where(audit, f"{quoted(cast(str, arguments['column']))} NOT IN ({values})")
+            return f"{quoted(cast(str, arguments['column']))} NOT IN ({values})"
         case "expression":
-            return _where(audit, f"NOT coalesce({arguments['expression']}\n, false)")
+            return f"NOT coalesce({arguments['expression']}\n, false)"
         case "relationships":
             filled = " AND ".join(f"{quoted(c)} IS NOT NULL" for c in texts(arguments["columns"]))
-            return _where(audit, f"{filled} AND {HIT}_{audit.name} IS NULL")
+            return f"{filled} AND {HIT}_{audit.name} IS NULL"
         case _:
             return None
 
@@ -63,8 +72,3 @@ def reference_keys(audit: Audit) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def wanted(audit: Audit) -> str | None:
     """The author's condition on the rows that the audit is about."""
     return cast("str | None", audit.arguments.get("where"))
-
-
-def _where(audit: Audit, condition: str) -> str:
-    # An author's text may end in a comment: what follows it is on a line of its own.
-    return condition if wanted(audit) is None else f"({condition}) AND ({wanted(audit)}\n)"

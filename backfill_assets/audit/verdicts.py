@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import cast
 
-from backfill_assets.audit.rows import failing
+from backfill_assets.audit.rows import broken
 from backfill_assets.intervals import Interval, utc
 from backfill_assets.snapshots.audit_reads import PROD, groups, other_table, texts
 from backfill_assets.snapshots.model import Audit, Model
@@ -99,7 +99,7 @@ def expectation(model: Model, audit: Audit) -> str:
         case "sql":
             said = f"no row from audits/{arguments['file']}.sql"
         case _:
-            return f"no row with {failing(audit)}" + _tolerated_text(audit)
+            said = f"no row with {broken(audit)}"
     return said + where + _tolerated_text(audit)
 
 

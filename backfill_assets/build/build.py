@@ -368,16 +368,16 @@ class _Worker:
         ]
 
     def _with_samples(self, results: list[AuditResult], commit: int, reads: AuditReads) -> list[AuditResult]:
-        """The results, those that failed with a few failing keys: one question for each audit that failed."""
-        failed: dict[str, list[Interval]] = defaultdict(list)
+        """The results with a few failing keys, tolerated ones too: one question for each audit that found any."""
+        found: dict[str, list[Interval]] = defaultdict(list)
         for result in results:
-            if not result.passed:
-                failed[result.check].append(result.interval)
+            if result.failures:
+                found[result.check].append(result.interval)
         keys = {
             check: self.engine.sample(self.job, commit, Ranges.of(parts), reads, check)
-            for check, parts in failed.items()
+            for check, parts in found.items()
         }
-        return [r if r.passed else replace(r, sample=tuple(keys[r.check].get(r.interval.start, ()))) for r in results]
+        return [replace(r, sample=tuple(keys[r.check].get(r.interval.start, ()))) if r.failures else r for r in results]
 
     def _verdicts(self, by_batch: Mapping[str, list[Interval]], results: list[AuditResult], commit: int) -> list[Entry]:
         """The ledger entries that follow from results: of each batch, what passed and what did not."""
