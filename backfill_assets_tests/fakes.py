@@ -14,7 +14,7 @@ from pathlib import Path
 
 from backfill_assets.audit.judge import Counts
 from backfill_assets.build.build import Workbench
-from backfill_assets.build.engine import Job, ModelInput
+from backfill_assets.build.engine import AuditReads, Job, ModelInput
 from backfill_assets.build.events import Event
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.plan.facts import read_facts
@@ -234,6 +234,7 @@ class FakeEngine:
         self.before_prepare: Callable[[Job], object] = nothing
         self.writes: list[tuple[str, Interval]] = []
         self.scans: list[tuple[str, Ranges]] = []
+        self.audit_reads: dict[str, AuditReads] = {}
         self.samples: list[tuple[str, str]] = []
         self.most_at_once: dict[str, int] = {}
         self.hollow: set[str] = set()
@@ -268,16 +269,19 @@ class FakeEngine:
             with self._lock:
                 self._running[name] -= 1
 
-    def scan(self, job: Job, commit: int, intervals: Ranges) -> Mapping[datetime, Counts]:
+    def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
         self.before_scan(job, intervals)
         self.scans.append((job.model.name, intervals))
+        self.audit_reads[job.model.name] = reads
         cells = self.tables.cells(job.model.name, job.version, commit)
         starts = {unit.start for unit in intervals.split(job.model.cadence)}
         return {s: Counts(rows=c.rows, failures=c.failures) for s, c in cells.items() if s in starts and c.rows}
 
-    def sample(self, job: Job, commit: int, interval: Interval, audit: str) -> Sequence[str]:
-        self.samples.append((str(interval), audit))
-        return (f"{audit}@{interval}",)
+    def sample(
+        self, job: Job, commit: int, intervals: Ranges, reads: AuditReads, audit: str
+    ) -> Mapping[datetime, Sequence[str]]:
+        self.samples.append((str(intervals), audit))
+        return {unit.start: (f"{audit}@{unit}",) for unit in intervals.split(job.model.cadence)}
 
     def cancel(self) -> None:
         self.cancelled.set()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.version_table import in_interval
-from backfill_assets.audit.compile import quoted
+from backfill_assets.audit.text import quoted
 from backfill_assets.errors import BuildError
 from backfill_assets.intervals import Interval
 from backfill_assets.snapshots.model import Model

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.spark_views import schema_name, show_environment
-from backfill_assets.audit.compile import quoted
+from backfill_assets.audit.text import quoted
 from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, rerun
 from backfill_assets.snapshots.consumer import Consumer, Query
 from backfill_assets.snapshots.sql import splice

@@ -13,8 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.adapters.audit_views import AuditViews
 from backfill_assets.adapters.batch_rows import needs_keys, settled
-from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame
+from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments
 from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.spark_errors import as_build_error
 from backfill_assets.adapters.stable_key import moved_rows, moved_samples
@@ -27,11 +28,14 @@ from backfill_assets.adapters.table_log import (
     table_rows,
 )
 from backfill_assets.adapters.version_table import create_version_table, in_interval
-from backfill_assets.audit.compile import INTERVAL, ROWS, compile_audits, interval_text
+from backfill_assets.audit.compile import INTERVAL
 from backfill_assets.audit.judge import Counts
-from backfill_assets.build.engine import Job, ModelInput, SourceInput
+from backfill_assets.audit.sample import sample_failures
+from backfill_assets.audit.scan import scan_audits
+from backfill_assets.audit.text import interval_text
+from backfill_assets.build.engine import AuditReads, Job, ModelInput, SourceInput
 from backfill_assets.errors import BuildError, TransientBuildError
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.intervals import Interval, Ranges, utc
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import STABLE_KEY, Model
 from backfill_assets.snapshots.sql import splice
@@ -129,51 +133,37 @@ class SparkEngine:
         counts = table_rows(self._path(job), commit)
         return sum(n for at, n in counts.items() if interval.start <= at < interval.end)
 
-    def scan(self, job: Job, commit: int, intervals: Ranges) -> Mapping[datetime, Counts]:
-        plan = compile_audits(job.model)
-        span = intervals.span
-        assert span is not None
-        with self._errors(f"audit {job.model.name} {span}"), self._view(job, commit, span) as (spark, view):
-            rows = [row.asDict() for row in spark.sql(plan.aggregate.replace("{relation}", view)).collect()]
-            extra: dict[str, dict[str, int]] = {}
-            for name, text in plan.distinct.items():
-                found = spark.sql(text.replace("{relation}", view)).collect()
-                extra[name] = {row[INTERVAL]: row[plan.counted[name]] for row in found}
-        counts = {
-            utc(row[INTERVAL].replace(" ", "T")): Counts(
-                rows=row[ROWS],
-                failures={
-                    name: extra[name].get(row[INTERVAL], 0) if name in extra else row[column]
-                    for name, column in plan.counted.items()
-                },
-            )
-            for row in rows
-            if row[INTERVAL] is not None
-        }
-        return self._with_moved(job, commit, counts)
+    def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
+        with (
+            self._errors(f"audit {job.model.name} {intervals.span}"),
+            self._views_of(job, commit, intervals, reads) as views,
+        ):
+            return self._with_moved(job, commit, scan_audits(job.model, intervals, views))
 
     def _with_moved(self, job: Job, commit: int, counts: Mapping[datetime, Counts]) -> Mapping[datetime, Counts]:
         """The counts with those of keys that moved between intervals, for a model that has an audit of it."""
         name = next((a.name for a in job.model.audits if a.kind == STABLE_KEY), None)
         if name is None:
             return counts
-        with self._errors(f"audit {job.model.name}"):
-            moved = moved_rows(self._session(job), self._warehouse, job, commit)
+        moved = moved_rows(self._session(job), self._warehouse, job, commit)
         return {
             at: replace(c, failures={**c.failures, name: moved.get(f"{at:%Y-%m-%d %H:%M}", 0)})
             for at, c in counts.items()
         }
 
-    def sample(self, job: Job, commit: int, interval: Interval, audit: str) -> Sequence[str]:
-        if any(a.name == audit and a.kind == STABLE_KEY for a in job.model.audits):
-            with self._errors(f"sample {job.model.name} {interval}"):
-                return moved_samples(self._session(job), self._warehouse, job, commit, interval)
-        text = compile_audits(job.model).samples.get(audit)
-        if text is None:
-            return ()
-        with self._errors(f"sample {job.model.name} {interval}"), self._view(job, commit, interval) as (spark, view):
-            rows = spark.sql(text.replace("{relation}", view).replace("{where}", "true")).collect()
-        return [row["sample"] for row in rows]
+    def sample(
+        self, job: Job, commit: int, intervals: Ranges, reads: AuditReads, audit: str
+    ) -> Mapping[datetime, Sequence[str]]:
+        declared = next(a for a in job.model.audits if a.name == audit)
+        if declared.kind == STABLE_KEY:
+            with self._errors(f"sample {job.model.name} {intervals.span}"):
+                spark, units = self._session(job), intervals.split(job.model.cadence)
+                return {u.start: moved_samples(spark, self._warehouse, job, commit, u) for u in units}
+        with (
+            self._errors(f"sample {job.model.name} {intervals.span}"),
+            self._views_of(job, commit, intervals, reads) as views,
+        ):
+            return sample_failures(job.model, declared, intervals, views)
 
     def differing(
         self, model: Model, columns: Sequence[str], shown: Sequence[Segment], built: Sequence[Segment]
@@ -212,12 +202,8 @@ class SparkEngine:
             with ThreadPoolExecutor(max(1, len(job.inputs))) as pool:
                 names = pool.map(lambda item: self._input_view(spark, *item), job.inputs.items())
                 views = dict(zip(map(str.lower, job.inputs), names, strict=True))
-            start, end = interval.start, interval.end
-            arguments: dict[str, Any] = {"start": start, "end": end}
-            if model.cadence is not Cadence.HOURLY:
-                arguments = {"start": start.date(), "end": end.date()}
-            return spark.sql(splice(model.code, views), args=arguments)
-        arguments = {"interval": interval}
+            return spark.sql(splice(model.code, views), args=range_arguments(model, interval))
+        arguments: dict[str, Any] = {"interval": interval}
         for upstream in model.upstreams:
             read = job.inputs[upstream.name]
             frame = input_frame(spark, self._warehouse, read)
@@ -267,16 +253,13 @@ class SparkEngine:
             return self._sessions[key]
 
     @contextmanager
-    def _view(self, job: Job, commit: int, interval: Interval) -> Generator[tuple[SparkSession, str]]:
-        """The table's rows of an interval at a commit, as a temporary view."""
-        spark = self._session(job)
-        view = f"candidate_{threading.get_ident()}"
-        frame = spark.read.format("delta").option("versionAsOf", commit).load(self._path(job))
-        frame.where(in_interval(job.model, interval)).createOrReplaceTempView(view)
+    def _views_of(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Generator[AuditViews]:
+        """The table's rows of these intervals at a commit, and what audits look at beside them, as temporary views."""
+        views = AuditViews(self._session(job), self._warehouse, job, commit, intervals, reads)
         try:
-            yield spark, view
+            yield views
         finally:
-            spark.catalog.dropTempView(view)
+            views.drop()
 
     def _commit_of(self, job: Job, batch: str) -> DataCommit:
         """The commit that the batch made. Spark does not return it; the table's log knows."""

@@ -11,6 +11,7 @@ from backfill_assets.adapters.source_pins import FilePins, data_files
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Input, ModelInput, SourceInput
 from backfill_assets.errors import BuildError
+from backfill_assets.intervals import Cadence, Interval
 from backfill_assets.plan.patch import EVER, overlay
 from backfill_assets.snapshots.model import Model, Source
 from backfill_assets.state.environment import Segment
@@ -42,6 +43,14 @@ def _segment_frame(spark: SparkSession, warehouse: str, model: Model, segment: S
     location = table_path(warehouse, model.name, segment.version)
     frame = spark.read.format("delta").option("versionAsOf", segment.commit).load(location)
     return frame if segment.interval == EVER else frame.where(in_interval(model, segment.interval))
+
+
+def range_arguments(model: Model, interval: Interval) -> dict[str, Any]:
+    """What a query of the model gets as `:start` and `:end`."""
+    start, end = interval.start, interval.end
+    if model.cadence is Cadence.HOURLY:
+        return {"start": start, "end": end}
+    return {"start": start.date(), "end": end.date()}
 
 
 def check_pin(read: Input) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.batch_rows import column, comparable
 from backfill_assets.adapters.version_table import in_interval
-from backfill_assets.audit.compile import quoted
+from backfill_assets.audit.text import quoted
 from backfill_assets.intervals import Interval
 from backfill_assets.snapshots.model import Model
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.audit.compile import quoted
+from backfill_assets.audit.text import quoted
 from backfill_assets.build.engine import Job
 from backfill_assets.errors import BuildError
 from backfill_assets.intervals import Cadence, Interval
+from backfill_assets.snapshots.audits import audit_columns
 from backfill_assets.snapshots.model import Model
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def _check(model: Model, schema: StructType) -> None:
             f"{model.name} has two columns named {next(n for n in names if names.count(n) > 1)}",
             fix="give each output column a name of its own",
         )
-    wanted = {c.name: "columns" for c in model.columns}
+    wanted = {column: "audits" for audit in model.audits for column in audit_columns(audit)}
+    wanted |= {c.name: "columns" for c in model.columns}
     wanted |= dict.fromkeys(model.grain, "grain") | {model.time_column: "time_column"}
     for name, said in wanted.items():
         if name.lower() not in fields:

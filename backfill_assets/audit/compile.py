@@ -1,138 +1,137 @@
-"""How are audits asked of Spark? One aggregate scan for a whole model, and small queries for samples of what failed."""
+"""How are audits asked of Spark? Everything that one pass over the rows can tell, in one aggregate query."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
 from typing import cast
 
-from backfill_assets.intervals import Cadence
+from backfill_assets.audit.rows import HIT, failing, reference, reference_keys, wanted
+from backfill_assets.audit.text import interval_text, literal, names, quoted
+from backfill_assets.intervals import utc
+from backfill_assets.snapshots.audit_reads import other_table, records, texts
 from backfill_assets.snapshots.model import Audit, Model
 
 INTERVAL, ROWS = "bf_interval", "bf_rows"
-SAMPLE_SIZE = 5
+BITS = 62
+"""Known records that one column of the scan tells apart."""
+NEAR = 1e-9
+"""How far a known record's floating-point value may be from what is found, unless the audit says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """SQL texts over a relation named `{relation}`.
+    """`text` gives a row per interval: INTERVAL (text `yyyy-MM-dd HH:mm`), ROWS, and the columns in `cells`.
 
-    `aggregate` gives a row per interval: INTERVAL (text `yyyy-MM-dd HH:mm`), ROWS, and a count of failing rows in a
-    column per counted audit. `distinct` gives INTERVAL and such a column for a unique audit on other columns than the
-    grain. `samples` gives up to SAMPLE_SIZE failing keys of an audit, as text.
+    `expected` gives one row: of each `entities` audit with a reference table, how many entities that has; "" when there
+    is no such audit.
     """
 
-    aggregate: str
-    distinct: dict[str, str]
-    counted: dict[str, str]
-    """Audit name → its column in `aggregate`, or in its own `distinct` query."""
-    samples: dict[str, str]
+    text: str
+    cells: Mapping[str, tuple[str, ...]]
+    """Audit name → its columns, for audits that this pass answers."""
+    expected: str
 
 
-def compile_audits(model: Model) -> Scan:
-    """The scan that answers every audit of the model."""
-    keys = ", ".join(quoted(c) for c in model.grain)
-    bucket = interval_text(model)
-    inner: list[str] = []
-    outer: list[str] = []
-    counted: dict[str, str] = {}
-    distinct: dict[str, str] = {}
-    samples: dict[str, str] = {}
+def compile_scan(model: Model, rows: str, views: Mapping[str, str]) -> Scan:
+    """The scan over the view `rows`; `views` are those of the tables that audits refer to, by name."""
+    selected, joins, counts = [f"{interval_text(model)} AS {INTERVAL}", f"count(*) AS {ROWS}"], list[str](), list[str]()
+    cells: dict[str, tuple[str, ...]] = {}
     for number, audit in enumerate(model.audits):
-        column = f"bf_{number}"
-        if audit.kind == "unique_grain":
-            columns = _columns(audit) or model.grain
-            names = ", ".join(quoted(c) for c in columns)
-            if tuple(c.lower() for c in columns) == tuple(c.lower() for c in model.grain):
-                outer.append(f"sum(bf_n - 1) AS {column}")
-            else:
-                distinct[audit.name] = (
-                    f"SELECT {bucket} AS {INTERVAL}, count(*) - count(DISTINCT struct({names})) AS {column} "
-                    f"FROM {{relation}} GROUP BY 1"
-                )
-            samples[audit.name] = (
-                f"SELECT {_key_text(columns)} AS sample FROM {{relation}} WHERE {{where}} "
-                f"GROUP BY {names} HAVING count(*) > 1 LIMIT {SAMPLE_SIZE}"
-            )
-            counted[audit.name] = column
-        elif condition := failing(audit):
-            inner.append(f"count_if({condition}) AS {column}")
-            outer.append(f"sum({column}) AS {column}")
-            samples[audit.name] = (
-                f"SELECT {_key_text(model.grain)} AS sample FROM {{relation}} WHERE {{where}} "
-                f"AND ({condition}) LIMIT {SAMPLE_SIZE}"
-            )
-            counted[audit.name] = column
-    grouped = ", ".join(["count(*) AS bf_n", *inner])
-    totals = ", ".join([f"sum(bf_n) AS {ROWS}", *outer])
+        found = _cells(model, audit)
+        if not found:
+            continue
+        cells[audit.name] = tuple(f"bf_{number}_{part}" for part in range(len(found)))
+        selected += [f"{text} AS {column}" for text, column in zip(found, cells[audit.name], strict=True)]
+        other = other_table(audit.kind, audit.arguments)
+        if other is not None:
+            joins.append(reference(audit, views[other]))
+            if audit.kind == "entities":
+                counts.append(f"(SELECT count(*) FROM ({entities(audit, views)})) AS {cells[audit.name][0]}")
     return Scan(
-        aggregate=(
-            f"SELECT {INTERVAL}, {totals} FROM (SELECT {bucket} AS {INTERVAL}, {keys}, {grouped} "
-            f"FROM {{relation}} GROUP BY {INTERVAL}, {keys}) GROUP BY {INTERVAL}"
-        ),
-        distinct=distinct,
-        counted=counted,
-        samples=samples,
+        text=f"SELECT {', '.join(selected)} FROM {' '.join([rows, *joins])} GROUP BY {interval_text(model)}",
+        cells=cells,
+        expected=f"SELECT {', '.join(counts)}" if counts else "",
     )
 
 
-def failing(audit: Audit) -> str | None:
-    """The SQL condition that is true for a row that fails the audit; None when the audit is not about single rows."""
+def entities(audit: Audit, views: Mapping[str, str]) -> str:
+    """The query of the entities that an `entities` audit expects, in a column `bf_entity`."""
+    other = other_table(audit.kind, audit.arguments)
+    if other is None:
+        values = cast(Sequence[object], audit.arguments["values"])
+        return " UNION ALL ".join(f"SELECT {literal(v)} AS bf_entity" for v in values)
+    field = quoted(reference_keys(audit)[1][0])
+    return f"SELECT DISTINCT {field} AS bf_entity FROM {views[other]} WHERE {field} IS NOT NULL"
+
+
+def key_columns(model: Model) -> tuple[str, ...]:
+    """The columns by which a known record is found."""
+    return tuple({name.lower(): name for name in (*model.grain, model.time_column)}.values())
+
+
+def known_in(model: Model, audit: Audit) -> dict[datetime, list[int]]:
+    """Interval start → the numbers of the known records in it."""
+    found: dict[datetime, list[int]] = {}
+    for number, record in enumerate(records(audit)):
+        at = next(value for name, value in record.items() if name.lower() == model.time_column.lower())
+        found.setdefault(model.cadence.floor(utc(str(at))), []).append(number)
+    return found
+
+
+def record_conditions(model: Model, audit: Audit, record: Mapping[str, object]) -> tuple[str, str]:
+    """What is true of the row that a known record is about, and of that row when it is as expected."""
+    keys = {name.lower() for name in key_columns(model)}
+    within = float(cast(float, audit.arguments.get("within") or NEAR))
+    key = [_equals(name, value) for name, value in record.items() if name.lower() in keys]
+    rest = [_near(name, value, within) for name, value in record.items() if name.lower() not in keys]
+    return " AND ".join(key), " AND ".join(rest) or "true"
+
+
+def _cells(model: Model, audit: Audit) -> list[str]:
+    """SQL of the aggregates that an audit needs of each interval; none when this pass cannot answer it."""
+    arguments = audit.arguments
+    if condition := failing(audit):
+        return [f"count_if({condition})"]
     match audit.kind:
-        case "not_null":
-            return " OR ".join(f"{quoted(c)} IS NULL" for c in _columns(audit))
-        case "range":
-            column = quoted(cast(str, audit.arguments["column"]))
-            low, high = audit.arguments.get("min"), audit.arguments.get("max")
-            parts = [f"{column} < {literal(low)}"] if low is not None else []
-            if high is not None:
-                parts.append(f"{column} > {literal(high)}")
-            return " OR ".join(parts)
-        case "accepted_values":
-            values = ", ".join(literal(v) for v in cast(Sequence[object], audit.arguments["values"]))
-            return f"{quoted(cast(str, audit.arguments['column']))} NOT IN ({values})"
+        case "unique_grain":
+            return [f"count(*) - count(DISTINCT struct({names(model.grain)}))"]
+        case "unique":
+            key = f"struct({names(texts(arguments['columns']))})"
+            if (where := wanted(audit)) is not None:
+                return [f"count_if({where}\n) - count(DISTINCT CASE WHEN {where}\nTHEN {key} END)"]
+            return [f"count(*) - count(DISTINCT {key})"]
+        case "null_rate":
+            return [f"count_if({quoted(cast(str, arguments['column']))} IS NULL)"]
+        case "entities":
+            column = quoted(cast(str, arguments["column"]))
+            if arguments.get("of") is not None:
+                return [f"count(DISTINCT CASE WHEN {HIT}_{audit.name} THEN {column} END)"]
+            values = ", ".join(literal(v) for v in cast(Sequence[object], arguments["values"]))
+            return [f"count(DISTINCT CASE WHEN {column} IN ({values}) THEN {column} END)"]
+        case "aggregate" | "trend":
+            return [f"CAST({arguments['metric']}\n AS DOUBLE)"]
+        case "known_records":
+            return [_matched(model, audit, first) for first in range(0, len(records(audit)), BITS)]
         case _:
-            return None
+            return []
 
 
-def interval_text(model: Model) -> str:
-    """SQL for the start of the interval that a row is in, as text `yyyy-MM-dd HH:mm`."""
-    unit = {Cadence.HOURLY: "HOUR", Cadence.DAILY: "DAY", Cadence.WEEKLY: "WEEK", Cadence.MONTHLY: "MONTH"}
-    return f"date_format(date_trunc('{unit[model.cadence]}', {quoted(model.time_column)}), 'yyyy-MM-dd HH:mm')"
+def _matched(model: Model, audit: Audit, first: int) -> str:
+    """A bit for each of the known records from `first` on that has a row as expected."""
+    cases: list[str] = []
+    for bit, record in enumerate(records(audit)[first : first + BITS]):
+        key, rest = record_conditions(model, audit, record)
+        cases.append(f"WHEN {key} AND {rest} THEN {1 << bit}")
+    return f"bit_or(CAST(CASE {' '.join(cases)} ELSE 0 END AS BIGINT))"
 
 
-def quoted(name: str) -> str:
-    """A Spark identifier."""
-    return "`" + name.replace("`", "``") + "`"
+def _equals(name: str, value: object) -> str:
+    return f"{quoted(name)} IS NULL" if value is None else f"{quoted(name)} = {literal(value)}"
 
 
-def literal(value: object) -> str:
-    """A Spark SQL literal for a YAML value.
-
-    >>> literal("it's"), literal(1.5), literal(True)
-    ("'it\\\\'s'", '1.5D', 'true')
-    """
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case int() | Decimal():
-            return str(value)
-        case float():
-            return f"{value!r}D"
-        case datetime():
-            return f"TIMESTAMP '{value:%Y-%m-%d %H:%M:%S}'"
-        case date():
-            return f"DATE '{value:%Y-%m-%d}'"
-        case _:
-            return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _columns(audit: Audit) -> tuple[str, ...]:
-    return tuple(cast(Sequence[str], audit.arguments.get("columns") or ()))
-
-
-def _key_text(columns: Sequence[str]) -> str:
-    parts = ", ".join(f"concat('{c}=', coalesce(cast({quoted(c)} AS STRING), 'NULL'))" for c in columns)
-    return f"concat_ws(', ', {parts})"
+def _near(name: str, value: object, within: float) -> str:
+    if isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and within != NEAR):
+        return f"abs({quoted(name)} - {literal(value)}) <= {literal(within)}"
+    return _equals(name, value)

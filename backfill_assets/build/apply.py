@@ -11,6 +11,8 @@ from backfill_assets.build.by_hand import invalidate
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.stages import Plan
+from backfill_assets.snapshots.audit_reads import audit_tables
+from backfill_assets.snapshots.model import Model
 
 MODELS_AT_ONCE = 2
 
@@ -26,7 +28,7 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
     for stage in plan.work:
         work[stage.model] = work.get(stage.model, Ranges()) | stage.intervals
     graph = TopologicalSorter(
-        {name: [u.name for u in bench.project.models[name].upstreams if u.name in work] for name in work}
+        {name: [read for read in _reads(bench.project.models[name]) if read in work] for name in work}
     )
     graph.prepare()
     outcomes: dict[str, Outcome] = {}
@@ -47,3 +49,8 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
     bench.control.ledger.compact()
     bench.control.results.compact()
     return {name: outcomes[name] for name in bench.project.models if name in outcomes}
+
+
+def _reads(model: Model) -> list[str]:
+    """What has to be done before a model: what it is computed from, and what its audits look at."""
+    return [*(upstream.name for upstream in model.upstreams), *audit_tables(model)]

@@ -14,7 +14,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.audit.judge import Counts, judge, red
-from backfill_assets.build.engine import Engine, Input, Job, ModelInput, SourceInput
+from backfill_assets.build.engine import AuditReads, Engine, Input, Job, ModelInput, SourceInput
 from backfill_assets.build.events import (
     Audited,
     BatchDone,
@@ -26,6 +26,7 @@ from backfill_assets.build.events import (
     silence,
 )
 from backfill_assets.build.outcome import Failure, Outcome, Wait
+from backfill_assets.build.reads import audit_reads
 from backfill_assets.errors import BackfillError, BuildError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.missing import batches, ready
@@ -429,12 +430,14 @@ class _Worker:
             return
         with self._timed("audit"):
             commit = heads[model.name, self.job.version]
-            counts = self.engine.scan(self.job, commit, pending)
-        verdicts = [self._verdicts(b, Ranges.of(parts), commit, counts) for b, parts in by_batch.items()]
-        results = [r for found, _ in verdicts for r in found]
+            reads = audit_reads(self.bench, self.job, commit, have[model.name].built, pending)
+            counts = self.engine.scan(self.job, commit, pending, reads)
+            results = self._judged(by_batch, counts)
+            results = self._with_samples(results, commit, reads)
+        entries = self._verdicts(by_batch, results, commit)
         with self._timed("record"):
             self.bench.control.results.append(results)
-            self.bench.control.ledger.append([e for _, entries in verdicts for e in entries])
+            self.bench.control.ledger.append(entries)
         with self.lock:
             self.results.extend(results)
         self.bench.listen(
@@ -446,43 +449,51 @@ class _Worker:
             )
         )
 
-    def _verdicts(
-        self, batch: str, ranges: Ranges, commit: int, counts: Mapping[datetime, Counts]
-    ) -> tuple[list[AuditResult], list[Entry]]:
-        """The results of a batch's intervals, with samples of what failed, and the ledger entries that follow."""
-        model = self.job.model
-        results = judge(
-            model,
-            self.job.version,
-            batch,
-            ranges.split(model.cadence),
-            counts,
-            prod_rows=self._prod_rows(),
-            at=datetime.now(UTC),
-        )
-        results = [self._with_sample(r, commit) for r in results]
-        failed = red(results)
-        entries = [
-            self._entry(Kind.AUDITED, part, batch=batch, table_commit=commit, audits=self.digest)
-            for part in ranges - failed
-        ] + [
-            self._entry(
-                Kind.INVALIDATED,
-                part,
-                batch=batch,
-                table_commit=commit,
-                audits=self.digest,
-                reason=", ".join(sorted({r.check for r in results if r.blocking and not r.passed})) + " failed",
+    def _judged(self, by_batch: Mapping[str, list[Interval]], counts: Mapping[datetime, Counts]) -> list[AuditResult]:
+        """The results of every interval of these batches."""
+        model, prod = self.job.model, self._prod_rows()
+        return [
+            result
+            for batch, parts in by_batch.items()
+            for result in judge(
+                model,
+                self.job.version,
+                batch,
+                Ranges.of(parts).split(model.cadence),
+                counts,
+                prod_rows=prod,
+                at=datetime.now(UTC),
             )
-            for part in failed
         ]
-        return results, entries
 
-    def _with_sample(self, result: AuditResult, commit: int) -> AuditResult:
-        if result.passed:
-            return result
-        keys = self.engine.sample(self.job, commit, result.interval, result.check)
-        return replace(result, sample=tuple(keys))
+    def _with_samples(self, results: list[AuditResult], commit: int, reads: AuditReads) -> list[AuditResult]:
+        """The results with a few failing keys, tolerated ones too: one question for each audit that found any."""
+        found: dict[str, list[Interval]] = defaultdict(list)
+        for result in results:
+            if result.failures:
+                found[result.check].append(result.interval)
+        keys = {
+            check: self.engine.sample(self.job, commit, Ranges.of(parts), reads, check)
+            for check, parts in found.items()
+        }
+        return [replace(r, sample=tuple(keys[r.check].get(r.interval.start, ()))) if r.failures else r for r in results]
+
+    def _verdicts(self, by_batch: Mapping[str, list[Interval]], results: list[AuditResult], commit: int) -> list[Entry]:
+        """The ledger entries that follow from results: of each batch, what passed and what did not."""
+        entries: list[Entry] = []
+        for batch, parts in by_batch.items():
+            own = [r for r in results if r.batch == batch]
+            failed = red(own)
+            entries += [
+                self._entry(Kind.AUDITED, part, batch=batch, table_commit=commit, audits=self.digest)
+                for part in Ranges.of(parts) - failed
+            ]
+            reason = ", ".join(sorted({r.check for r in own if r.blocking and not r.passed})) + " failed"
+            entries += [
+                self._entry(Kind.INVALIDATED, part, batch=batch, table_commit=commit, audits=self.digest, reason=reason)
+                for part in failed
+            ]
+        return entries
 
     def _prod_rows(self) -> dict[datetime, int]:
         """Rows per interval start in the environment; empty when no audit asks for them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -49,6 +49,27 @@ class Job:
     beside: tuple[Segment, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """Another model as audits look at it: in these segments of its tables."""
+
+    model: Model
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReads:
+    """What a model's audits look at beside the rows that they judge.
+
+    `tables` are other models and sources by name, `shown` what the environment shows of the model itself in other
+    tables, `around` its built or shown intervals near the judged ones.
+    """
+
+    tables: Mapping[str, Shown | SourceInput] = field(default_factory=dict[str, "Shown | SourceInput"])
+    shown: tuple[Segment, ...] = ()
+    around: tuple[Segment, ...] = ()
+
+
 class Engine(Protocol):
     """Computes and audits. All methods may be called from several threads."""
 
@@ -66,12 +87,14 @@ class Engine(Protocol):
         """
         ...
 
-    def scan(self, job: Job, commit: int, intervals: Ranges) -> Mapping[datetime, Counts]:
-        """Run every audit of the model over these intervals at this commit, in one pass where possible."""
+    def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
+        """Run every audit of the model over these intervals at this commit, in as few passes as possible."""
         ...
 
-    def sample(self, job: Job, commit: int, interval: Interval, audit: str) -> Sequence[str]:
-        """A few keys of rows that fail the audit."""
+    def sample(
+        self, job: Job, commit: int, intervals: Ranges, reads: AuditReads, audit: str
+    ) -> Mapping[datetime, Sequence[str]]:
+        """A few keys of rows that fail the audit, by start of the interval."""
         ...
 
     def differing(

@@ -14,6 +14,7 @@ from backfill_assets.defs.partitions import mapping, partitions
 from backfill_assets.defs.quiet import quiet
 from backfill_assets.defs.report import log_checks, recorded
 from backfill_assets.defs.runs import Runs
+from backfill_assets.snapshots.audit_reads import audit_tables
 from backfill_assets.snapshots.model import Model, Project
 
 MODELS_GROUP = "models"
@@ -56,9 +57,10 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
 
 
 def _deps(model: Model, project: Project) -> list[dg.AssetDep]:
+    """What the model is computed from, and what its audits look at: both come first."""
     return [
-        dg.AssetDep(model_key(u.name), partition_mapping=mapping(model, project.models[u.name]))
-        if u.name in project.models
-        else dg.AssetDep(source_key(u.name))
-        for u in model.upstreams
+        dg.AssetDep(model_key(name), partition_mapping=mapping(model, project.models[name]))
+        if name in project.models
+        else dg.AssetDep(source_key(name))
+        for name in dict.fromkeys([*(u.name for u in model.upstreams), *audit_tables(model)])
     ]

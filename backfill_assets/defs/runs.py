@@ -11,6 +11,7 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.build import Workbench
 from backfill_assets.build.events import Audited, BatchDone, BatchFailed, BatchStarted, Event, ModelDone, ModelStarted
 from backfill_assets.defs.metadata import model_key
+from backfill_assets.snapshots.audit_reads import audit_tables
 
 BACKFILL_TAG = "dagster/backfill"
 PLAN_TAG = "backfill/plan"
@@ -35,11 +36,11 @@ class Runs:
         return self.workspace.bench(pins, run=run_name(context.run), listen=tell(context.log.info, context.log.warning))
 
     def _sources(self, context: dg.AssetExecutionContext) -> list[str]:
-        """The sources that the run's models read."""
+        """The sources that the run's models and their audits read."""
         project = self.workspace.project
         selection = context.run.asset_selection
         models = [m for m in project.models.values() if not selection or model_key(m.name) in selection]
-        read = {u.name for m in models for u in m.upstreams}
+        read = {name for m in models for name in (*(u.name for u in m.upstreams), *audit_tables(m))}
         return [name for name in project.sources if name in read]
 
 

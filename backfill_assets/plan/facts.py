@@ -11,6 +11,7 @@ from typing import Protocol
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.versions import Known, invalidated, published
+from backfill_assets.snapshots.audit_reads import audit_tables
 from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, Coverage, by_version
@@ -54,6 +55,7 @@ def read_facts(
         return version_coverage(entries, log, model=name, version=version, audits=digest, now=now)
 
     read = {u.name for name in names for u in project.models[name].upstreams}
+    read |= {table for name in names for table in audit_tables(project.models[name])}
     with ThreadPoolExecutor(max_workers=8) as pool:
         seen = dict(zip(names, pool.map(one, names), strict=True))
         wanted = [source for name, source in project.sources.items() if name in read]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from graphlib import TopologicalSorter
 
 from backfill_assets.errors import PlanError
+from backfill_assets.snapshots.audit_reads import audit_tables
 from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.snapshots.stored import from_definition
 from backfill_assets.state.environment import Environment
@@ -33,7 +34,8 @@ def published(project: Project, environment: Environment, versions: Mapping[tupl
                     why="no source is declared by that name, and no model of it is shown",
                     fix=f"declare it again in sources.yml, or promote a {model.name} that does not read it",
                 )
-    edges = {n: [u.name for u in m.upstreams if u.name in models] for n, m in models.items()}
+    reads = {n: [*(u.name for u in m.upstreams), *audit_tables(m)] for n, m in models.items()}
+    edges = {name: [read for read in above if read in models] for name, above in reads.items()}
     order = list(TopologicalSorter(edges).static_order())
     shown = {name: versions[name, environment.pointers[name].version] for name in order}
     return replace(

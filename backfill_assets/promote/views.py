@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from backfill_assets.audit.compile import quoted
+from backfill_assets.audit.text import quoted
 from backfill_assets.errors import PromotionError
 from backfill_assets.snapshots.types import safe_cast
 from backfill_assets.state.environment import ENVIRONMENTS, Pointer, Segment

@@ -5,7 +5,8 @@ from __future__ import annotations
 from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence
 from backfill_assets.settings import Settings
-from backfill_assets.snapshots.audits import audit_columns, parse_audits
+from backfill_assets.snapshots.audit_check import audit_problems
+from backfill_assets.snapshots.audits import parse_audits
 from backfill_assets.snapshots.documents import did_you_mean
 from backfill_assets.snapshots.draft import Draft
 from backfill_assets.snapshots.header import DeclaredTerms, Header
@@ -20,10 +21,11 @@ def build_model(
     header = draft.header
     if header is None:
         return None
-    audits = parse_audits(draft.document, header.audits, header.grain, problems)
+    audits = parse_audits(draft.document, header, problems)
     audits += _implied(header, audits)
     if outputs.complete:
-        problems += _column_problems(draft, audits, outputs)
+        problems += _column_problems(draft, outputs)
+        problems += audit_problems(draft, audits, outputs.columns)
     declared = tuple(c for c in outputs.columns if c.name.lower() in {n.lower() for n in header.columns})
     return Model(
         helpers=tuple(file for file in draft.modules if not draft.path.as_posix().endswith(f"/{file}")),
@@ -66,7 +68,7 @@ def _implied(header: Header, audits: tuple[Audit, ...]) -> tuple[Audit, ...]:
     return (Audit(name=name, kind=STABLE_KEY, arguments={"columns": header.grain}),)
 
 
-def _column_problems(draft: Draft, audits: tuple[Audit, ...], outputs: Outputs) -> list[Problem]:
+def _column_problems(draft: Draft, outputs: Outputs) -> list[Problem]:
     """Columns that the header names and the model does not have; a time column of a type that cannot hold intervals."""
     header, document = draft.header, draft.document
     assert header is not None
@@ -85,10 +87,6 @@ def _column_problems(draft: Draft, audits: tuple[Audit, ...], outputs: Outputs) 
         check(column, "the grain's", "grain", index)
     for index, order in enumerate(header.dedupe.order_by if header.dedupe else ()):
         check(order.column, "the order of `dedupe`:", "dedupe", "order_by", index)
-    for index, audit in enumerate(audits[: len(header.audits)]):
-        for column in audit_columns(audit):
-            if not (audit.kind == "unique_grain" and column in header.grain):
-                check(column, f"audit `{audit.name}`:", "audits", index)
     for column in header.contract.semantics:
         check(column, "the contract's", "contract", "semantics", column)
     needed = "timestamp" if header.cadence is Cadence.HOURLY else "date"

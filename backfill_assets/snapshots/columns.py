@@ -39,15 +39,18 @@ class Resolved:
     scopes: tuple[Scope, ...] = ()
 
 
-def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]]) -> Resolved:
+def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *, named: bool = True) -> Resolved:
     """Resolve a single query's output columns. Changes the trees in `sql`.
 
-    `upstreams` maps each lower-cased reference to the upstream's name and its columns (none: unknown).
+    `upstreams` maps each lower-cased reference to the upstream's name and its columns (none: unknown). `named`: the
+    query is to be a table, so that each column needs a name of its own.
     """
     tree = sql.statements[0]
     names = _output_names(tree)
     if isinstance(names, Finding):
-        return Resolved(columns=None, findings=(names,))
+        if named:
+            return Resolved(columns=None, findings=(names,))
+        names = []
     for qualifier in sql.qualifiers:
         _drop_qualifier(qualifier.node, qualifier.dropped)
     for reference in sql.references:
@@ -78,7 +81,7 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]]) -
         return Resolved(columns=None)
     if outputs is None:
         return Resolved(columns=None)
-    if duplicate is not None:
+    if duplicate is not None and named:
         return Resolved(columns=None, findings=(duplicate,))
     return replace(_named(names, outputs), scopes=tuple(scopes))
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from backfill_assets.snapshots.audits import audit_columns
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import Model, Signature, Source
 from backfill_assets.snapshots.signature import version_of
@@ -86,10 +85,9 @@ def source_signature(source: Source, location: str) -> Signature:
 
 def unique_columns(model: Model) -> frozenset[str] | None:
     """The columns that a blocking audit finds unique: no two rows of the table share them. None when no audit looks."""
-    keys = [audit_columns(a) for a in model.audits if a.kind == "unique_grain" and a.blocking]
-    grain = {c.lower() for c in model.grain}
-    key = next((k for k in keys if {c.lower() for c in k} == grain), keys[0] if keys else None)
-    return frozenset(c.lower() for c in (*key, model.time_column)) if key else None
+    if any(a.kind == "unique_grain" and a.blocking and not a.arguments.get("tolerate") for a in model.audits):
+        return frozenset(c.lower() for c in (*model.grain, model.time_column))
+    return None
 
 
 def source_fingerprint(source: Source, location: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from backfill_assets.settings import cache_folder, state_root
-from backfill_assets.snapshots.files import model_files
+from backfill_assets.snapshots.files import audit_files, model_files
 from backfill_assets.snapshots.model import Project
 from backfill_assets.snapshots.records import ReadRecords, Records, named, no_records
 
@@ -52,7 +52,7 @@ def _key(root: Path) -> str:
     engine = [*_HERE.glob("*.py"), *_HERE.parent.glob("*.py"), *_libraries()]
     places = [str(root), str(state_root(root)), os.environ.get("BACKFILL_WAREHOUSE", ""), sys.version]
     stamps = [f"{p.name} {s.st_mtime_ns} {s.st_size}" for p in sorted(engine) if (s := p.stat())]
-    project = _content([*root.glob("*.yml"), *root.glob("*.py"), *model_files(root)])
+    project = _content([*root.glob("*.yml"), *root.glob("*.py"), *model_files(root), *audit_files(root)])
     return hashlib.sha256("\n".join([*places, *stamps, project]).encode()).hexdigest()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from backfill_assets.errors import Problem, ProjectError
 from backfill_assets.settings import Settings, cache_folder, load_settings
 from backfill_assets.snapshots.assemble import build_model
+from backfill_assets.snapshots.audit_links import link_audits
 from backfill_assets.snapshots.consumers import read_consumers
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.draft import Draft
@@ -62,6 +63,7 @@ def read_project(root: Path, records: ReadRecords) -> Reading:
         if (model := build_model(draft, settings, upstreams, found, problems)) is not None:
             models[draft.name] = model
         problems += refusals(draft, root)
+    models = link_audits(root, models, sources, visible, problems)
     if problems:
         raise ProjectError(problems)
     compiled = _compiled(root, models, linked, visible)

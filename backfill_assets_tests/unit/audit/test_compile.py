@@ -12,12 +12,16 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.audit.compile import INTERVAL, ROWS, SAMPLE_SIZE, compile_audits, interval_text, literal, quoted
+from backfill_assets.audit.compile import compile_scan
 from backfill_assets.audit.digest import audits_digest
-from backfill_assets.intervals import Cadence
+from backfill_assets.audit.sample import SAMPLE_SIZE, sample_failures
+from backfill_assets.audit.scan import scan_audits
+from backfill_assets.audit.text import interval_text, literal, quoted
+from backfill_assets.intervals import Cadence, Ranges
 from backfill_assets.snapshots.model import Audit
-from backfill_assets_tests.fakes import a_model
+from backfill_assets_tests.fakes import a_model, days
 from backfill_assets_tests.strategies import quick
+from backfill_assets_tests.unit.audit.duck import DuckTables, spanned
 
 ONE, TWO = "2024-01-01 00:00", "2024-01-02 00:00"
 
@@ -35,30 +39,23 @@ def audit(kind: str, name: str = "check", **arguments: object) -> Audit:
 
 
 def rows_of(duck: duckdb.DuckDBPyConnection, text: str) -> list[dict[str, object]]:
-    """What the Spark query gives, run in DuckDB over `rows`."""
-    spark = text.replace("{relation}", "rows").replace("{where}", "true")
-    [query] = sqlglot.transpile(spark, read="spark", write="duckdb")
-    found = duck.execute(query)
-    names = [c[0] for c in found.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    return DuckTables(duck).ask(text)
 
 
 def counts(duck: duckdb.DuckDBPyConnection, *audits: Audit, **more: object) -> dict[str, dict[str, object]]:
-    """Interval → what each audit counted, and `rows`."""
-    scan = compile_audits(a_model("m", audits=audits, **more))
-    found = {
-        str(row[INTERVAL]): {"rows": row[ROWS]}
-        | {name: row[column] for name, column in scan.counted.items() if name not in scan.distinct}
-        for row in rows_of(duck, scan.aggregate)
-    }
-    for name, text in scan.distinct.items():
-        for row in rows_of(duck, text):
-            found[str(row[INTERVAL])][name] = row[scan.counted[name]]
-    return found
+    """Interval with rows → what each audit counted, and `rows`."""
+    model = a_model("m", audits=audits, **more)
+    tables = DuckTables(duck)
+    text = compile_scan(model, "rows", {}).text
+    found = scan_audits(model, spanned(model, tables.ask(text)), tables)
+    return {f"{at:%Y-%m-%d %H:%M}": {"rows": c.rows} | dict(c.failures) for at, c in found.items() if c.rows}
 
 
-def samples(duck: duckdb.DuckDBPyConnection, one: Audit) -> list[object]:
-    return [row["sample"] for row in rows_of(duck, compile_audits(a_model("m", audits=(one,))).samples[one.name])]
+def samples(duck: duckdb.DuckDBPyConnection, one: Audit) -> list[str]:
+    """Those of the first day."""
+    model = a_model("m", audits=(one,))
+    first = days("01")
+    return sample_failures(model, one, Ranges((first,)), DuckTables(duck)).get(first.start, [])
 
 
 def fill(duck: duckdb.DuckDBPyConnection, values: str, columns: str = "ds, id, x") -> None:
@@ -112,16 +109,12 @@ def test_unique_grain_counts_rows_too_many(duck: duckdb.DuckDBPyConnection) -> N
 
 
 def test_unique_on_other_columns(duck: duckdb.DuckDBPyConnection) -> None:
-    """Other columns than the grain get a query of their own; several, with NULLs, count as one key."""
+    """Several columns, with NULLs, count as one key; `where` leaves rows out."""
     fill(duck, f"({D1}, 1, 7), ({D1}, 2, 7), ({D1}, 3, NULL), ({D1}, 4, NULL), ({D2}, 1, 7)")
-    wider = audit("unique_grain", columns=("ds", "x"))
-    assert list(compile_audits(a_model("m", audits=(wider,))).distinct) == ["check"]
+    wider = audit("unique", columns=("ds", "x"))
     assert counts(duck, wider) == {ONE: {"rows": 4, "check": 2}, TWO: {"rows": 1, "check": 0}}
-
-
-def test_the_grain_in_another_case_is_the_grain(duck: duckdb.DuckDBPyConnection) -> None:
-    """Spark's names have no case: no second query."""
-    assert compile_audits(a_model("m", audits=(audit("unique_grain", columns=("DS", "Id")),))).distinct == {}
+    some = audit("unique", columns=("ds", "x"), where="id <> 2")
+    assert counts(duck, some)[ONE]["check"] == 1
 
 
 def test_many_audits_are_one_scan(duck: duckdb.DuckDBPyConnection) -> None:
@@ -222,24 +215,22 @@ KINDS = (
     audit("range", "b", column="x", min=0, max=1.5),
     audit("accepted_values", "c", column="x", values=("it's", "b")),
     audit("unique_grain", "d"),
-    audit("unique_grain", "e", columns=("x",)),
+    audit("unique", "e", columns=("x",)),
+    audit("expression", "f", expression="x > 0 -- or so", where="id > 1 -- too"),
+    audit("aggregate", "g", metric="sum(x) -- all", min=0),
+    audit("known_records", "h", records=({"ds": "2024-01-01", "id": 1, "x": 2.5},)),
+    audit("entities", "i", column="x", values=("a",)),
+    audit("relationships", "j", columns=("id",), to="other", where="x > 1 -- too"),
 )
 
 
 @pytest.mark.parametrize("cadence", list(Cadence))
 def test_every_text_is_spark_sql(cadence: Cadence) -> None:
-    """Scan, extra queries and samples parse in Spark's dialect, with nothing left to fill in."""
-    scan = compile_audits(a_model("m", audits=KINDS, cadence=cadence))
-    for text in (
-        scan.aggregate,
-        *scan.distinct.values(),
-        *scan.samples.values(),
-        f"SELECT {interval_text(a_model('m'))}",
-    ):
-        filled = text.replace("{relation}", "rows").replace("{where}", "true")
-        assert "{" not in filled
-        assert sqlglot.parse_one(filled, read="spark").find(sqlglot.exp.Command) is None
-    assert set(scan.samples) == set(scan.counted) == set("abcde")
+    """The scan parses in Spark's dialect, also around texts that end in a comment."""
+    scan = compile_scan(a_model("m", audits=KINDS, cadence=cadence), "rows", {"other": "o"})
+    for text in (scan.text, f"SELECT {interval_text(a_model('m'))}"):
+        assert sqlglot.parse_one(text, read="spark").find(sqlglot.exp.Command) is None
+    assert set(scan.cells) == set("abcdefghij")
 
 
 def test_the_digest_changes_with_what_is_checked_only() -> None:

@@ -121,6 +121,19 @@ def test_each_audit_is_a_check_that_states_its_threshold(root: Path) -> None:
     assert not checks["row_count"].blocking and "±5 % of prod" in str(checks["row_count"].description)
 
 
+def test_what_audits_look_at_comes_first(tmp_path: Path) -> None:
+    """A model or source that only an audit reads is an upstream of the asset: Dagster orders runs by that."""
+    audits = "audits:\n  - relationships: {columns: ds, to: later}\n  - sql: odd\n"
+    alone = LATER.replace("FROM daily", "FROM (SELECT DATE '2024-01-01' AS ds, 1 AS n)")
+    assert alone != LATER and "audits:\n" in DAILY
+    write_project(tmp_path, {"daily.sql": DAILY.replace("audits:\n", audits), "later.sql": alone}, sources=EVENTS)
+    (tmp_path / "audits").mkdir()
+    (tmp_path / "audits" / "odd.sql").write_text("SELECT ds FROM daily JOIN raw.events AS e ON e.id = n")
+    asset = build_definitions(tmp_path).get_assets_def("daily")
+    assert {key.to_user_string() for key in asset.dependency_keys} == {"raw/events", "later"}
+    assert "odd" in {c.name for c in asset.check_specs}
+
+
 def test_runs_are_made_for_ranges(root: Path) -> None:
     """One run a range, a pool where the model says so, and every asset on the io manager that cannot be redirected."""
     found = build_definitions(root)

@@ -55,7 +55,7 @@ def test_changes(tmp_path: Path, file: str, old: str, new: str, changed: set[str
 
 MERGED = EVENTS.replace(
     "start:",
-    "write: merge\nupdated_at: at\ndedupe: {order_by: [spend desc]}\nallow_nondeterministic: at is when it moved\nstart:",
+    "write: merge\nupdated_at: at\ndedupe: {order_by: [spend desc]}\nallow_nondeterministic: a time of loading\nstart:",
 ).replace("sum(spend) AS spend", "sum(spend) AS spend, max(spend) AS most, current_timestamp() AS at")
 MERGE_CASES: list[tuple[str, str, str]] = [
     ("write: merge\nupdated_at: at", "write: replace", "breaking: rows may differ"),

@@ -1,0 +1,121 @@
+"""How does Spark see what audits look at? The judged rows at their commit, and frozen tables beside them, as views."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments
+from backfill_assets.adapters.version_table import in_interval
+from backfill_assets.audit.relations import Row, Table
+from backfill_assets.audit.text import bucket, interval_text, quoted
+from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.snapshots.audit_reads import texts
+from backfill_assets.snapshots.model import Audit, Source
+from backfill_assets.snapshots.sql import splice
+from backfill_assets.state.environment import Segment
+from backfill_assets.state.versions import table_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_PARTS = 50
+"""Ranges that a filter names one by one. Of more, the whole span is read: what was not asked for is left out later."""
+
+
+class AuditViews:
+    """Relations over one session: temporary views, made when they are first asked for, dropped together."""
+
+    def __init__(
+        self, spark: SparkSession, warehouse: str, job: Job, commit: int, intervals: Ranges, reads: AuditReads
+    ) -> None:
+        self._spark, self._warehouse, self._job, self._commit = spark, warehouse, job, commit
+        self._intervals, self._reads = intervals, reads
+        span = intervals.span
+        assert span is not None
+        self._span = span
+        self._made: list[str] = []
+        self._tables: dict[str, Table] = {}
+
+    def rows(self) -> str:
+        parts = list(self._intervals)
+        return self._once("rows", lambda: self._rows_of(parts if len(parts) <= MOST_PARTS else [self._span])).view
+
+    def shown(self) -> Table | None:
+        return self._once("shown", lambda: self._own(self._reads.shown)) if self._reads.shown else None
+
+    def around(self) -> Table | None:
+        return self._once("around", lambda: self._own(self._reads.around)) if self._reads.around else None
+
+    def table(self, name: str) -> Table:
+        return self._once(f"table {name}", lambda: self._other(self._reads.tables[name]))
+
+    def failures(self, audit: Audit, part: Interval) -> Table:
+        model = self._job.model
+        own = self.rows() if part == self._span else self._rows_of([part]).view
+        reads = texts(audit.arguments["reads"])
+        views = {name.lower(): own if name == model.name else self.table(name).view for name in reads}
+        query = splice(str(audit.arguments["query"]), views)
+        frame = self._spark.sql(query, args=range_arguments(model, part))
+        return self._view(frame)
+
+    def ask(self, query: str) -> Sequence[Row]:
+        return [row.asDict() for row in self._spark.sql(query).collect()]
+
+    def drop(self) -> None:
+        """Forget the views."""
+        for view in self._made:
+            self._spark.catalog.dropTempView(view)
+
+    def _once(self, name: str, make: Callable[[], Table]) -> Table:
+        if name not in self._tables:
+            self._tables[name] = make()
+        return self._tables[name]
+
+    def _rows_of(self, parts: Sequence[Interval]) -> Table:
+        path = table_path(self._warehouse, self._job.model.name, self._job.version)
+        frame = self._spark.read.format("delta").option("versionAsOf", self._commit).load(path)
+        condition = " OR ".join(f"({in_interval(self._job.model, part)})" for part in parts)
+        return self._view(frame.where(condition))
+
+    def _own(self, segments: Sequence[Segment]) -> Table:
+        model = self._job.model
+        frame = model_frame(self._spark, self._warehouse, model, segments)
+        covers = Ranges.of(s.interval for s in segments)
+        return self._view(frame, interval_text(model), in_interval(model, self._span), covers)
+
+    def _other(self, read: Shown | SourceInput) -> Table:
+        match read:
+            case Shown():
+                frame = model_frame(self._spark, self._warehouse, read.model, read.segments)
+                at = bucket(read.model.time_column, self._job.model.cadence)
+                covers = Ranges.of(s.interval for s in read.segments)
+                return self._view(frame, at, in_interval(read.model, self._span), covers)
+            case SourceInput():
+                check_pin(read)
+                frame = input_frame(self._spark, self._warehouse, read)
+                column = read.source.time_column
+                if column is None:
+                    return self._view(frame)
+                return self._view(frame, bucket(column, self._job.model.cadence), self._within(read.source, frame))
+
+    def _within(self, source: Source, frame: DataFrame) -> str:
+        """The span as a condition on a source's time column, in its type: so that partitions are pruned."""
+        name = str(source.time_column)
+        kind = next(f.dataType.typeName() for f in frame.schema.fields if f.name.lower() == name.lower())
+        form = "DATE '%Y-%m-%d'" if kind == "date" and self._whole_days else "TIMESTAMP '%Y-%m-%d %H:%M:%S'"
+        start, end = self._span.start.strftime(form), self._span.end.strftime(form)
+        return f"{quoted(name)} >= {start} AND {quoted(name)} < {end}"
+
+    @property
+    def _whole_days(self) -> bool:
+        return all(at.hour == at.minute == 0 for at in (self._span.start, self._span.end))
+
+    def _view(self, frame: DataFrame, at: str = "", within: str = "true", covers: Ranges | None = None) -> Table:
+        name = f"audit_{threading.get_ident()}_{id(self)}_{len(self._made)}"
+        frame.createOrReplaceTempView(name)
+        self._made.append(name)
+        columns = frozenset(c.lower() for c in frame.columns)
+        return Table(view=name, columns=columns, bucket=at, within=within, covers=covers)

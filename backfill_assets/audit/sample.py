@@ -1,0 +1,100 @@
+"""Which rows fail an audit? A few keys of each interval in which it failed, in one query for all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+
+from backfill_assets.audit.compare import difference_query
+from backfill_assets.audit.compile import INTERVAL, entities, key_columns, known_in, record_conditions
+from backfill_assets.audit.relations import Relations
+from backfill_assets.audit.rows import failing, reference, wanted
+from backfill_assets.audit.scan import comparable, compared_with, start_of
+from backfill_assets.audit.text import interval_text, key_text, literal, names, quoted
+from backfill_assets.intervals import Ranges
+from backfill_assets.snapshots.audit_reads import other_table, records, texts
+from backfill_assets.snapshots.model import Audit, Model
+
+SAMPLE_SIZE = 5
+
+
+def sample_failures(model: Model, audit: Audit, intervals: Ranges, tables: Relations) -> dict[datetime, list[str]]:
+    """Interval start → at most SAMPLE_SIZE failing keys. Nothing for an audit that is about whole intervals."""
+    found: dict[datetime, list[str]] = defaultdict(list)
+    starts = [unit.start for unit in intervals.split(model.cadence)]
+    for query in _queries(model, audit, intervals, starts, tables):
+        few = (
+            f"SELECT {INTERVAL}, sample FROM (SELECT {INTERVAL}, sample, row_number() OVER (PARTITION BY {INTERVAL} "
+            f"ORDER BY sample) AS bf_n FROM ({query})) WHERE bf_n <= {SAMPLE_SIZE} ORDER BY {INTERVAL}, sample"
+        )
+        for row in tables.ask(few):
+            at = start_of(row[INTERVAL]) if row[INTERVAL] is not None else None
+            for start in starts if at is None else [at]:
+                if start in starts and len(found[start]) < SAMPLE_SIZE:
+                    found[start].append(row["sample"])
+    return found
+
+
+def _queries(model: Model, audit: Audit, intervals: Ranges, starts: Sequence[datetime], tables: Relations) -> list[str]:
+    """Queries of INTERVAL (NULL: any) and `sample`."""
+    at, arguments = interval_text(model), audit.arguments
+    other = other_table(audit.kind, arguments)
+    views = {other: tables.table(other).view} if other is not None else {}
+    if condition := failing(audit):
+        join = f" {reference(audit, views[other])}" if other is not None else ""
+        columns = texts(arguments.get("columns")) if other is not None else ()
+        key = {name.lower(): name for name in (*model.grain, *columns)}.values()
+        return [f"SELECT {at} AS {INTERVAL}, {key_text(key)} AS sample FROM {tables.rows()}{join} WHERE {condition}"]
+    match audit.kind:
+        case "unique_grain" | "unique":
+            columns = texts(arguments.get("columns")) or model.grain
+            where = f" WHERE {wanted(audit)}\n" if wanted(audit) is not None else ""
+            return [
+                f"SELECT {at} AS {INTERVAL}, {key_text(columns)} AS sample FROM {tables.rows()}{where} "
+                f"GROUP BY {at}, {names(columns)} HAVING count(*) > 1"
+            ]
+        case "null_rate" if arguments.get("max_percent") is not None:
+            column = quoted(str(arguments["column"]))
+            key = key_text(model.grain)
+            return [f"SELECT {at} AS {INTERVAL}, {key} AS sample FROM {tables.rows()} WHERE {column} IS NULL"]
+        case "entities":
+            column = str(arguments["column"])
+            units = " UNION ALL ".join(f"SELECT '{start:%Y-%m-%d %H:%M}' AS {INTERVAL}" for start in starts)
+            there = f"SELECT DISTINCT {at} AS bf_at, {quoted(column)} AS bf_there FROM {tables.rows()}"
+            return [
+                f"SELECT u.{INTERVAL}, concat({literal(f'{column}=')}, cast(e.bf_entity AS STRING)) AS sample "
+                f"FROM ({units}) AS u CROSS JOIN ({entities(audit, views)}) AS e "
+                f"LEFT JOIN ({there}) AS t ON t.bf_at = u.{INTERVAL} AND t.bf_there = e.bf_entity WHERE t.bf_at IS NULL"
+            ]
+        case "known_records":
+            known = known_in(model, audit)
+            return [
+                _record_query(model, audit, number, f"{start:%Y-%m-%d %H:%M}", tables.rows())
+                for start in starts
+                for number in known.get(start, ())
+            ]
+        case "reconcile":
+            table = compared_with(audit, tables)
+            able = table is not None and comparable(audit, table)
+            return [difference_query(model, audit, tables.rows(), table)] if able and table is not None else []
+        case "sql":
+            given = tables.failures(audit, intervals.span or next(iter(intervals)))
+            dated = model.time_column.lower() in given.columns
+            when = at if dated else "CAST(NULL AS STRING)"
+            return [f"SELECT {when} AS {INTERVAL}, to_json(struct(*)) AS sample FROM {given.view}"]
+        case _:
+            return []
+
+
+def _record_query(model: Model, audit: Audit, number: int, interval: str, rows: str) -> str:
+    """The row that a known record is about when it is not as expected, or that there is none."""
+    record = records(audit)[number]
+    key, rest = record_conditions(model, audit, record)
+    keys = {name.lower() for name in key_columns(model)}
+    name = ", ".join(f"{name}={value}" for name, value in record.items() if name.lower() in keys)
+    missing = literal(f"no row {name}")
+    return (
+        f"SELECT '{interval}' AS {INTERVAL}, coalesce(max({key_text(record)}), {missing}) AS sample "
+        f"FROM {rows} WHERE {key} HAVING count_if({rest}) = 0"
+    )
