@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.errors import StateError
 from backfill_assets.intervals import Interval, utc
 from backfill_assets.state.tables import DataCommit
 from backfill_assets.state.versions import table_path
@@ -57,16 +58,33 @@ class DeltaTableLog:
         return [data_commit(c) for c in reversed(found) if c["operation"] not in HARMLESS]
 
     def rows(self, model: str, version: str, commit: int) -> Mapping[datetime, int]:
-        table = open_table(table_path(self._warehouse, model, version), commit)
-        assert table is not None
         counts: dict[datetime, int] = defaultdict(int)
+        for instant, _, rows in self._files(model, version, commit):
+            counts[instant] += rows
+        return counts
+
+    def files(self, model: str, version: str, commit: int) -> Mapping[datetime, frozenset[str]]:
+        found: dict[datetime, set[str]] = defaultdict(set)
+        for instant, path, _ in self._files(model, version, commit):
+            found[instant].add(path)
+        return {instant: frozenset(paths) for instant, paths in found.items()}
+
+    def _files(self, model: str, version: str, commit: int) -> Iterator[tuple[datetime, str, int]]:
+        """Each file's value of the interval column, path and rows."""
+        location = table_path(self._warehouse, model, version)
+        table = open_table(location, commit)
+        if table is None:
+            raise StateError(
+                f"the table of {model} {version} is gone",
+                why=f"nothing at {location}",
+                fix="restore the folder from a backup, or build and promote again",
+            )
         actions = table.get_add_actions(flatten=True)
         columns = [n for n in actions.schema.names if n.startswith("partition.")]
-        values = actions.column(columns[0]).to_pylist()
-        for value, rows in zip(values, actions.column("num_records").to_pylist(), strict=True):
+        wanted = [actions.column(name).to_pylist() for name in (columns[0], "path", "num_records")]
+        for value, path, rows in zip(*wanted, strict=True):
             if value is not None:
-                counts[utc(value)] += rows or 0
-        return counts
+                yield utc(value), path, rows or 0
 
 
 def open_table(location: str, commit: int | None = None) -> DeltaTable | None:

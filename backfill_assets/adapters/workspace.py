@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -19,7 +19,10 @@ from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.build.build import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
-from backfill_assets.intervals import Ranges
+from backfill_assets.compare.ask import questions
+from backfill_assets.compare.diff import SAMPLE, Diff
+from backfill_assets.compare.sides import Side, resolve_side
+from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.leases import Claim
@@ -30,7 +33,17 @@ from backfill_assets.plan.published import published
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
-from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, end_promoted, look, open_plan, show_candidate
+from backfill_assets.promote.lifecycle import (
+    Abandoned,
+    Opened,
+    abandon,
+    end_promoted,
+    find_plan,
+    look,
+    only_open_plan,
+    open_plan,
+    show_candidate,
+)
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
 from backfill_assets.settings import project_root
 from backfill_assets.snapshots.loader import load_project
@@ -136,6 +149,50 @@ class Workspace:
                 }
                 found.append(Drift(kept=kept, intervals=differ, again=again))
         return found
+
+    def sides(self, target: str | None = None) -> tuple[Side, Side]:
+        """What a diff's target means, old and new: `A..B`, a plan (its environment and its candidate), or (None) the
+        only open plan. Raises PlanError, StateError when there is no such thing."""
+        if target and ".." in target:
+            one, _, other = target.partition("..")
+        else:
+            record = find_plan(self.control, target) if target else only_open_plan(self.control)
+            one, other = record.environment, record.candidate
+        old, new = (resolve_side(name, self.project, self.control, self.log) for name in (one, other))
+        return old, new
+
+    def diff(
+        self,
+        target: str | None = None,
+        *,
+        models: Sequence[str] = (),
+        within: Interval | None = None,
+        slices: Sequence[str] = (),
+        tolerance: float | None = None,
+        sample: int = SAMPLE,
+    ) -> Diff:
+        """Compare two sides of the project's models (none named: all that either shows). Opens a session only where
+        days have to be read; `sample` is how many keys of each kind of row are shown.
+
+        Raises PlanError for sides or columns that cannot be compared, StateError, BuildError.
+        """
+        from backfill_assets.adapters.diff import diff_model
+
+        old, new = self.sides(target)
+        asked = questions(
+            self.project,
+            self.control.versions.all(),
+            self.log,
+            old,
+            new,
+            models=models,
+            within=within,
+            slices=slices,
+            tolerance=tolerance,
+        )
+        salt = self.control.salt.get
+        found = [diff_model(q, lambda: self.spark, self.warehouse, salt, sample=sample) for q in asked]
+        return Diff(old=old.name, new=new.name, models=tuple(found))
 
     def bench(
         self,

@@ -31,7 +31,8 @@ def build_model(
         lookback=header.lookback, batch_size=header.batch_size or settings.batch_size,
         batch_concurrency=header.batch_concurrency, retries=header.retries,
         timeout=round(header.timeout) if header.timeout else None, pool=header.pool, spark=header.spark,
-        tags=header.tags, columns=declared, audits=audits, upstreams=upstreams,
+        tags=header.tags, columns=declared, audits=audits, upstreams=upstreams, slices=header.slices, mask=header.mask,
+        tolerance=header.tolerance,
     )  # fmt: skip
 
 
@@ -52,6 +53,9 @@ def _column_problems(draft: Draft, audits: tuple[Audit, ...], outputs: Outputs) 
     check(header.time_column, "the time column", "time_column")
     for index, column in enumerate(header.grain):
         check(column, "the grain's", "grain", index)
+    for role, columns in (("slices", header.slices), ("mask", header.mask)):
+        for index, column in enumerate(columns):
+            check(column, f"{role}:", role, index)
     for index, audit in enumerate(audits[: len(header.audits)]):
         for column in audit_columns(audit):
             if not (audit.kind == "unique_grain" and column in header.grain):

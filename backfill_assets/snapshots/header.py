@@ -11,6 +11,7 @@ from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence
 from backfill_assets.settings import spark_conf
 from backfill_assets.snapshots.documents import Document, did_you_mean
+from backfill_assets.snapshots.model import TOLERANCE
 from backfill_assets.snapshots.validation import Duration, Instant, Name, Names, SparkType, Strict, Text, validate
 
 
@@ -64,6 +65,9 @@ class Header(Strict):
         default_factory=dict[str, DeclaredColumn]
     )
     audits: list[Any] = Field(default_factory=list[Any])
+    slices: Names = ()
+    mask: Names = ()
+    tolerance: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = TOLERANCE
 
     @model_validator(mode="after")
     def _ends_after_it_starts(self) -> Header:
@@ -87,6 +91,9 @@ FIXES = {
     "tags": "write a mapping, as in {team: growth}",
     "columns": "write `name: description`, or `name: {type: bigint, description: …}`",
     "audits": "write a list, as in `- not_null: [ds]`",
+    "slices": "write a list of columns by whose values a diff is also told, as in `[channel]`",
+    "mask": "write a list of columns whose values nobody should see in a diff, as in `[email]`",
+    "tolerance": "write how far apart two floats may be, relative to the larger one: `1e-9`, or 0 for exact",
 }
 
 

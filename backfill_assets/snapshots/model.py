@@ -12,6 +12,8 @@ from backfill_assets.intervals import Cadence, Interval, Ranges, closed
 from backfill_assets.settings import Settings
 
 Language = Literal["sql", "python"]
+TOLERANCE = 1e-9
+"""How far apart two floats may be and still count as equal, relative to the larger one, where a model does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,12 @@ class Model:
     upstreams: tuple[Upstream, ...] = ()
     helpers: tuple[str, ...] = ()
     """The project's files, other than its own, that a Python model imports."""
+    slices: tuple[str, ...] = ()
+    """The columns by whose values a diff is told, besides by day."""
+    mask: tuple[str, ...] = ()
+    """The columns whose values nobody should see in a diff."""
+    tolerance: float = TOLERANCE
+    """Floats that are no further apart than this, relative to the larger one, are equal in a diff."""
 
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""

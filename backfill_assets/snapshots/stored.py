@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from backfill_assets.errors import StateError
 from backfill_assets.intervals import Cadence, utc
-from backfill_assets.snapshots.model import Audit, Column, Model, Upstream
+from backfill_assets.snapshots.model import TOLERANCE, Audit, Column, Model, Upstream
 
 _PLAIN = (
     "language", "code", "description", "owner", "time_column", "lookback", "batch_size", "batch_concurrency", "retries",
@@ -25,6 +25,9 @@ def to_definition(model: Model) -> dict[str, object]:
         "start": model.start.isoformat(),
         "end": model.end and model.end.isoformat(),
         "grain": list(model.grain),
+        "slices": list(model.slices),
+        "mask": list(model.mask),
+        "tolerance": model.tolerance,
         "spark": dict(model.spark),
         "helpers": list(model.helpers),
         "upstreams": [[u.name, u.parameter] for u in model.upstreams],
@@ -57,6 +60,9 @@ def from_definition(name: str, version: str, stored: Mapping[str, object]) -> Mo
             start=utc(said["start"]),
             end=utc(said["end"]) if said["end"] else None,
             grain=tuple(said["grain"]),
+            slices=tuple(said.get("slices", ())),
+            mask=tuple(said.get("mask", ())),
+            tolerance=said.get("tolerance", TOLERANCE),
             spark=said["spark"],
             upstreams=tuple(Upstream(name=n, parameter=p) for n, p in said["upstreams"]),
             columns=tuple(Column(name=n, type=t, description=d) for n, t, d in said["columns"]),

@@ -9,6 +9,7 @@ from backfill_assets.state.environment import Environments
 from backfill_assets.state.ledger import Ledger
 from backfill_assets.state.plans import Plans
 from backfill_assets.state.results import AuditResults
+from backfill_assets.state.salt import Salt
 from backfill_assets.state.store import Store
 from backfill_assets.state.versions import Versions
 
@@ -22,6 +23,7 @@ class Control:
     versions: Versions
     environments: Environments
     plans: Plans
+    salt: Salt
 
     @classmethod
     def over(cls, store: Store) -> Self:
@@ -32,4 +34,5 @@ class Control:
             versions=Versions(store),
             environments=Environments(store),
             plans=Plans(store),
+            salt=Salt(store),
         )

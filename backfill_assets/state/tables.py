@@ -37,6 +37,10 @@ class TableLog(Protocol):
         """Rows per value of the interval column (UTC instants) at a commit, from file statistics."""
         ...
 
+    def files(self, model: str, version: str, commit: int) -> Mapping[datetime, frozenset[str]]:
+        """The files per value of the interval column at a commit: where they are equal, the rows are."""
+        ...
+
 
 def dirt(entries: Sequence[Entry], log: TableLog, model: str, version: str) -> list[Dirt]:
     """The data commits of the version's table that no BUILT entry speaks for."""
