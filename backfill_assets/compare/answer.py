@@ -117,6 +117,8 @@ def _groups(query: Query, found: Sequence[Found], by: str) -> list[tuple[str | N
 def _group(query: Query, old: Found | None, new: Found | None) -> Group:
     before, after = old or {}, new or {}
     rows = Rows(
+        old=before.get("bf_rows", 0),
+        new=after.get("bf_rows", 0),
         unchanged=after.get("unchanged", 0),
         changed=after.get("changed", 0),
         added=after.get("added", 0),

@@ -25,7 +25,7 @@ from backfill_assets.compare.diff import (
 from backfill_assets.intervals import Interval, Ranges, utc
 
 Json = dict[str, Any]
-_ROWS = ("unchanged", "changed", "added", "removed", "unpaired_old", "unpaired_new")
+_ROWS = ("old", "new", "unchanged", "changed", "added", "removed", "unpaired_old", "unpaired_new")
 _KEYS = ("null_rows", "duplicate_keys", "duplicate_rows")
 _VALUES = ("sum", "p50", "p95", "min", "max")
 

@@ -70,22 +70,20 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Rows by what became of them. Unpaired ones have a key that is there more than once, on either side."""
+    """Rows by what became of them. Unpaired ones have a key that is there more than once, on either side.
 
+    `old` and `new` are how many there are on each side. A pair whose rows are in different groups (a day, a slice) is
+    counted as changed in the group of its new row.
+    """
+
+    old: int = 0
+    new: int = 0
     unchanged: int = 0
     changed: int = 0
     added: int = 0
     removed: int = 0
     unpaired_old: int = 0
     unpaired_new: int = 0
-
-    @property
-    def old(self) -> int:
-        return self.unchanged + self.changed + self.removed + self.unpaired_old
-
-    @property
-    def new(self) -> int:
-        return self.unchanged + self.changed + self.added + self.unpaired_new
 
     @property
     def paired(self) -> int:

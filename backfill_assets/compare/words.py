@@ -93,7 +93,8 @@ def say(value: Value, column: DiffColumn | None = None) -> str:
 def _keys(side: str, key: str, keys: Keys) -> list[str]:
     found: list[str] = []
     if keys.duplicate_keys:
-        found.append(f"{side} has {keys.duplicate_keys:,} keys ({key}) more than once, {keys.duplicate_rows:,} rows")
+        many = f"{keys.duplicate_keys:,} key{'s' * (keys.duplicate_keys != 1)} ({key})"
+        found.append(f"{side} has {many} more than once, {keys.duplicate_rows:,} rows")
     if keys.null_rows:
-        found.append(f"{side} has {keys.null_rows:,} rows with NULL in the key ({key})")
+        found.append(f"{side} has {keys.null_rows:,} row{'s' * (keys.null_rows != 1)} with NULL in the key ({key})")
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from backfill_assets.build.apply import apply
 from backfill_assets.compare.ask import ask, cut, questions
 from backfill_assets.compare.sides import Side, resolve_side
 from backfill_assets.errors import PlanError, StateError
@@ -114,6 +115,19 @@ def test_a_side_is_an_environment_or_a_version() -> None:
         resolve_side("staging", world.project, world.control, world.tables)
     with pytest.raises(StateError, match="names no version"):
         resolve_side("orders@12", world.project, world.control, world.tables)
+
+
+def test_a_version_is_what_is_built_of_it() -> None:
+    """`model@` and the beginning of a version: its built days, at the newest commit; red days are not in it."""
+    world = World(MODEL)
+    version = world.project.fingerprints["orders"]
+    world.engine.cell = lambda job, interval: Cell(rows=2, failures={"rows_ok": interval == days("02")})
+    apply(world.bench(), world.plan())
+    side = resolve_side(f"orders@{version[:4]}", world.project, world.control, world.tables)
+    pointer = side.pointers["orders"]
+    assert side.name == f"orders@{version}"
+    assert pointer.covers == world.facts().coverage["orders"].built and days("02") not in pointer.covers
+    assert {s.commit for s in pointer.segments} == {world.tables.head("orders", version)}
 
 
 def test_a_model_that_nobody_shows_is_refused() -> None:
