@@ -100,7 +100,8 @@ def questions(
 ) -> list[Question]:
     """What to ask of each model (none named: of all that either side shows), in dependency order.
 
-    What any version that is shown was masked for stays masked. Raises PlanError for a name that is shown on no side.
+    What any version that is shown was masked for stays masked. A slice is told of the models that have its
+    column. Raises PlanError for a model or a column that no side has.
     """
     either = {**old.pointers, **new.pointers}
     for name in models:
@@ -112,15 +113,22 @@ def questions(
             )
     if VERSION_SIGN in old.name + new.name and not models:
         models = [n for n in project.models if n in old.pointers and n in new.pointers]
+    asked = [n for n in project.models if n in either and (not models or n in models)]
+    columns = {name: {c.lower() for c, _ in either[name].columns} for name in asked}
+    for name in slices:
+        if not any(name.lower() in there for there in columns.values()):
+            raise PlanError(
+                f"no model that is compared has a column {name}",
+                why=f"compared are: {', '.join(asked) or 'none'}",
+                fix="name a column of one of them",
+            )
     found: list[Question] = []
-    for name, model in project.models.items():
-        if name not in either or (models and name not in models):
-            continue
+    for name in asked:
+        model = project.models[name]
         one, other = old.pointers.get(name), new.pointers.get(name)
         shown = {(name, s.version) for p in (one, other) if p for s in p.segments}
         mask = [c for v in shown if v in versions for c in cast(list[str], versions[v].definition.get("mask", []))]
-        there = {c.lower() for c, _ in either[name].columns}
-        wanted = slices if len(models) == 1 else [s for s in slices if s.lower() in there]
+        wanted = [s for s in slices if s.lower() in columns[name]]
         found.append(ask(model, one, other, log, within=within, slices=wanted, tolerance=tolerance, mask=mask))
     return found
 

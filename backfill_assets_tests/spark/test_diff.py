@@ -212,11 +212,10 @@ def assert_group(found: Group, both: pd.DataFrame, old: Sequence[Record], new: S
             assert_stats(stats, rows, move.column)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_random_tables_as_pandas_sees_them(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_random_tables_as_pandas_sees_them(spark: SparkSession, tmp_path: Path) -> None:
     """Rows by what became of them, changed values per column of every type, sums, percentiles and bounds: in all, by
     day and by slice; with NULL keys, keys that are there twice, NaN, infinities, maps in another order."""
-    old, new = two_sides(seed)
+    old, new = two_sides(seed=1)
     found = compare(spark, tmp_path, write(spark, tmp_path, "a", old, TYPES), write(spark, tmp_path, "b", new, TYPES))
     both = merged(old, new)
 

@@ -98,6 +98,7 @@ def test_a_wrong_time_zone_is_seen(
     select, join, acquired = MODEL.partition("LEFT JOIN (")
     file.write_text(select + join + acquired.replace("CAST(at AS", f"CAST(from_utc_timestamp(at, '{ZONE}') AS"))
     changed = Workspace.open(root)
+    assert changed.spark is not None  # opened by this thread, not by a worker
     result = definitions(changed).resolve_job_def("apply").execute_in_process(instance=instance)
     assert result.success
     records = instance.fetch_observations(dg.AssetKey("daily"), limit=5).records

@@ -131,8 +131,12 @@ def test_a_version_is_what_is_built_of_it() -> None:
 
 
 def test_a_model_that_nobody_shows_is_refused() -> None:
-    """A wrong --model names those that there are."""
+    """A wrong --model or --slice names what there is."""
     world = World(MODEL)
     side = Side(name="prod", pointers={"orders": a_pointer("orders", "1", days("01"))})
     with pytest.raises(PlanError, match="neither prod nor prod shows customers"):
         questions(world.project, {}, world.tables, side, side, models=["customers"])
+    with pytest.raises(PlanError, match="no model that is compared has a column colour"):
+        questions(world.project, {}, world.tables, side, side, slices=["colour"])
+    [asked] = questions(world.project, {}, FakeTables(), side, Side(name="dev", pointers={}), slices=["ID"])
+    assert asked.slices == ("ID",)
