@@ -267,7 +267,8 @@ def test_a_row_that_moved_to_another_day(spark: SparkSession, tmp_path: Path) ->
     one's; another type of a number is no change, and columns of one side are listed."""
     days = [FIRST + timedelta(days=d) for d in range(3)]
     old = plain([(days[0], 1, 10, 1.0), (days[1], 2, 20, 2.0), (days[1], 3, 30, 3.0)], "ds", "id", "n", "gone")
-    new = plain([(days[2], 1, 10, "x"), (days[1], 2, 20, "y"), (days[1], 3, 30, "z")], "ds", "id", "n", "fresh")
+    later = [(days[2], 1, Decimal(10), "x"), (days[1], 2, Decimal(20), "y"), (days[1], 3, Decimal(30), "z")]
+    new = plain(later, "ds", "id", "n", "fresh")
     one = write(spark, tmp_path, "a", old, {"ds": "date", "id": "int", "n": "int", "gone": "double"})
     other = write(spark, tmp_path, "b", new, {"ds": "date", "id": "bigint", "n": "decimal(12,2)", "fresh": "string"})
     found = compare(spark, tmp_path, one, other, grain=("id",), slices=(), mask=())
