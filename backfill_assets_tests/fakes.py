@@ -141,6 +141,9 @@ class FakeTables:
     def rows(self, model: str, version: str, commit: int) -> Mapping[datetime, int]:
         return {start: cell.rows for start, cell in self.cells(model, version, commit).items()}
 
+    def files(self, model: str, version: str, commit: int) -> Mapping[datetime, frozenset[str]]:
+        return {start: frozenset({cell.batch}) for start, cell in self.cells(model, version, commit).items()}
+
     def cells(self, model: str, version: str, commit: int = -1) -> dict[datetime, Cell]:
         """Everything in the table at a commit (-1: the newest)."""
         return self._tables[model, version].states[commit]

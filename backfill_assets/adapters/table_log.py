@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.errors import StateError
 from backfill_assets.intervals import Interval, utc
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.tables import DataCommit
@@ -60,19 +61,36 @@ class DeltaTableLog:
     def rows(self, model: str, version: str, commit: int) -> Mapping[datetime, int]:
         return table_rows(table_path(self._warehouse, model, version), commit)
 
+    def files(self, model: str, version: str, commit: int) -> Mapping[datetime, frozenset[str]]:
+        found: dict[datetime, set[str]] = defaultdict(set)
+        for instant, path, _ in _files(table_path(self._warehouse, model, version), commit):
+            found[instant].add(path)
+        return {instant: frozenset(paths) for instant, paths in found.items()}
+
 
 def table_rows(location: str, commit: int) -> Mapping[datetime, int]:
     """Rows per value of the interval column at a commit, from file statistics, whichever commits wrote the files."""
-    table = open_table(location, commit)
-    assert table is not None
     counts: dict[datetime, int] = defaultdict(int)
+    for instant, _, rows in _files(location, commit):
+        counts[instant] += rows
+    return counts
+
+
+def _files(location: str, commit: int) -> Iterator[tuple[datetime, str, int]]:
+    """Each file's value of the interval column, path and rows. Raises StateError when the table is gone."""
+    table = open_table(location, commit)
+    if table is None:
+        raise StateError(
+            f"a version's table is gone: {location}",
+            why="the folder is not there",
+            fix="restore the folder from a backup, or build and promote again",
+        )
     actions = table.get_add_actions(flatten=True)
     columns = [n for n in actions.schema.names if n.startswith("partition.")]
-    values = actions.column(columns[0]).to_pylist()
-    for value, rows in zip(values, actions.column("num_records").to_pylist(), strict=True):
+    wanted = [actions.column(name).to_pylist() for name in (columns[0], "path", "num_records")]
+    for value, path, rows in zip(*wanted, strict=True):
         if value is not None:
-            counts[utc(value)] += rows or 0
-    return counts
+            yield utc(value), path, rows or 0
 
 
 def open_table(location: str, commit: int | None = None) -> DeltaTable | None:

@@ -24,6 +24,9 @@ from backfill_assets.build.build import Workbench
 from backfill_assets.build.by_hand import Withdrawn, declare_empty, withdraw
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.compare.ask import questions
+from backfill_assets.compare.diff import SAMPLE, Diff
+from backfill_assets.compare.sides import Side, resolve_side
 from backfill_assets.contracts.impact import Impact, impacts
 from backfill_assets.contracts.preflight import Finding, Grounds, preflight
 from backfill_assets.contracts.publish import publish_contracts, read_contracts
@@ -53,6 +56,7 @@ from backfill_assets.promote.lifecycle import (
     end_promoted,
     find_plan,
     look,
+    only_open_plan,
     open_plan,
     show_candidate,
 )
@@ -210,17 +214,6 @@ class Workspace:
         """What is missing before the plan's models may be promoted; which days sources have is not looked at."""
         return preflight(self.project, plan, self.grounds(plan))
 
-    def only_plan(self) -> str:
-        """The id of the one plan that is open for the environment. Raises PlanError when there is none, or several."""
-        live = [r.id for r in self.control.plans.all() if r.live and r.environment == self.environment]
-        if len(live) == 1:
-            return live[0]
-        raise PlanError(
-            "which plan is meant?",
-            why=f"open are: {', '.join(live)}" if live else f"no plan for {self.environment} is open",
-            fix="name one with --plan" if live else "begin with backfill apply",
-        )
-
     def rerun_consumers(self, plan: str) -> Reruns:
         """Ask consumers' queries of an open plan's candidate environment, as it is now, and of prod.
 
@@ -273,6 +266,50 @@ class Workspace:
                 }
                 found.append(Drift(kept=kept, intervals=differ, again=again))
         return found
+
+    def sides(self, target: str | None = None) -> tuple[Side, Side]:
+        """What a diff's target means, old and new: `A..B`, a plan (its environment and its candidate), or (None) the
+        only open plan. Raises PlanError, StateError when there is no such thing."""
+        if target and ".." in target:
+            one, _, other = target.partition("..")
+        else:
+            record = find_plan(self.control, target) if target else only_open_plan(self.control)
+            one, other = record.environment, record.candidate
+        old, new = (resolve_side(name, self.project, self.control, self.log) for name in (one, other))
+        return old, new
+
+    def diff(
+        self,
+        target: str | None = None,
+        *,
+        models: Sequence[str] = (),
+        within: Interval | None = None,
+        slices: Sequence[str] = (),
+        tolerance: float | None = None,
+        sample: int = SAMPLE,
+    ) -> Diff:
+        """Compare two sides of the project's models (none named: all that either shows). Opens a session only where
+        days have to be read; `sample` is how many keys of each kind of row are shown.
+
+        Raises PlanError for sides or columns that cannot be compared, StateError, BuildError.
+        """
+        from backfill_assets.adapters.diff import diff_model
+
+        old, new = self.sides(target)
+        asked = questions(
+            self.project,
+            self.control.versions.all(),
+            self.log,
+            old,
+            new,
+            models=models,
+            within=within,
+            slices=slices,
+            tolerance=tolerance,
+        )
+        salt = self.control.salt.get
+        found = [diff_model(q, lambda: self.spark, self.warehouse, salt, sample=sample) for q in asked]
+        return Diff(old=old.name, new=new.name, models=tuple(found))
 
     def bench(
         self,

@@ -1,7 +1,7 @@
 """Which commands are there, and what do they exit with? Each is thin: parse, call, print.
 
 Exit codes: 0 done, 1 refused (the message says why), 2 wrong usage, 3 some intervals are not complete, 4 the gate is
-closed, 130 interrupted.
+closed, 5 a diff is not as expected, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backfill_assets.cli.request import with_request
+from backfill_assets.cli.request import End, Start, between, with_request
 from backfill_assets.errors import BackfillError, ProjectError, SettingsError
 from backfill_assets.plan.estimate import comparison
 from backfill_assets.plan.stages import Plan, Request, ranges_json
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from backfill_assets.adapters.workspace import Workspace
     from backfill_assets.build.outcome import Outcome
 
-INCOMPLETE, CLOSED, INTERRUPTED = 3, 4, 130
+INCOMPLETE, CLOSED, UNEXPECTED, INTERRUPTED = 3, 4, 5, 130
 
 app = typer.Typer(
     name="backfill",
@@ -380,6 +380,7 @@ def consumers(
     and over prod; code 3 when an answer is not as it has to be. Without it, no Spark is needed.
     """
     from backfill_assets.cli.consumers import consumers_json, print_consumers, print_reruns
+    from backfill_assets.promote.lifecycle import only_open_plan
 
     place = _open()
     if not check:
@@ -388,13 +389,68 @@ def consumers(
         else:
             print_consumers(place.project)
         return
-    found = place.rerun_consumers(plan or place.only_plan())
+    found = place.rerun_consumers(plan or only_open_plan(place.control).id)
     if as_json:
         _print_json(found.to_json())
     else:
         print_reruns(found)
     if not found.met:
         raise typer.Exit(INCOMPLETE)
+
+
+@app.command()
+def diff(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PLAN|A..B]",
+            help="An open plan, or two sides: environments, or model@version. Default: the only open plan.",
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", metavar="MODEL", help="This model only; may be repeated.")
+    ] = None,
+    start: Start = None,
+    end: End = None,
+    slices: Annotated[
+        list[str] | None,
+        typer.Option("--slice", metavar="COLUMN", help="Also by the values of this column; may be repeated."),
+    ] = None,
+    sample: Annotated[
+        int, typer.Option(metavar="N", help="Show rows of N keys of each kind, up to 7 days each.", min=0, max=50)
+    ] = 3,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="How far apart equal floats may be, relative; default: the model's.", min=0, max=1),
+    ] = None,
+    expect_moved: Annotated[
+        list[str] | None, typer.Option(metavar="MODEL[.COLUMN]", help="It should move; exit with 5 if it did not.")
+    ] = None,
+    expect_unmoved: Annotated[
+        list[str] | None, typer.Option(metavar="MODEL[.COLUMN]", help="It should not move; exit with 5 if it did.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare old and new rows, day by day.
+
+    A plan's candidate with prod, or any two environments or versions: keys first, then rows, columns, days, slices, and
+    sample rows. Days that are the same files on both sides are not read.
+    """
+    from backfill_assets.cli.diff import diff_json, expectations, print_diff
+    from backfill_assets.compare.expect import judge_moves
+
+    place = _open()
+    expected = expectations(place.project, expect_moved or (), expect_unmoved or ())
+    found = place.diff(
+        target, models=model or (), within=between(start, end), slices=slices or (), tolerance=tolerance, sample=sample
+    )
+    judgement = judge_moves(found, expected)
+    if as_json:
+        _print_json(diff_json(found, judgement))
+    else:
+        print_diff(found, judgement)
+    if not judgement.ok:
+        raise typer.Exit(UNEXPECTED)
 
 
 @app.command()

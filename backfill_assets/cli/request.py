@@ -12,6 +12,7 @@ import typer
 
 from backfill_assets.errors import SettingsError
 from backfill_assets.intervals import Interval, utc
+from backfill_assets.plan.patch import EVER
 from backfill_assets.plan.stages import Request
 
 Start = Annotated[str | None, typer.Option(metavar="DAY", help="First day (or instant) of the range; default: all.")]
@@ -111,6 +112,19 @@ def days_of(text: str, option: str = "") -> tuple[str, Interval]:
             f"{option}{text} is not understood",
             why=f"it names a model, then the first and the last day ({error})",
             fix=f"write {option}campaign_performance:2024-03-01..2024-03-04",
+        ) from None
+
+
+def between(start: str | None, end: str | None) -> Interval | None:
+    """The range that two options say, open where one is not given; None when neither is. Raises SettingsError."""
+    first, last = _instant(start, "--start"), _instant(end, "--end", last=True)
+    if first is None and last is None:
+        return None
+    try:
+        return Interval(first or EVER.start, last or EVER.end)
+    except ValueError:
+        raise SettingsError(
+            "the range is empty or reversed", why="--start must come before --end", fix="swap them"
         ) from None
 
 

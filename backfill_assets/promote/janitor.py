@@ -2,7 +2,7 @@
 
 A table is condemned before it is deleted, in a commit to the table of pointers: whoever wants to point at it finds
 another revision and is refused. Builds write down that they begin, then look whether their table is condemned; the
-janitor condemns, then looks whether anybody has begun. So one of the two sees the other (docs/decisions/0009).
+janitor condemns, then looks whether anybody has begun. So one of the two sees the other (docs/decisions/0013).
 """
 
 from __future__ import annotations

@@ -197,6 +197,18 @@ def find_plan(control: Control, name: str) -> PlanRecord:
     )
 
 
+def only_open_plan(control: Control) -> PlanRecord:
+    """The open plan, when there is exactly one. Raises PlanError, naming them, otherwise."""
+    live = [r for r in control.plans.all() if r.live]
+    if len(live) == 1:
+        return live[0]
+    raise PlanError(
+        "several plans are open" if live else "no plan is open",
+        why=f"they are: {', '.join(r.id for r in live)}" if live else "there is no candidate to compare with",
+        fix="name one of them" if live else "apply a plan first, or name two sides: A..B",
+    )
+
+
 _ATTEMPTS = 20
 
 

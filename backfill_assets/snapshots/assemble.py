@@ -39,6 +39,7 @@ def build_model(
         tags=header.tags, columns=declared, audits=audits, upstreams=upstreams, terms=_terms(header.contract),
         code_version=header.code_version, same_as=_same_as(draft),
         allow_nondeterministic=header.allow_nondeterministic or "",
+        slices=header.slices, mask=header.mask, tolerance=header.tolerance,
     )  # fmt: skip
 
 
@@ -85,10 +86,9 @@ def _column_problems(draft: Draft, outputs: Outputs) -> list[Problem]:
     check(header.time_column, "the time column", "time_column")
     for index, column in enumerate(header.grain):
         check(column, "the grain's", "grain", index)
-    for index, order in enumerate(header.dedupe.order_by if header.dedupe else ()):
-        check(order.column, "the order of `dedupe`:", "dedupe", "order_by", index)
-    for column in header.contract.semantics:
-        check(column, "the contract's", "contract", "semantics", column)
+    for role, columns in (("slices", header.slices), ("mask", header.mask)):
+        for index, column in enumerate(columns):
+            check(column, f"{role}:", role, index)
     needed = "timestamp" if header.cadence is Cadence.HOURLY else "date"
     actual = types.get(header.time_column.lower())
     if actual is not None and actual != needed:

@@ -11,7 +11,7 @@ from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence
 from backfill_assets.settings import spark_conf
 from backfill_assets.snapshots.documents import Document, did_you_mean
-from backfill_assets.snapshots.model import Order
+from backfill_assets.snapshots.model import TOLERANCE, Order
 from backfill_assets.snapshots.validation import (
     Duration,
     Instant,
@@ -138,6 +138,9 @@ class Header(Strict):
     code_version: Text = ""
     same_as: DeclaredSameAs | None = None
     allow_nondeterministic: Reason | None = None
+    slices: Names = ()
+    mask: Names = ()
+    tolerance: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = TOLERANCE
 
     @model_validator(mode="after")
     def _ends_after_it_starts(self) -> Header:
@@ -179,6 +182,9 @@ FIXES = {
     "code_version": "write any text, and another one when everything is to be computed again",
     "allow_nondeterministic": "say why it does not matter that another build gives other rows",
     "same_as": "write {version: …, code: …, reason: why it gives the same}; see docs/categories.md",
+    "slices": "write a list of columns by whose values a diff is also told, as in `[channel]`",
+    "mask": "write a list of columns whose values nobody should see in a diff, as in `[email]`",
+    "tolerance": "write how far apart two floats may be, relative to the larger one: `1e-9`, or 0 for exact",
 }
 
 

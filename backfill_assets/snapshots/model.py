@@ -18,6 +18,8 @@ STABLE_KEY = "stable_key"
 
 Language = Literal["sql", "python"]
 Write = Literal["replace", "merge"]
+TOLERANCE = 1e-9
+"""How far apart two floats may be and still count as equal, relative to the larger one, where a model does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +184,12 @@ class Model:
     same_as: SameAs | None = None
     allow_nondeterministic: str = ""
     """Why it may give something else when it is built again; empty: it must not."""
+    slices: tuple[str, ...] = ()
+    """The columns by whose values a diff is told, besides by day."""
+    mask: tuple[str, ...] = ()
+    """The columns whose values nobody should see in a diff."""
+    tolerance: float = TOLERANCE
+    """Floats that are no further apart than this, relative to the larger one, are equal in a diff."""
 
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""

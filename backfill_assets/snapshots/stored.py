@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from backfill_assets.errors import StateError
 from backfill_assets.intervals import Cadence, utc
-from backfill_assets.snapshots.model import Audit, Column, Model, Order, Rule, Terms, Upstream
+from backfill_assets.snapshots.model import TOLERANCE, Audit, Column, Model, Order, Rule, Terms, Upstream
 
 _PLAIN = (
     "language", "code", "description", "owner", "time_column", "lookback", "batch_size", "batch_concurrency", "retries",
@@ -29,6 +29,9 @@ def to_definition(model: Model) -> dict[str, object]:
         "write": model.write,
         "dedupe": [[o.column, o.descending] for o in model.dedupe],
         "updated_at": model.updated_at,
+        "slices": list(model.slices),
+        "mask": list(model.mask),
+        "tolerance": model.tolerance,
         "spark": dict(model.spark),
         "helpers": list(model.helpers),
         "code_version": model.code_version,
@@ -99,6 +102,9 @@ def described(name: str, version: str, stored: Mapping[str, object]) -> Model:
             write=said.get("write", "replace"),  # an earlier release knew no other
             dedupe=tuple(Order(column=c, descending=d) for c, d in said.get("dedupe", ())),
             updated_at=said.get("updated_at"),
+            slices=tuple(said.get("slices", ())),
+            mask=tuple(said.get("mask", ())),
+            tolerance=said.get("tolerance", TOLERANCE),
             spark=said["spark"],
             upstreams=tuple(Upstream(name=n, parameter=p) for n, p in said["upstreams"]),
             columns=tuple(Column(name=n, type=t, description=d) for n, t, d in said["columns"]),

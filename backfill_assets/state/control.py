@@ -14,6 +14,7 @@ from backfill_assets.state.proofs import Proofs
 from backfill_assets.state.releases import Releases
 from backfill_assets.state.removals import Removals
 from backfill_assets.state.results import AuditResults
+from backfill_assets.state.salt import Salt
 from backfill_assets.state.store import Store
 from backfill_assets.state.versions import Versions
 
@@ -32,6 +33,7 @@ class Control:
     releases: Releases
     removals: Removals
     contracts: Contracts
+    salt: Salt
 
     def compact(self) -> None:
         """Join the small files that many commits left in each table."""
@@ -53,6 +55,7 @@ class Control:
             releases=Releases(store),
             removals=Removals(store),
             contracts=Contracts(store),
+            salt=Salt(store),
         )
 
     def lasting(self) -> list[Environment]:

@@ -44,6 +44,10 @@ class TableLog(Protocol):
         """Rows per value of the interval column (UTC instants) at a commit, from file statistics."""
         ...
 
+    def files(self, model: str, version: str, commit: int) -> Mapping[datetime, frozenset[str]]:
+        """The files per value of the interval column at a commit: where they are equal, the rows are."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTable:

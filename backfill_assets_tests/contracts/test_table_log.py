@@ -42,7 +42,7 @@ class InMemory:
         self.drop: Callable[[], None] = lambda: self.log.drop(MODEL, VERSION)
 
     def write(self, batch: str, interval: Interval, rows: Mapping[datetime, int]) -> None:
-        self.log.write(MODEL, VERSION, batch, interval, {start: Cell(rows=n) for start, n in rows.items()})
+        self.log.write(MODEL, VERSION, batch, interval, {start: Cell(rows=n, batch=batch) for start, n in rows.items()})
 
 
 @dataclass
@@ -144,3 +144,14 @@ def test_rows_are_those_of_the_commit(tables: Tables) -> None:
     tables.write("b2", days("02"), {days("02").start: 5})
     assert dict(tables.log.rows(MODEL, VERSION, 1)) == {days("01").start: 2, days("02").start: 1}
     assert dict(tables.log.rows(MODEL, VERSION, 2)) == {days("01").start: 2, days("02").start: 5}
+
+
+def test_files_change_where_rows_were_written(tables: Tables) -> None:
+    """A day that a commit did not write has the same files before and after it, and another one has others."""
+    tables.create()
+    tables.write("b1", days("01", "02"), {days("01").start: 2, days("02").start: 1})
+    tables.write("b2", days("02", "03"), {days("02").start: 1, days("03").start: 1})
+    before, after = (tables.log.files(MODEL, VERSION, commit) for commit in (1, 2))
+    assert set(before) == {days("01").start, days("02").start}
+    assert set(after) == {days("01").start, days("02").start, days("03").start}
+    assert {start for start in after if after[start] == before.get(start)} == {days("01").start}

@@ -1,0 +1,203 @@
+"""How does a diff look in the terminal? Keys first, then rows, columns, days and slices, and rows from old to new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from backfill_assets.cli.terminal import grid, out
+from backfill_assets.compare.diff import Diff, Group, ModelDiff, Sample, moved
+from backfill_assets.compare.expect import Expectation, Judgement, expectation
+from backfill_assets.compare.plots import Series, plot_series
+from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
+from backfill_assets.snapshots.model import Project
+
+DAYS, COLUMNS, BARS, SLICES = 10, 2, 60, 12
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_STYLES = {"changed": "yellow", "added": "green", "removed": "red", "unpaired": "magenta"}
+
+
+def expectations(project: Project, moves: Sequence[str], stays: Sequence[str]) -> list[Expectation]:
+    """What `--expect-moved` and `--expect-unmoved` say. Raises SettingsError for a name that nobody knows."""
+    known = {name: [c.name for c in project.columns.get(name, ())] for name in project.models}
+    return [
+        *(expectation(text, known, moves=True) for text in moves),
+        *(expectation(text, known, moves=False) for text in stays),
+    ]
+
+
+def diff_json(diff: Diff, judgement: Judgement) -> dict[str, object]:
+    """A diff with its verdict and what a plot would show, as plain values."""
+    return diff.to_json() | {
+        "id": diff.id,
+        "same": diff.same,
+        "expected": judgement.to_json(),
+        "series": [s.to_json() for m in diff.models for s in plot_series(m)],
+    }
+
+
+def print_diff(diff: Diff, judgement: Judgement) -> None:
+    """Every model that is different, the others in a line; what was expected and is not so comes last."""
+    console = out()
+    for model in diff.models:
+        console.print(Text(model.model, style="bold") + Text(f"  {diff.old} → {diff.new}", style="dim"))
+        _print_model(console, model, diff.old, diff.new)
+    if not diff.models:
+        console.print(f"{diff.old} and {diff.new} show no model of the project")
+    for one in judgement.held:
+        console.print(Text("as expected ", style="green") + Text(f"{one} {'moved' if one.moves else 'did not move'}"))
+    for surprise in judgement.surprises:
+        console.print(Text("not as expected ", style="bold red") + Text(str(surprise)))
+
+
+def _print_model(console: Console, model: ModelDiff, old: str, new: str) -> None:
+    for line in key_lines(model, old, new):
+        console.print(Text(f"  keys: {line}", style="red"))
+    console.print(Text(f"  {row_line(model)}"))
+    for line in [*column_lines(model), *day_lines(model, old, new)]:
+        console.print(Text(f"  {line}", style="dim"))
+    if model.moved:
+        console.print(_columns(model))
+    series = plot_series(model, at_most=COLUMNS)
+    if series:
+        _print_days(console, series)
+    for part in model.slices:
+        _print_slice(console, model, part.column, part.groups, series[0].column if series else None)
+        if not part.complete:
+            console.print(f"  … and more values of {part.column}")
+    if model.samples:
+        console.print(_samples(model.samples))
+
+
+def _columns(model: ModelDiff) -> Table:
+    """The columns that moved, most of it first."""
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    for name in ("  column", "changed", "sum", "", "mean", "NULL", "distinct", "p50", "p95", "min", "max"):
+        table.add_column(name, justify="left" if name.strip() in ("column", "sum") else "right", no_wrap=True)
+    there = {c.name: c for c in model.columns}
+    for move in model.moved:
+        column, a, b = there[move.column], move.old, move.new
+        assert a is not None and b is not None
+        number = column.kind in ("integer", "decimal", "float") and not column.masked and not column.key
+        pairs = [(a.mean, b.mean)] if number else [None]
+        pairs += [(a.nulls, b.nulls), (a.distinct, b.distinct) if a.distinct is not None else None]
+        pairs += [(a.p50, b.p50), (a.p95, b.p95)] if number else [None, None]
+        bounds = column.kind != "nested" and not column.masked
+        pairs += [(a.min, b.min), (a.max, b.max)] if bounds else [None, None]
+        table.add_row(
+            f"  {escape(move.column)}" + (" (masked)" if column.masked else ""),
+            "" if column.key else percent(move.changed, model.total.rows.paired),
+            f"{say(a.sum)} → {say(b.sum)}" if number else "",
+            change(move),
+            *("" if p is None else escape(_arrow(say(p[0]), say(p[1]))) for p in pairs),
+        )
+    return table
+
+
+def _arrow(one: str, other: str) -> str:
+    return one if one == other else f"{one} → {other}"
+
+
+def _print_days(console: Console, series: Sequence[Series]) -> None:
+    """Sums by day: a line of bars for all days, and a table of the days in a row that differ most."""
+    first = series[0]
+    for one in series:
+        if len(one.days) > DAYS:
+            low, high = _bars(one)
+            console.print(f"  {one.column} by day, {one.days[0]} … {one.days[-1]}")
+            console.print(f"    old {low}\n    new {high}")
+        if one.between_days:
+            console.print(
+                f"  [yellow]{one.column} moved between days:[/] its total is about the same, its days are not"
+                " (a time zone? another cut of the day?)"
+            )
+    count = min(DAYS, len(first.days))
+    starts = range(len(first.days) - count + 1)
+    at = max(starts, key=lambda i: (sum(map(abs, first.deltas[i : i + count])), -i))
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    table.add_column("  day")
+    for one in series:
+        for name in (f"{one.column}, old", "new", "delta", ""):
+            table.add_column(name, justify="left" if not name else "right", no_wrap=True)
+    for i in range(at, at + count):
+        cells: list[str | Text] = []
+        for one in series:
+            delta = one.deltas[i]
+            style = "red" if delta < 0 else "green" if delta > 0 else "dim"
+            cells += [say(one.old[i]), say(one.new[i]), Text(f"{delta:+,.6g}" if delta else "0", style=style)]
+            cells.append(Text(_swing(delta, max(map(abs, one.deltas))), style=style))
+        table.add_row(f"  {first.days[i]}", *cells)
+    console.print(table)
+
+
+def _bars(series: Series) -> tuple[str, str]:
+    """Old and new on one scale; several days share a bar when there are many."""
+    size = -(-len(series.days) // BARS)
+    lines = [
+        [sum(v or 0.0 for v in side[i : i + size]) for i in range(0, len(side), size)]
+        for side in (series.old, series.new)
+    ]
+    low, high = min(map(min, lines)), max(map(max, lines))
+    step = (high - low) / (len(_BLOCKS) - 1) or 1.0
+    one, other = ("".join(_BLOCKS[round((v - low) / step)] for v in line) for line in lines)
+    return one, other
+
+
+def _swing(delta: float, most: float, width: int = 8) -> str:
+    """A bar to the left for less, to the right for more."""
+    length = round(abs(delta) / most * width) if most else 0
+    bar = "█" * length if length else ("▏" if delta else "")
+    return f"{bar:>{width}}│" if delta < 0 else f"{'':>{width}}│{bar}"
+
+
+def _print_slice(console: Console, model: ModelDiff, name: str, groups: Sequence[Group], column: str | None) -> None:
+    """The values of a slice in which most is different."""
+    different = [g for g in groups if not g.rows.same or any(moved(m, model.tolerance) for m in g.moves)]
+    if not different:
+        console.print(f"  by {name}: no difference in any of {len(groups):,}")
+        return
+    table = grid()
+    for group in sorted(different, key=lambda g: -(g.rows.changed + g.rows.added + g.rows.removed))[:SLICES]:
+        rows, move = group.rows, group.move(column) if column else None
+        sums = f"{column} {say(move.old.sum)} → {say(move.new.sum)}" if move and move.old and move.new else ""
+        table.add_row(
+            f"  {name} {escape(group.name if group.name is not None else 'NULL')}",
+            f"{rows.old:,} rows → {rows.new:,}",
+            f"{rows.changed:,} changed ({percent(rows.changed, rows.paired)})",
+            escape(sums),
+            change(move) if move else "",
+        )
+    console.print(table)
+    if len(different) < len(groups):
+        console.print(f"  {name}: no difference in the other {len(groups) - len(different):,}")
+    if len(different) > SLICES:
+        console.print(f"  … and {len(different) - SLICES:,} more that differ")
+
+
+def _samples(samples: Sequence[Sample]) -> Table:
+    """Rows, old → new; only what differs of a changed row."""
+    keys = [name for name, _ in samples[0].key]
+    columns = list(dict.fromkeys(name for s in samples for name, _ in (*s.old, *s.new)))
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    for name in ["  sample", *keys, *columns]:
+        table.add_column(escape(name), no_wrap=True)
+    for sample in samples:
+        old, new = dict(sample.old), dict(sample.new)
+        cells = [escape(_known(value)) for _, value in sample.key]
+        for name in columns:
+            if not old or not new:
+                cells.append(escape(_known((old or new).get(name))))
+            elif old.get(name) == new.get(name):
+                cells.append(f"[dim]{escape(_known(old.get(name)))}[/]")
+            else:
+                cells.append(escape(f"{_known(old.get(name))} → {_known(new.get(name))}"))
+        table.add_row(Text(f"  {sample.kind}", style=_STYLES[sample.kind]), *cells)
+    return table
+
+
+def _known(value: str | None) -> str:
+    return "NULL" if value is None else value if len(value) <= 40 else f"{value[:39]}…"

@@ -1,0 +1,1 @@
+"""What is different between two sides of a model? Keys, rows, columns, day by day; and whether that was expected."""

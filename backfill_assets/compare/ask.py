@@ -1,0 +1,170 @@
+"""What has to be read to compare a model? Days that both sides show, unless they are the same files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from backfill_assets.compare.diff import ModelDiff, Proof
+from backfill_assets.compare.sides import VERSION_SIGN, Side
+from backfill_assets.errors import PlanError
+from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.tables import TableLog
+from backfill_assets.state.versions import Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Two pointers of a model and what is asked of them. `compared` has to be read: the days of both, without those
+    that are proved to be the same."""
+
+    model: Model
+    old: Pointer | None
+    new: Pointer | None
+    compared: Ranges
+    proofs: tuple[Proof, ...]
+    only_old: Ranges
+    only_new: Ranges
+    slices: tuple[str, ...] = ()
+    tolerance: float
+    mask: frozenset[str] = frozenset()
+    """Lower-cased names."""
+
+    def unread(self) -> ModelDiff:
+        """What can be told without reading a row."""
+        return ModelDiff(
+            model=self.model.name,
+            grain=self.model.grain,
+            time_column=self.model.time_column,
+            tolerance=self.tolerance,
+            old=tables(self.old),
+            new=tables(self.new),
+            compared=self.compared,
+            proofs=self.proofs,
+            only_old=self.only_old,
+            only_new=self.only_new,
+        )
+
+
+def ask(
+    model: Model,
+    old: Pointer | None,
+    new: Pointer | None,
+    log: TableLog,
+    *,
+    within: Interval | None = None,
+    slices: Sequence[str] = (),
+    tolerance: float | None = None,
+    mask: Iterable[str] = (),
+) -> Question:
+    """Compare what two pointers show (None: nothing), within a range that is widened to whole intervals (None: all).
+
+    `slices` and `mask` come on top of the model's own; `tolerance` replaces its.
+    """
+    either = (old.covers if old else NOTHING) | (new.covers if new else NOTHING)
+    asked = either & Ranges((within,)) if within else either
+    bounds = Ranges.of(map(model.cadence.cover, asked))
+
+    def shown(pointer: Pointer | None) -> Ranges:
+        return pointer.covers & bounds if pointer else NOTHING
+
+    proofs = tuple(_proofs(model, old, new, log, bounds)) if old and new else ()
+    return Question(
+        model=model,
+        old=old,
+        new=new,
+        compared=(shown(old) & shown(new)) - Ranges.of(p.interval for p in proofs),
+        proofs=proofs,
+        only_old=shown(old) - shown(new),
+        only_new=shown(new) - shown(old),
+        slices=tuple(dict.fromkeys((*model.slices, *slices))),
+        tolerance=model.tolerance if tolerance is None else tolerance,
+        mask=frozenset(c.lower() for c in (*model.mask, *mask)),
+    )
+
+
+def questions(
+    project: Project,
+    versions: Mapping[tuple[str, str], Version],
+    log: TableLog,
+    old: Side,
+    new: Side,
+    *,
+    models: Sequence[str] = (),
+    within: Interval | None = None,
+    slices: Sequence[str] = (),
+    tolerance: float | None = None,
+) -> list[Question]:
+    """What to ask of each model (none named: of all that either side shows), in dependency order.
+
+    What any version that is shown was masked for stays masked. A slice is told of the models that have its
+    column. Raises PlanError for a model or a column that no side has.
+    """
+    either = {**old.pointers, **new.pointers}
+    for name in models:
+        if name not in either or name not in project.models:
+            raise PlanError(
+                f"neither {old.name} nor {new.name} shows {name}",
+                why=f"they show: {', '.join(n for n in project.models if n in either) or 'no model of the project'}",
+                fix="name one of these",
+            )
+    if VERSION_SIGN in old.name + new.name and not models:
+        models = [n for n in project.models if n in old.pointers and n in new.pointers]
+    asked = [n for n in project.models if n in either and (not models or n in models)]
+    columns = {name: {c.lower() for c, _ in either[name].columns} for name in asked}
+    for name in slices:
+        if not any(name.lower() in there for there in columns.values()):
+            raise PlanError(
+                f"no model that is compared has a column {name}",
+                why=f"compared are: {', '.join(asked) or 'none'}",
+                fix="name a column of one of them",
+            )
+    found: list[Question] = []
+    for name in asked:
+        model = project.models[name]
+        one, other = old.pointers.get(name), new.pointers.get(name)
+        shown = {(name, s.version) for p in (one, other) if p for s in p.segments}
+        mask = [c for v in shown if v in versions for c in cast(list[str], versions[v].definition.get("mask", []))]
+        wanted = [s for s in slices if s.lower() in columns[name]]
+        found.append(ask(model, one, other, log, within=within, slices=wanted, tolerance=tolerance, mask=mask))
+    return found
+
+
+def cut(pointer: Pointer, ranges: Ranges) -> Pointer:
+    """The pointer with only these ranges of its segments."""
+    return replace(
+        pointer,
+        segments=tuple(replace(s, interval=part) for s in pointer.segments for part in Ranges((s.interval,)) & ranges),
+    )
+
+
+def tables(pointer: Pointer | None) -> tuple[str, ...]:
+    """The tables that a pointer shows, and their commits."""
+    return tuple(dict.fromkeys(f"{s.version} at commit {s.commit}" for s in pointer.segments)) if pointer else ()
+
+
+def _proofs(model: Model, old: Pointer, new: Pointer, log: TableLog, bounds: Ranges) -> Iterable[Proof]:
+    for one in old.segments:
+        for other in new.segments:
+            common = one.interval.intersection(other.interval)
+            if common is None or one.version != other.version:
+                continue
+            parts = Ranges((common,)) & bounds
+            same = parts if one.commit == other.commit else _same_files(model, one, other, parts, log)
+            if same:
+                rows = log.rows(model.name, other.version, other.commit)
+                for part in same:
+                    yield Proof(
+                        interval=part,
+                        version=one.version,
+                        commits=(one.commit, other.commit),
+                        rows=sum(n for at, n in rows.items() if part.start <= at < part.end),
+                    )
+
+
+def _same_files(model: Model, one: Segment, other: Segment, parts: Ranges, log: TableLog) -> Ranges:
+    here, there = (log.files(model.name, s.version, s.commit) for s in (one, other))
+    return Ranges.of(u for u in parts.split(model.cadence) if here.get(u.start) == there.get(u.start))

@@ -1,0 +1,69 @@
+"""Which rows does somebody mean by `prod`, `plan-1f3a9c02` or `orders@1f3a`? A side of a diff: pointers, by model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from backfill_assets.audit.digest import audits_digest
+from backfill_assets.errors import StateError
+from backfill_assets.intervals import Cadence
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.ledger import DECIDING, by_version
+from backfill_assets.state.tables import TableLog, version_coverage
+
+VERSION_SIGN = "@"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What is compared: a name, and what it shows of each model."""
+
+    name: str
+    pointers: Mapping[str, Pointer]
+
+
+def resolve_side(name: str, project: Project, control: Control, log: TableLog) -> Side:
+    """The side that a name means: an environment, or `model@version` (a beginning of a version will do).
+
+    Raises StateError, naming what there is, when it is neither.
+    """
+    if VERSION_SIGN in name:
+        return _version(name, project, control, log)
+    shown = control.environments.read(name)
+    if not shown.pointers:
+        names = ", ".join(control.environments.names()) or "none yet"
+        raise StateError(
+            f"no environment {name} shows anything",
+            why=f"environments that do: {names}",
+            fix="name one of them, an open plan (see `backfill plans`), or model@version",
+        )
+    return Side(name=name, pointers=shown.pointers)
+
+
+def _version(name: str, project: Project, control: Control, log: TableLog) -> Side:
+    """A version's own table, as far as it is built and at its newest commit."""
+    wanted, _, beginning = name.partition(VERSION_SIGN)
+    known = [v for m, v in control.versions.all() if m == wanted]
+    meant = [v for v in known if v == beginning] or [v for v in known if beginning and v.startswith(beginning)]
+    if len(meant) != 1 or wanted not in project.models:
+        raise StateError(
+            f"{name} names {'several versions' if len(meant) > 1 else 'no version'} of a model",
+            why=f"built were: {', '.join(meant or known) or 'none'}",
+            fix="write model@version, with as much of the version as tells it from the others",
+        )
+    model, version = project.models[wanted], meant[0]
+    entries = by_version(control.ledger.entries([wanted], kinds=DECIDING)).get((wanted, version), [])
+    have, head = version_coverage(entries, log, model=wanted, version=version, audits=audits_digest(model))
+    if not have.built:
+        raise StateError(f"nothing of {wanted}@{version} is built", fix="build it, or name another version")
+    pointer = Pointer(
+        model=wanted,
+        time_column=model.time_column,
+        timestamps=model.cadence is Cadence.HOURLY,
+        columns=control.versions.all()[wanted, version].columns,
+        segments=tuple(Segment(version=version, commit=head, interval=part) for part in have.built),
+    )
+    return Side(name=f"{wanted}{VERSION_SIGN}{version}", pointers={wanted: pointer})

@@ -1,0 +1,100 @@
+"""How is a diff said in a few words? The lines and numbers that the terminal, Dagster and the packet share."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from backfill_assets.compare.diff import DiffColumn, Keys, ModelDiff, Move, Rows, Value, share
+
+
+def row_line(model: ModelDiff) -> str:
+    """What became of the rows."""
+    rows = model.total.rows
+    if not model.compared:
+        return "no row had to be read" if model.proofs else "nothing to compare: no day is on both sides"
+    parts = [f"{rows.old:,} rows → {rows.new:,}", *kinds(rows)]
+    return "; ".join(parts)
+
+
+def kinds(rows: Rows) -> list[str]:
+    """`12 changed (0.4 %)`, for each kind that there is; what is unchanged comes last."""
+    found: list[str] = []
+    if rows.changed:
+        found.append(f"{rows.changed:,} changed ({percent(rows.changed, rows.paired)} of those on both sides)")
+    found += [f"{n:,} {name}" for name, n in (("added", rows.added), ("removed", rows.removed)) if n]
+    if rows.unpaired_old or rows.unpaired_new:
+        found.append(f"{rows.unpaired_old:,} and {rows.unpaired_new:,} without a pair, for their keys are not unique")
+    return [*found, f"{rows.unchanged:,} unchanged"]
+
+
+def key_lines(model: ModelDiff, old: str, new: str) -> list[str]:
+    """What is wrong with the keys of each side; nothing when all is well."""
+    key = ", ".join(c.name for c in model.columns if c.key)
+    return [line for side, keys in ((old, model.old_keys), (new, model.new_keys)) for line in _keys(side, key, keys)]
+
+
+def column_lines(model: ModelDiff) -> list[str]:
+    """Columns that only one side has, or that changed their type."""
+    new = [f"{c.name} {c.new_type}" for c in model.columns if c.old_type is None]
+    gone = [f"{c.name} {c.old_type}" for c in model.columns if c.new_type is None]
+    types = [
+        f"{c.name} was {c.old_type}, is {c.new_type}" for c in model.columns if c.both and c.old_type != c.new_type
+    ]
+    return [f"{what}: {', '.join(names)}" for what, names in (("new", new), ("gone", gone), ("type", types)) if names]
+
+
+def day_lines(model: ModelDiff, old: str, new: str) -> list[str]:
+    """Which days were compared, which were not and why."""
+    found = [f"compared {model.compared}"] if model.compared else []
+    found += [f"unchanged, not read: {proof}" for proof in model.proofs]
+    found += [f"only in {s}, not compared: {r}" for s, r in ((old, model.only_old), (new, model.only_new)) if r]
+    return found
+
+
+def percent(part: float, of: float) -> str:
+    """A share in percent; a small one that is not nothing does not look like nothing.
+
+    >>> percent(1, 3), percent(1, 1_000_000), percent(0, 5), percent(5, 5)
+    ('33.3 %', '<0.1 %', '0 %', '100 %')
+    """
+    if not of or not part:
+        return "0 %"
+    value = 100 * part / of
+    if value < 0.1:
+        return "<0.1 %"
+    return "100 %" if value == 100 else f"{min(value, 99.9):.1f} %"
+
+
+def change(move: Move) -> str:
+    """The sum's change relative to the old one, `+1.2 %`; nothing where there is none."""
+    found = share(move)
+    return "" if found is None else f"{100 * found:+.1f} %" if abs(found) >= 0.0005 else f"{100 * found:+.1g} %"
+
+
+def say(value: Value, column: DiffColumn | None = None) -> str:
+    """A value for a table.
+
+    >>> say(1234567), say(0.1 + 0.2), say(None), say(Decimal("1234.500000"))
+    ('1,234,567', '0.3', 'NULL', '1,234.50')
+    """
+    match value:
+        case None:
+            return "·" if column and column.masked else "NULL"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.2f}" if 1000 <= abs(value) < 1e15 else f"{value:.6g}"
+        case Decimal():
+            return f"{value:,.2f}" if abs(value) >= 1 or not value else f"{value:.6f}".rstrip("0")
+        case _:
+            return value if len(value) <= 24 else f"{value[:23]}…"
+
+
+def _keys(side: str, key: str, keys: Keys) -> list[str]:
+    found: list[str] = []
+    if keys.duplicate_keys:
+        many = f"{keys.duplicate_keys:,} key{'s' * (keys.duplicate_keys != 1)} ({key})"
+        found.append(f"{side} has {many} more than once, {keys.duplicate_rows:,} rows")
+    if keys.null_rows:
+        found.append(f"{side} has {keys.null_rows:,} row{'s' * (keys.null_rows != 1)} with NULL in the key ({key})")
+    return found

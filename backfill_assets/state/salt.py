@@ -1,0 +1,31 @@
+"""What are masked values hashed with? A secret of the warehouse: who may read it may read the data as well."""
+
+from __future__ import annotations
+
+import secrets
+from typing import cast
+
+from backfill_assets.errors import ConflictError
+from backfill_assets.state.store import Store, TableSpec
+
+SALT = TableSpec(name="salt", columns={"name": "text", "value": "text"})
+_NAME = "mask"
+
+
+class Salt:
+    """The table of one row."""
+
+    def __init__(self, store: Store) -> None:
+        self._table = store.table(SALT)
+
+    def get(self) -> bytes:
+        """The salt; the first call makes it."""
+        while True:
+            rows, revision = self._table.read_at({"name": [_NAME]})
+            if rows:
+                return bytes.fromhex(cast(str, rows[0]["value"]))
+            row = {"name": _NAME, "value": secrets.token_hex(32)}
+            try:
+                self._table.replace([row], where={"name": [_NAME]}, revision=revision, note={})
+            except ConflictError:
+                continue  # somebody else made it at this moment

@@ -1,0 +1,311 @@
+"""Does the comparison in Spark find what pandas finds in the same rows?"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from backfill_assets.adapters.diff import diff_model
+from backfill_assets.adapters.table_log import DeltaTableLog
+from backfill_assets.compare.ask import ask
+from backfill_assets.compare.codec import diff_from_json
+from backfill_assets.compare.diff import Diff, Group, ModelDiff, Rows, Stats
+from backfill_assets.errors import PlanError
+from backfill_assets.intervals import Interval
+from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets_tests.fakes import a_model
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+FIRST, DAYS = date(2024, 1, 1), 6
+TYPES = {
+    "ds": "date",
+    "id": "int",
+    "channel": "string",
+    "n": "bigint",
+    "amount": "decimal(18,6)",
+    "ratio": "double",
+    "flag": "boolean",
+    "email": "string",
+    "words": "array<double>",
+    "pairs": "map<string,double>",
+    "nested": "struct<x:double,y:array<string>>",
+}
+VALUES = [c for c in TYPES if c not in ("ds", "id")]
+TOLERANCE = 1e-9
+Record = dict[str, Any]
+
+
+def random_row(rng: random.Random, ds: date, number: int | None) -> Record:
+    def maybe(value: Any) -> Any:
+        return None if rng.random() < 0.1 else value
+
+    return {
+        "ds": ds,
+        "id": number,
+        "channel": maybe(rng.choice(["email", "search", "social"])),
+        "n": maybe(rng.choice([0, 1, 7, 2**62])),
+        "amount": maybe(Decimal(rng.randrange(-(10**9), 10**9)) / 1000000),
+        "ratio": maybe(rng.choice([0.0, -0.0, math.nan, math.inf, -math.inf, rng.random() * 1e6])),
+        "flag": maybe(rng.random() < 0.5),
+        "email": maybe(f"{rng.choice('abc')}@example.com"),
+        "words": maybe([maybe(rng.choice([1.5, math.nan])) for _ in range(rng.randrange(3))]),
+        "pairs": maybe({k: maybe(rng.choice([0.1, 0.2])) for k in rng.sample("xyz", rng.randrange(3))}),
+        "nested": maybe({"x": maybe(rng.choice([0.5, math.nan])), "y": maybe(["a"])}),
+    }
+
+
+def changed_row(rng: random.Random, row: Record) -> Record:
+    """Some values are new, some floats moved by less than the tolerance, and maps have another order."""
+    other = random_row(rng, row["ds"], row["id"])
+    found = {c: other[c] if rng.random() < 0.2 else row[c] for c in row}
+    if found["ratio"] is not None and math.isfinite(found["ratio"]) and rng.random() < 0.5:
+        found["ratio"] *= 1 + 1e-13
+    if found["pairs"]:
+        found["pairs"] = dict(reversed(list(found["pairs"].items())))
+    return found
+
+
+def two_sides(seed: int) -> tuple[list[Record], list[Record]]:
+    """Random rows, and what became of them: removed, added, changed ones; NULL and doubled keys on either side."""
+    rng = random.Random(seed)
+    old: list[Record] = []
+    new: list[Record] = []
+    for day in range(DAYS):
+        ds = FIRST + timedelta(days=day)
+        for number in [*range(30), None]:
+            row = random_row(rng, ds, number)
+            fate = rng.random()
+            if fate < 0.9:
+                old.append(row)
+            if fate > 0.1:
+                new.append(changed_row(rng, row) if rng.random() < 0.5 else row)
+            if rng.random() < 0.03:
+                rng.choice([old, new]).append(random_row(rng, ds, number))
+    return old, new
+
+
+def write(spark: SparkSession, root: Path, version: str, rows: Sequence[Record], types: dict[str, str]) -> Pointer:
+    schema = ", ".join(f"{name} {kind}" for name, kind in types.items())
+    frame = spark.createDataFrame([tuple(r[c] for c in types) for r in rows], schema)
+    frame.write.format("delta").partitionBy("ds").mode("append").save(f"{root}/table/{version}")
+    return pointer(root, version, types)
+
+
+def pointer(root: Path, version: str, types: dict[str, str], days: int = DAYS) -> Pointer:
+    end = FIRST + timedelta(days=days)
+    return Pointer(
+        model="table",
+        time_column="ds",
+        timestamps=False,
+        columns=tuple(types.items()),
+        segments=(
+            Segment(
+                version=version,
+                commit=DeltaTableLog(str(root)).head("table", version),
+                interval=Interval.of(FIRST, end),
+            ),
+        ),
+    )
+
+
+def compare(spark: SparkSession, root: Path, old: Pointer, new: Pointer, *, sample: int = 3, **more: Any) -> ModelDiff:
+    more = {"grain": ("ds", "id"), "slices": ("channel",), "mask": ("email",), "tolerance": TOLERANCE} | more
+    within = more.pop("within", None)
+    question = ask(a_model("table", **more), old, new, DeltaTableLog(str(root)), within=within)
+    return diff_model(question, lambda: spark, str(root), lambda: b"salt", sample=sample)
+
+
+# --- the same, in pandas ----------------------------------------------------------------------------------------------
+
+
+def differs(one: Any, other: Any) -> bool:
+    if one is None or other is None:
+        return one is not other
+    if isinstance(one, float):
+        if math.isnan(one) or math.isnan(other):
+            return not (math.isnan(one) and math.isnan(other))
+        return not math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=0)
+    if isinstance(one, dict):
+        return one.keys() != other.keys() or any(differs(one[k], other[k]) for k in one)
+    if isinstance(one, list):
+        return len(one) != len(other) or any(differs(a, b) for a, b in zip(one, other, strict=True))
+    return one != other
+
+
+def merged(old: Sequence[Record], new: Sequence[Record]) -> pd.DataFrame:
+    """A row per pair: `kind`, the sides' rows as dictionaries, and `differ`: the columns that do."""
+    sides = []
+    for name, rows in (("old", old), ("new", new)):
+        keys = pd.Series([(r["ds"], r["id"]) for r in rows])
+        side = pd.DataFrame({"key": keys, name: list(rows)})
+        side[f"{name}_n"] = keys.map(keys.value_counts())
+        side["place"] = side.groupby("key").cumcount()
+        sides.append(side)
+    both = pd.merge(*sides, on=["key", "place"], how="outer")
+    many = (both["old_n"].fillna(1) > 1) | (both["new_n"].fillna(1) > 1)
+    many |= both["key"].isin(both[many]["key"])
+    both["differ"] = [
+        [c for c in VALUES if isinstance(o, dict) and isinstance(n, dict) and not m and differs(o[c], n[c])]
+        for o, n, m in zip(both["old"], both["new"], many, strict=True)
+    ]
+    both["kind"] = np.select(
+        [many, both["old"].isna(), both["new"].isna(), both["differ"].str.len() > 0],
+        ["unpaired", "added", "removed", "changed"],
+        "unchanged",
+    )
+    return both
+
+
+def expected_rows(both: pd.DataFrame) -> Rows:
+    kinds = both["kind"].value_counts()
+    unpaired = both[both["kind"] == "unpaired"]
+    return Rows(
+        old=int(both["old"].notna().sum()),
+        new=int(both["new"].notna().sum()),
+        **{k: int(kinds.get(k, 0)) for k in ("unchanged", "changed", "added", "removed")},
+        unpaired_old=int(unpaired["old"].notna().sum()),
+        unpaired_new=int(unpaired["new"].notna().sum()),
+    )
+
+
+def numbers(rows: Sequence[Record], column: str) -> list[Any]:
+    return [r[column] for r in rows if r[column] is not None]
+
+
+def assert_stats(found: Stats, rows: Sequence[Record], column: str) -> None:
+    values = numbers(rows, column)
+    assert found.nulls == len(rows) - len(values)
+    if TYPES[column] in ("bigint", "boolean", "decimal(18,6)") and values:
+        assert found.sum == sum(values) and type(found.sum) in (int, Decimal)
+        assert (found.min, found.max) == (min(values), max(values))
+        assert found.distinct == len(set(values))
+        ordered = sorted(values)
+        assert found.p50 == ordered[math.ceil(len(ordered) * 0.5) - 1]
+        assert found.p95 == ordered[math.ceil(len(ordered) * 0.95) - 1]
+    elif column == "channel" and values:
+        assert (found.min, found.max, found.distinct) == (min(values), max(values), len(set(values)))
+    elif column == "email":
+        assert found.min is None and found.max is None
+
+
+def assert_group(found: Group, both: pd.DataFrame, old: Sequence[Record], new: Sequence[Record]) -> None:
+    assert found.rows == expected_rows(both)
+    for move in found.moves:
+        if move.column in VALUES:
+            assert move.changed == sum(move.column in d for d in both["differ"]), move.column
+        assert move.old is not None and move.new is not None
+        for stats, rows in ((move.old, old), (move.new, new)):
+            assert_stats(stats, rows, move.column)
+
+
+def test_random_tables_as_pandas_sees_them(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows by what became of them, changed values per column of every type, sums, percentiles and bounds: in all, by
+    day and by slice; with NULL keys, keys that are there twice, NaN, infinities, maps in another order."""
+    old, new = two_sides(seed=1)
+    found = compare(spark, tmp_path, write(spark, tmp_path, "a", old, TYPES), write(spark, tmp_path, "b", new, TYPES))
+    both = merged(old, new)
+
+    assert_group(found.total, both, old, new)
+    assert set(both["kind"]) == {"unchanged", "changed", "added", "removed", "unpaired"}, "none of it is vacuous"
+    for side, keys in ((old, found.old_keys), (new, found.new_keys)):
+        count = pd.Series([(r["ds"], r["id"]) for r in side]).value_counts()
+        assert keys.null_rows == sum(r["id"] is None for r in side) > 0
+        assert (keys.duplicate_keys, keys.duplicate_rows) == (int((count > 1).sum()), int(count[count > 1].sum()))
+
+    assert [g.name for g in found.days] == [str(FIRST + timedelta(days=d)) for d in range(DAYS)]
+    for group in found.days:
+        here = both[[str(k[0]) == group.name for k in both["key"]]]
+        assert_group(group, here, *([r for r in side if str(r["ds"]) == group.name] for side in (old, new)))
+
+    [by_channel] = found.slices
+    assert {g.name for g in by_channel.groups} == {None, "email", "search", "social"} and by_channel.complete
+    for group in by_channel.groups:
+        sides = [[r for r in side if r["channel"] == group.name] for side in (old, new)]
+        assert (group.rows.old, group.rows.new) == (len(sides[0]), len(sides[1]))
+        for move in group.moves:
+            assert move.old is not None and move.new is not None
+            assert_stats(move.old, sides[0], move.column)
+            assert_stats(move.new, sides[1], move.column)
+
+    rows = {(r["ds"], r["id"]): r for r in new}
+    for sample in found.samples:
+        assert sample.kind in set(both["kind"])
+        assert all(v is None or (v.startswith("#") and "example" not in v) for k, v in sample.new if k == "email")
+        if sample.kind == "changed":
+            key = dict(sample.key)
+            row = rows[date.fromisoformat(key["ds"] or ""), int(key["id"]) if key["id"] else None]
+            assert dict(sample.new)["channel"] == row["channel"]
+            assert sample.old != sample.new
+    assert {s.kind for s in found.samples} == {"changed", "added", "removed", "unpaired"}
+
+    diff = Diff(old="a", new="b", models=(found,))
+    stored = json.dumps(diff.to_json(), allow_nan=False)
+    back = diff_from_json(json.loads(stored))
+    assert json.dumps(back.to_json()) == stored and back.id == diff.id  # a NaN is equal to nothing, so as text
+
+
+def plain(rows: Sequence[tuple[Any, ...]], *columns: str) -> list[Record]:
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def test_a_row_that_moved_to_another_day(spark: SparkSession, tmp_path: Path) -> None:
+    """Where the day is no part of the key: the row is one, changed, missing in its old day's sum and there in its new
+    one's; another type of a number is no change, and columns of one side are listed."""
+    days = [FIRST + timedelta(days=d) for d in range(3)]
+    old = plain([(days[0], 1, 10, 1.0), (days[1], 2, 20, 2.0), (days[1], 3, 30, 3.0)], "ds", "id", "n", "gone")
+    later = [(days[2], 1, Decimal(10), "x"), (days[1], 2, Decimal(20), "y"), (days[1], 3, Decimal(30), "z")]
+    new = plain(later, "ds", "id", "n", "fresh")
+    one = write(spark, tmp_path, "a", old, {"ds": "date", "id": "int", "n": "int", "gone": "double"})
+    other = write(spark, tmp_path, "b", new, {"ds": "date", "id": "bigint", "n": "decimal(12,2)", "fresh": "string"})
+    found = compare(spark, tmp_path, one, other, grain=("id",), slices=(), mask=())
+
+    assert found.total.rows == Rows(old=3, new=3, unchanged=2, changed=1)
+    assert [m.column for m in found.moved] == ["ds"] and found.moved[0].changed == 1
+    assert {c.name: (c.old_type, c.new_type) for c in found.columns if c.old_type != c.new_type} == {
+        "id": ("int", "bigint"),
+        "n": ("int", "decimal(12,2)"),
+        "gone": ("double", None),
+        "fresh": (None, "string"),
+    }
+    [sample] = found.samples
+    assert (sample.kind, dict(sample.key)) == ("changed", {"id": "1"})
+    assert (dict(sample.old)["ds"], dict(sample.new)["ds"]) == ("2024-01-01", "2024-01-03")
+    assert [(g.name, g.rows.old, g.rows.new) for g in found.days] == [
+        ("2024-01-01", 1, 0),
+        ("2024-01-02", 2, 2),
+        ("2024-01-03", 0, 1),
+    ]
+    question = ask(a_model("table", grain=("id",)), one, other, DeltaTableLog(str(tmp_path)), slices=["fresh"])
+    with pytest.raises(PlanError, match="cannot be compared by fresh"):
+        diff_model(question, lambda: spark, str(tmp_path), lambda: b"salt", sample=0)
+
+
+def test_only_the_days_that_were_written_again_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Two commits of one table: the day in between is compared, the others are the same files."""
+    types = {"ds": "date", "id": "int", "n": "int"}
+    days = [FIRST + timedelta(days=d) for d in range(DAYS)]
+    old = write(spark, tmp_path, "a", plain([(d, i, i) for d in days for i in range(4)], "ds", "id", "n"), types)
+    frame = spark.createDataFrame([(days[2], i, i + (i == 3)) for i in range(4)], "ds date, id int, n int")
+    where = f"ds >= '{days[2]}' AND ds < '{days[3]}'"
+    frame.write.format("delta").mode("overwrite").option("replaceWhere", where).save(f"{tmp_path}/table/a")
+    found = compare(spark, tmp_path, old, pointer(tmp_path, "a", types), slices=(), mask=())
+
+    assert str(found.compared) == "2024-01-03" and found.total.rows == Rows(old=4, new=4, unchanged=3, changed=1)
+    assert [(str(p.interval), p.commits, p.rows) for p in found.proofs] == [
+        ("2024-01-01..2024-01-02", (0, 1), 8),
+        ("2024-01-04..2024-01-06", (0, 1), 12),
+    ]

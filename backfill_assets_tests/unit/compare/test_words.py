@@ -1,0 +1,149 @@
+"""Is a diff shown so that what matters is seen: keys first, days that moved, masked values hidden?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from backfill_assets.cli.diff import print_diff
+from backfill_assets.compare.codec import diff_from_json
+from backfill_assets.compare.diff import (
+    Diff,
+    DiffColumn,
+    Group,
+    Keys,
+    ModelDiff,
+    Move,
+    Proof,
+    Rows,
+    Sample,
+    Slice,
+    Stats,
+)
+from backfill_assets.compare.expect import Expectation, Judgement, judge_moves
+from backfill_assets.compare.markdown import diff_markdown
+from backfill_assets.compare.mask import masked
+from backfill_assets.compare.plots import plot_series
+from backfill_assets.compare.words import percent
+from backfill_assets.defs.diff import diff_events
+from backfill_assets.state.salt import Salt
+from backfill_assets.state.store import MemoryStore
+from backfill_assets_tests.fakes import days, ranges
+
+SHIFTED = ((10, 8), (20, 18), (10, 14), (20, 20))
+GROWN = ((10, 12), (20, 22), (10, 12), (20, 22))
+
+
+def group(name: str | None, *spent: tuple[int, int]) -> Group:
+    """`spend` in cents a day, old and new; each day has two rows, and one of them changed."""
+    old, new = (Decimal(sum(pair[side] for pair in spent)) / 100 for side in (0, 1))
+    count = len(spent)
+    move = Move(column="spend", changed=count, old=Stats(sum=old, nulls=1), new=Stats(sum=new, nulls=1))
+    who = Move(column="who", changed=1, old=Stats(distinct=2), new=Stats(distinct=3))
+    return Group(name=name, rows=Rows(old=2 * count, new=2 * count, unchanged=count, changed=count), moves=(move, who))
+
+
+def a_diff(spent: tuple[tuple[int, int], ...] = SHIFTED) -> Diff:
+    model = ModelDiff(
+        model="ads",
+        grain=("ds", "id"),
+        time_column="ds",
+        tolerance=1e-9,
+        old=("1 at commit 1",),
+        new=("2 at commit 3",),
+        compared=ranges(days("02", "05")),
+        proofs=(Proof(interval=days("01"), version="1", commits=(1, 2), rows=7),),
+        only_new=ranges(days("06")),
+        new_keys=Keys(null_rows=1, duplicate_keys=2, duplicate_rows=5),
+        columns=(
+            DiffColumn(name="ds", kind="text", old_type="date", new_type="date", key=True),
+            DiffColumn(name="spend", kind="decimal", old_type="decimal(9,2)", new_type="decimal(9,2)"),
+            DiffColumn(name="who", kind="text", old_type="string", new_type="string", masked=True),
+            DiffColumn(name="extra", kind="float", old_type=None, new_type="double"),
+        ),
+        total=replace(group("", *spent), rows=Rows(old=8, new=9, unchanged=4, changed=4, unpaired_new=1)),
+        days=tuple(group(f"2024-01-0{i + 2}", pair) for i, pair in enumerate(spent)),
+        slices=(Slice(column="channel", groups=(group("[x]", *spent[:2]), group(None, *spent[2:])), complete=False),),
+        samples=(
+            Sample(
+                kind="changed",
+                key=(("ds", "2024-01-02"),),
+                old=(("spend", "0.10"), ("who", "#aa")),
+                new=(("spend", "0.08"), ("who", "#bb")),
+            ),
+            Sample(kind="added", key=(("ds", "2024-01-03"),), old=(), new=(("spend", "[bold]"), ("who", None))),
+        ),
+    )
+    return Diff(old="prod", new="plan-1", models=(model,))
+
+
+@pytest.mark.parametrize(
+    ("spent", "between"), [(SHIFTED, True), (GROWN, False), (((5, 5), (5, 5)), False), (((5, 6), (5, 5)), False)]
+)
+def test_values_that_went_from_day_to_day(spent: tuple[tuple[int, int], ...], between: bool) -> None:
+    """Days that differ while their total hardly does are told from growth, and from nothing at all."""
+    [series] = plot_series(a_diff(spent).models[0], columns=["spend"])
+    assert series.between_days is between
+    assert series.days == tuple(f"2024-01-0{i + 2}" for i in range(len(spent)))
+    assert series.deltas == pytest.approx([(n - o) / 100 for o, n in spent])
+    assert series.to_json()["between_days"] is between
+
+
+def test_the_terminal_says_keys_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """Broken keys before rows, every day old and new, the rows, what was not read and why; surprises last."""
+    diff = a_diff()
+    judgement = judge_moves(diff, [Expectation(model="ads", column="spend", moves=False)])
+    print_diff(diff, judgement)
+    text = capsys.readouterr().out
+    lines = text.splitlines()
+    assert "plan-1 has 2 keys (ds) more than once, 5 rows" in lines[1] and "NULL in the key" in lines[2]
+    assert "8 rows → 9; 4 changed (50.0 % of those on both sides)" in lines[3]
+    assert "new: extra double" in text and "only in plan-1, not compared: 2024-01-06" in text
+    assert "unchanged, not read: 2024-01-01: the same files of 1 at commits 1 and 2 (7 rows)" in text
+    assert "spend moved between days" in text
+    [day] = [line for line in lines if line.startswith("  2024-01-04")]
+    assert "0.1 " in day and "0.14" in day and "+0.04" in day
+    assert "channel [x]" in text and "channel NULL" in text and "more values of channel" in text
+    assert "0.10 → 0.08" in text and "#aa → #bb" in text and "[bold]" in text and "who (masked)" in text
+    assert lines[-1] == "not as expected ads.spend should not have moved, but spend changed in 4 rows"
+
+
+def test_nothing_to_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    """Sides that share no model, and no expectation."""
+    print_diff(Diff(old="prod", new="dev", models=()), Judgement(held=(), surprises=()))
+    assert "prod and dev show no model" in capsys.readouterr().out
+
+
+def test_a_diff_is_stored_and_read_back() -> None:
+    """Decimals stay exact, and equal diffs have equal ids."""
+    diff = a_diff()
+    assert diff_from_json(json.loads(json.dumps(diff.to_json(), allow_nan=False))) == diff
+    assert diff.id == a_diff().id != a_diff(GROWN).id
+    assert not diff.same
+
+
+def test_dagster_gets_tables_and_numbers() -> None:
+    """One observation a model that was compared; its Markdown has the moved columns and the days."""
+    [event] = diff_events(a_diff())
+    assert event.asset_key.to_user_string() == "ads"
+    text = str(event.metadata["diff"].value)
+    assert "| spend | 50.0 % | 0.6 | 0.6 |" in text and "| 2024-01-04 | 0.1 | 0.14 | +0.04 |" in text
+    assert event.metadata["rows changed"].value == 4 and event.metadata["rows unchanged"].value == 4 + 7
+    assert text == diff_markdown(a_diff())
+
+
+def test_a_mask_is_of_its_warehouse() -> None:
+    """The salt is made once, and another warehouse has another one."""
+    store = MemoryStore()
+    salt = Salt(store).get()
+    assert Salt(store).get() == salt != Salt(MemoryStore()).get() and len(salt) == 32
+    assert masked("ann", salt) == masked("ann", salt) != masked("bob", salt)
+    assert masked(None, salt) is None
+
+
+def test_small_shares_are_not_nothing() -> None:
+    """A million rows of which one changed, and a million of which all but one did."""
+    assert (percent(1, 10**6), percent(10**6 - 1, 10**6), percent(0, 0)) == ("<0.1 %", "99.9 %", "0 %")
