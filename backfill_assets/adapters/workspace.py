@@ -13,12 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.build.build import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.evidence.gather import gather
+from backfill_assets.evidence.make import Evidence, make
+from backfill_assets.evidence.verify import read_packet
+from backfill_assets.evidence.write import digest, evidence_path, write_packet
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.facts import read_facts
@@ -30,7 +36,16 @@ from backfill_assets.plan.published import published
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
-from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, end_promoted, look, open_plan, show_candidate
+from backfill_assets.promote.lifecycle import (
+    Abandoned,
+    Opened,
+    abandon,
+    end_promoted,
+    find_plan,
+    look,
+    open_plan,
+    show_candidate,
+)
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
 from backfill_assets.settings import project_root
 from backfill_assets.snapshots.loader import load_project
@@ -38,6 +53,7 @@ from backfill_assets.snapshots.model import Project
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Segment
 from backfill_assets.state.ledger import new_id
+from backfill_assets.state.plans import Status
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -224,6 +240,22 @@ class Workspace:
         if verdict.pointers:
             moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
         return moved, verdict, tuple(held)
+
+    def evidence(self, plan: str) -> Evidence:
+        """Write a plan's packet, unless a promotion sealed the one that is there. Raises PlanError, StateError."""
+        record = find_plan(self.control, plan)
+        folder = self.evidence_folder(record.id)
+        sealed = record.status is Status.PROMOTED
+        if sealed and (there := read_packet(folder)) is not None:
+            return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
+        tables = DeltaTableFiles(self.warehouse)
+        made, files = make(gather(self.project, self.control, self.log, tables, record))
+        written = write_packet(folder, record.id, files, sealed=sealed)
+        return Evidence(packet=made, location=folder.location, digest=written.digest, changed=written.changed)
+
+    def evidence_folder(self, plan: str) -> ArrowFolder:
+        """Where the packet of a plan is, or will be."""
+        return ArrowFolder(evidence_path(self.warehouse, plan))
 
     def shared_views(self) -> ViewCatalog | None:
         """The shared catalog's views when the Spark configuration has one. Opens a session only then."""
