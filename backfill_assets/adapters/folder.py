@@ -14,7 +14,7 @@ class ArrowFolder:
     """A Folder at a local path or a URI. A file is there whole or not at all."""
 
     def __init__(self, location: str) -> None:
-        self.location = location.rstrip("/")
+        self.location = location.removeprefix("file://").rstrip("/")
 
     def names(self) -> list[str]:
         from pyarrow.fs import FileSelector, FileType

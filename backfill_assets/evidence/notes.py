@@ -16,7 +16,7 @@ from backfill_assets.evidence.sentences import (
     who_accepted,
 )
 from backfill_assets.evidence.shape import ModelPart, Packet
-from backfill_assets.evidence.words import count, few, listed
+from backfill_assets.evidence.words import every, few, listed
 
 
 def release_note(packet: Packet) -> str:
@@ -81,7 +81,9 @@ def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
 
 def _stays(packet: Packet) -> list[str]:
     said = ["The names of the views, and how you query them."]
-    said += [f"{m.model}: {in_words(m, kept)}." for m in packet.models if (kept := ranges(m.ranges.kept))]
+    said += [
+        f"The rows of {m.model} for {in_words(m, kept)}." for m in packet.models if (kept := ranges(m.ranges.kept))
+    ]
     if packet.plan.kept:
         said.append(f"{few(list(packet.plan.kept))}: not touched.")
     return said
@@ -108,7 +110,7 @@ def _to_do(packet: Packet) -> list[str]:
 
 def _together(packet: Packet) -> str:
     many = len(packet.models)
-    return f"all {count(many, 'table')} switch in the same moment" if many > 1 else "in one moment"
+    return f"{every(many, 'table')} switch in the same moment" if many > 1 else "in one moment"
 
 
 def _sender(models: list[ModelPart], by: str) -> str:

@@ -26,6 +26,7 @@ from backfill_assets.plan.estimate import amount
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 CHARTS = 5
 """How many charts a model has at most."""
@@ -40,6 +41,7 @@ class Chart:
     """A drawing and its title."""
 
     title: str
+    note: str
     svg: str
     differs: bool
 
@@ -117,7 +119,10 @@ def _view(m: ModelPart, packet: Packet) -> ModelView:
         when=in_words(m, computed) if computed else in_words(m, shown) if shown else "nothing",
         band=plot.band(whole, [(name, some) for name, some, _ in parts]) if whole else "",
         legend=[(name, f"{text}: {in_words(m, some)}") for name, some, text in parts if some],
-        charts=[Chart(title=plot.label(s), svg=plot.chart(s), differs=s.old != s.new) for s in series[:CHARTS]],
+        charts=[
+            Chart(title=plot.title(s), note=plot.note(s), svg=plot.chart(s), differs=s.old != s.new)
+            for s in series[:CHARTS]
+        ],
         moves=moves(packet.data_diff, m.model),
         samples=list(compared.get("samples", ()))[:8],
         diff=[(_line_kind(line), line) for line in m.code.diff.splitlines()],
@@ -160,10 +165,18 @@ def _template() -> Any:
         "percent": words.percent,
         "said": _said,
         "interval": _interval,
+        "breakable": _breakable,
     }
     made.tests["mapping_like"] = lambda value: isinstance(value, Mapping)
     made.tests["list_like"] = lambda value: isinstance(value, Sequence) and not isinstance(value, str)
     return made.from_string((files("backfill_assets.evidence") / "packet.html.j2").read_text())
+
+
+def _breakable(text: str) -> Markup:
+    """Names may go on in the next line after an underscore."""
+    from markupsafe import Markup, escape
+
+    return Markup(str(escape(text)).replace("_", "_<wbr>"))
 
 
 def _moment(text: str) -> str:

@@ -51,16 +51,26 @@ def chart(series: Series) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def label(series: Series) -> str:
-    """What a chart shows, in words."""
-    what = {
-        "rows": "Number of rows",
-        "total": f"{series.name}, total",
-        "average": f"{series.name}, average of the rows",
-    }
-    first, last = day(utc(series.starts[0])), day(utc(series.starts[-1]))
+def title(series: Series) -> str:
+    """What a chart shows."""
+    match series.measure:
+        case "rows":
+            return "Number of rows"
+        case "total":
+            return f"{series.name}, total"
+        case "average":
+            return f"{series.name}, average of the rows"
+
+
+def note(series: Series) -> str:
+    """How it is drawn, where that is not plain to see."""
     smooth = _smooth(len(series.starts))
-    return f"{what[series.measure]}, {first} to {last}" + (f", lines averaged over {smooth}" if smooth > 1 else "")
+    return f"lines: averages of {smooth}" if smooth > 1 else ""
+
+
+def label(series: Series) -> str:
+    """What a chart shows, for who cannot see it."""
+    return f"{title(series)}, before and after, {day(utc(series.starts[0]))} to {day(utc(series.starts[-1]))}"
 
 
 def band(whole: Interval, parts: Sequence[tuple[str, Ranges]]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from backfill_assets.evidence.moves import Move, moves
 from backfill_assets.evidence.shape import Approval, Change, Check, ConsumerPart, ModelPart, Packet, Range, Summary
-from backfill_assets.evidence.words import capital, count, day, few, listed, moment, number, percent, spans
+from backfill_assets.evidence.words import capital, count, day, every, few, listed, moment, number, percent, spans
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.plan.estimate import UNITS, amount
 
@@ -115,7 +115,7 @@ def tests_of(m: ModelPart, checks: Sequence[Check]) -> str:
     tested, bad = min(c.tested for c in checks), [c for c in checks if c.failures]
     on = f"on each of {amount(tested, cadence(m))}" if tested > 1 else f"on the one {UNITS[cadence(m)]}"
     if not bad:
-        return f"{m.model}: {'all ' if len(checks) > 1 else 'its '}{count(len(checks), 'test')} passed {on}."
+        return f"{m.model}: {every(len(checks), 'test')} passed {on}."
     said = [
         f"{c.check} {'failed' if c.blocking else 'gave a warning'} on {amount(len(c.failures), cadence(m))}"
         for c in bad
@@ -130,9 +130,9 @@ def who_accepted(approvals: Sequence[Approval]) -> list[str]:
     for a in approvals:
         as_owner = f" for {a.owner}" if a.owner and a.owner != a.by else ""
         signed = f"signed by {a.signed_by}" if a.signature and a.signed_by else "not signed"
-        why = f": “{a.reason}”" if a.reason else ""
-        said.append(f"{a.by} accepted it{as_owner} on {moment(utc(a.at))} ({signed}){why}.")
-        said += [f"Accepted as explained, {finding}: {reason}." for finding, reason in a.accepted.items()]
+        why = f": “{a.reason}”" if a.reason else "."
+        said.append(f"{a.by} accepted it{as_owner} on {moment(utc(a.at))} ({signed}){why}")
+        said += [f"Accepted difference: {finding} ({reason})." for finding, reason in a.accepted.items()]
     return said or ["No acceptance is recorded."]
 
 

@@ -268,3 +268,10 @@ def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of `packet.json`."""
     made = Packet.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID} | made
+
+
+if __name__ == "__main__":
+    import json
+    from pathlib import Path
+
+    Path(__file__).with_name("packet.schema.json").write_text(json.dumps(json_schema(), indent=1) + "\n")

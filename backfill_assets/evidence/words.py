@@ -40,7 +40,7 @@ def span(interval: Interval, cadence: Cadence) -> str:
     >>> span(Interval.of("2024-01-01", "2025-06-24"), Cadence.DAILY)
     'from 1 January 2024 to 23 June 2025'
     >>> span(Interval.of("2024-01-01", "2024-03-01"), Cadence.MONTHLY)
-    'from January 2024 to February 2024'
+    'from January to February 2024'
     """
     last = cadence.shift(cadence.ceil(interval.end), -1)
     match cadence:
@@ -52,11 +52,11 @@ def span(interval: Interval, cadence: Cadence) -> str:
             alone = f"in the hour from {first_said}"
         case Cadence.WEEKLY:
             first_said, last_said = day(interval.start), day(last + timedelta(days=6))
-            return f"from {first_said} to {last_said}"
+            return f"from {_without(first_said, last_said)} to {last_said}"
         case Cadence.DAILY:
             first_said, last_said = day(interval.start), day(last)
             alone = f"on {first_said}"
-    return alone if first_said == last_said else f"from {first_said} to {last_said}"
+    return alone if first_said == last_said else f"from {_without(first_said, last_said)} to {last_said}"
 
 
 def spans(ranges: Ranges, cadence: Cadence, most: int = 4) -> str:
@@ -64,7 +64,7 @@ def spans(ranges: Ranges, cadence: Cadence, most: int = 4) -> str:
 
     >>> some = Ranges.of([Interval.of("2024-01-01", "2024-01-03"), Interval.of("2024-01-05", "2024-01-06")])
     >>> spans(some, Cadence.DAILY)
-    'from 1 January 2024 to 2 January 2024 and on 5 January 2024'
+    'from 1 to 2 January 2024 and on 5 January 2024'
     """
     said = [span(i, cadence) for i in ranges]
     if len(said) > most and ranges.span:
@@ -79,6 +79,15 @@ def count(number: int, noun: str, plural: str = "") -> str:
     ('1 day', '1,540 days', 'no dashboards')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number or 'no':{',' if number else ''}} {plural or noun + 's'}"
+
+
+def every(number: int, noun: str) -> str:
+    """All of a number of things.
+
+    >>> every(1, "test"), every(2, "test"), every(8, "test")
+    ('its one test', 'both tests', 'all 8 tests')
+    """
+    return f"its one {noun}" if number == 1 else f"both {noun}s" if number == 2 else f"all {number:,} {noun}s"
 
 
 def listed(names: Iterable[str], last: str = "and") -> str:
@@ -141,6 +150,15 @@ def size(many: float) -> str:
 def capital(text: str) -> str:
     """The text as the beginning of a sentence."""
     return text[:1].upper() + text[1:]
+
+
+def _without(first: str, last: str) -> str:
+    """The first of two dates without the year, or month and year, that both have: it is said with the last."""
+    parts, others = first.split(), last.split()
+    while len(parts) > 1 and len(parts) == len(others) and parts[-1] == others[-1]:
+        parts.pop()
+        others.pop()
+    return " ".join(parts)
 
 
 def _month(instant: datetime) -> str:

@@ -113,7 +113,11 @@ def problems_of(folder: Folder) -> list[str]:
             if (file := folder.read(name)) is not None:
                 found[name] = file
         problems = [f"{name} is missing" for name in said if name not in found]
-        problems += [f"{name} was changed" for name, file in found.items() if said[name]["sha256"] != _hash(file)]
+        problems += [
+            f"{name} was changed: it is not what {MANIFEST} says"
+            for name, file in found.items()
+            if said[name]["sha256"] != _hash(file)
+        ]
     except (ValueError, KeyError, TypeError, AttributeError):
         return [f"{MANIFEST} was changed: it cannot be read"]
     problems += [f"{MANIFEST} does not name {name}, which every packet has" for name in FILES if name not in said]

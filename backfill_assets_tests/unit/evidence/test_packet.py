@@ -1,0 +1,210 @@
+"""The packet says what was recorded, has the published form, and is the same for the same records."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.resources import files
+
+import jsonschema
+import pytest
+
+from backfill_assets.build.apply import apply
+from backfill_assets.errors import StateError
+from backfill_assets.evidence.gather import gather
+from backfill_assets.evidence.inputs import Inputs
+from backfill_assets.evidence.make import make
+from backfill_assets.evidence.packet import packet
+from backfill_assets.evidence.shape import json_schema
+from backfill_assets.evidence.tables import TableState
+from backfill_assets.evidence.verify import form_problems
+from backfill_assets.intervals import utc
+from backfill_assets.plan.stages import Request
+from backfill_assets.promote.gate import gate
+from backfill_assets.promote.lifecycle import end_promoted, open_plan
+from backfill_assets.promote.promote import promote
+from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets_tests.fakes import Cell, FakeTables, World, a_model, days
+from backfill_assets_tests.packets import a_subject, a_table, some_inputs
+
+SCHEMA = json.loads((files("backfill_assets.evidence") / "packet.schema.json").read_text())
+
+
+class Reader:
+    """A TableReader over FakeTables: a file a commit."""
+
+    def __init__(self, tables: FakeTables) -> None:
+        self.tables = tables
+
+    def state(self, model: str, version: str, commit: int, *, hashes: bool | None = None) -> TableState | None:
+        return None if self.tables.head(model, version) < commit else replace(a_table(model, version), commit=commit)
+
+
+def opened(world: World, request: Request | None = None) -> PlanRecord:
+    """Plan, store and apply."""
+    plan = world.plan(request)
+    found = open_plan(world.control, plan, by="ben", views=lambda: None)
+    assert found is not None
+    apply(world.bench(patches=plan.patches), plan)
+    return found.plan
+
+
+def promoted(world: World, request: Request | None = None) -> None:
+    facts, plan = world.facts(), world.plan(request)
+    verdict = gate(world.project, facts, world.control.versions.all(), request or Request(), plan.models, plan.patches)
+    assert verdict.open, verdict.obstacles
+    moved = promote(world.control.environments, facts.environment, verdict.pointers, None)
+    end_promoted(world.control, moved, by="ben", views=lambda: None)
+
+
+def gathered(world: World, plan: PlanRecord) -> Inputs:
+    record = next(r for r in world.control.plans.all() if r.id == plan.id)
+    return gather(world.project, world.control, world.tables, Reader(world.tables), record)
+
+
+def two_models(**versions: str) -> World:
+    return World(a_model("daily", "raw"), a_model("sums", "daily"), versions=versions)
+
+
+def changed(world: World) -> World:
+    """The same warehouse with newer code of `daily`."""
+    newer = two_models(daily="2", sums="2")
+    newer.store, newer.control, newer.tables, newer.engine = world.store, world.control, world.tables, world.engine
+    return newer
+
+
+@pytest.mark.parametrize("inputs", [some_inputs(), some_inputs(proofs={}, approvals=(), before_known=False)])
+def test_it_has_the_published_form(inputs: Inputs) -> None:
+    """`packet.json` is valid against the JSON Schema that is shipped, by a validator that is not ours."""
+    _, made = make(inputs)
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(json.loads(made["packet.json"]), SCHEMA)
+    assert not form_problems(made["packet.json"])
+
+
+def test_the_shipped_schema_is_the_form() -> None:
+    """Whoever changes a part publishes the schema: `python -m backfill_assets.evidence.shape` writes it."""
+    assert json_schema() == SCHEMA
+
+
+def test_another_form_is_told() -> None:
+    """A key too many and one too few are problems with their place."""
+    said = json.loads(make(some_inputs())[1]["packet.json"])
+    said["more"] = 1
+    del said["models"][0]["version"]
+    problems = form_problems(json.dumps(said).encode())
+    assert len(problems) == 2 and any("models.0.version" in p for p in problems) and any("more" in p for p in problems)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(said, SCHEMA)
+
+
+def test_a_plan_is_gathered_from_its_records() -> None:
+    """Intervals, batches with their source commits, tests, what was shown before, and both codes."""
+    world = two_models()
+    opened(world)
+    promoted(world)
+    newer = changed(world)
+    made = packet(gathered(newer, opened(newer)))
+    daily, sums = made.models
+    assert (daily.kind, daily.before, daily.version) == ("changed", "daily-1", "daily-2")
+    assert daily.ranges.count == 10 and daily.ranges.recomputed == [
+        (days("01").start.isoformat(), "2024-01-11T00:00:00+00:00")
+    ]
+    assert not daily.ranges.partial and not daily.ranges.missing
+    assert sum(b.rows for b in daily.batches) == 100 and len(daily.batches) == 4
+    assert all(b.inputs == {"raw": {"commit": 1}} for b in daily.batches)
+    assert [(s.name, s.reads[0].pin, s.reads[0].models) for s in made.sources] == [("raw", {"commit": 1}, ["daily"])]
+    assert sums.batches[0].inputs["daily"]["version"] == "daily-2"
+    assert [(c.model, c.check, c.tested, c.passed) for c in made.checks] == [
+        ("daily", "rows_ok", 10, 10),
+        ("sums", "rows_ok", 10, 10),
+    ]
+    assert len(daily.rows) == 10 and {(r.old, r.new) for r in daily.rows} == {(10, 10)}
+    assert [(t.model, t.version) for t in made.rollback.to] == [("daily", "daily-1"), ("sums", "sums-1")]
+
+
+def test_the_same_records_make_the_same_bytes() -> None:
+    """Nothing in a packet is of the clock at which it is written."""
+    world = two_models()
+    plan = opened(world)
+    assert make(gathered(world, plan))[1] == make(gathered(world, plan))[1]
+
+
+def test_later_days_are_not_part_of_it() -> None:
+    """After the promotion, what was not known is said: a late packet does not invent what was shown before."""
+    world = two_models()
+    plan = opened(world)
+    promoted(world)
+    late = packet(gathered(world, plan))
+    assert late.plan.status == "promoted" and not late.rollback.known
+    assert "not recorded" in late.rollback.text and late.models[0].before is None
+    assert late.models[0].ranges.count == 10
+
+
+def test_a_red_day_is_told() -> None:
+    """A day that failed a test that must pass is not there, and the packet says which day and test."""
+    world = two_models()
+    bad = days("03")
+    world.engine.cell = lambda job, i: Cell(failures={"rows_ok": 2} if job.model.name == "daily" and i == bad else {})
+    made = packet(gathered(world, opened(world)))
+    daily = made.models[0]
+    assert daily.ranges.missing == [(bad.start.isoformat(), bad.end.isoformat())] and daily.ranges.partial
+    assert "Not there yet: 1 day, on 3 January 2024." in made.summary.changed[0]
+    assert any("lacks 1 day, on 3 January 2024" in line for line in made.summary.mind)
+
+
+def test_a_restatement_says_what_stays() -> None:
+    """Two days again: those are recomputed, the other days are kept, and the release note says a part is new."""
+    world = two_models()
+    opened(world)
+    promoted(world)
+    request = Request(restate=(("daily", days("03", "04")),))
+    made, written = make(gathered(world, opened(world, request)))
+    daily = made.models[0]
+    assert daily.kind == "restated" and daily.ranges.count == 2 and daily.ranges.partial
+    assert daily.ranges.kept == [
+        ("2024-01-01T00:00:00+00:00", "2024-01-03T00:00:00+00:00"),
+        ("2024-01-05T00:00:00+00:00", "2024-01-11T00:00:00+00:00"),
+    ]
+    assert len(daily.rows) == 2
+    assert "a part of history only" in written["release_note.md"].decode()
+
+
+def test_foreign_commits_are_told() -> None:
+    """A table that something else wrote to is named."""
+    table = a_table()
+    odd = replace(table, commits=(*table.commits, replace(table.commits[0], commit=2, batch="")))
+    made = packet(some_inputs(subjects=(a_subject(days("01", "04"), table=odd),)))
+    assert made.models[0].table is not None and made.models[0].table.foreign == [2]
+    assert "Something else than this system wrote to the table of performance: commit 2." in made.summary.mind
+
+
+def test_warnings_and_failures_are_told_apart() -> None:
+    """A warning does not sound like a failure, nor a failure like a warning."""
+    subject = a_subject(days("01", "04"))
+    first, second = (next(r for r in subject.results if r.check == name) for name in ("not_null", "row_count"))
+    failed = {id(first): "two NULLs", id(second): "8 rows"}
+    results = tuple(replace(r, passed=False, observed=failed[id(r)]) if id(r) in failed else r for r in subject.results)
+    made = packet(some_inputs(subjects=(replace(subject, results=results),)))
+    assert made.summary.tests == ["performance: not_null failed on 1 day and row_count gave a warning on 1 day."]
+    assert [line for line in made.summary.mind if "failed" in line] == [
+        "performance failed the test not_null; it must not be shown before that is mended."
+    ]
+
+
+def test_a_plan_without_content_is_refused() -> None:
+    """A record alone is no plan."""
+    world = two_models()
+    record = some_inputs().plan
+    with pytest.raises(StateError, match="has no content"):
+        gather(world.project, world.control, world.tables, Reader(world.tables), record)
+
+
+def test_nobody_accepted_is_said() -> None:
+    """No approval is never silent, and an approval names who, when and of what."""
+    assert packet(some_inputs(approvals=())).summary.accepted == ["No acceptance is recorded."]
+    said = packet(some_inputs()).summary.accepted
+    assert said[0].startswith("ana accepted it for marketing@example.com on 1 February 2024, 12:00 UTC (not signed)")
+    assert packet(some_inputs()).approvals[0].digest == "c0ffee"
+    assert packet(some_inputs()).as_of == utc("2024-02-01T12:00").isoformat()
+    assert packet(some_inputs()).plan.status == Status.APPLIED
