@@ -284,7 +284,7 @@ def abandon(
 @app.command()
 def evidence(
     plan: Annotated[
-        str | None, typer.Argument(metavar="[PLAN]", help="Its id, or the beginning of it; default: the newest.")
+        str | None, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it; default: the newest.")
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     as_json: AsJson = False,
@@ -309,13 +309,14 @@ def evidence(
 @app.command()
 def verify(
     target: Annotated[
-        str | None, typer.Argument(metavar="[PLAN|FOLDER]", help="A plan, or a packet's folder; default: the newest.")
+        str | None, typer.Argument(metavar="PLAN|FOLDER", help="A plan, or a packet's folder; default: the newest.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a packet against its hashes, and the tables against the packet.
+    """Check that a packet and its tables are unchanged.
 
-    A folder is enough. With the warehouse around it, also that every commit and file that it names is still the same.
+    Every file of it against its hash, and every commit and data file that it names. A folder without its warehouse is
+    enough for the first.
     Needs neither Spark nor a network.
     """
     from backfill_assets.cli.evidence import check, print_finding
