@@ -42,6 +42,21 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRules:
+    """Whose yes a change of published history needs, and what counts as one."""
+
+    required: bool = True
+    self: bool = False
+    """Whether the author of a plan may approve it; that it was so is recorded."""
+    days: int = 14
+    """After so many days an approval is over."""
+    signatures: str = "optional"
+    """`required`: only approvals with an SSH signature of somebody in `allowed_signers` count."""
+    owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Owner → who may say yes for it. One that is not here: anybody but the author."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The fields of `backfill.yml`. Paths are resolved: absolute, or a URI."""
 
@@ -58,6 +73,7 @@ class Settings:
     """Spark settings on top of `spark-conf/`."""
     cost: Cost | None = None
     """What estimates count with; None: nothing is said about money."""
+    approvals: ApprovalRules = field(default_factory=ApprovalRules)
 
     def now(self) -> datetime:
         """The instant that decides which intervals are over."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from backfill_assets.errors import Problem, ProjectError
 from backfill_assets.intervals import utc
-from backfill_assets.settings import Cost, Settings, spark_conf
+from backfill_assets.settings import ApprovalRules, Cost, Settings, spark_conf
 
 
 def read_settings(file: Path) -> Settings:
@@ -34,8 +34,8 @@ def read_settings(file: Path) -> Settings:
             Problem(file=file, what=f"{'.'.join(map(str, e['loc']))}: {e['msg']}", fix=_fix(e["loc"]))
             for e in error.errors()
         ) from None
-    cost = found.pop("cost")
-    return Settings(**found, cost=Cost(**cost) if cost else None)
+    cost, rules = found.pop("cost"), found.pop("approvals")
+    return Settings(**found, cost=Cost(**cost) if cost else None, approvals=ApprovalRules(**rules))
 
 
 class _Cost(BaseModel):
@@ -64,6 +64,16 @@ class _Cost(BaseModel):
         return value
 
 
+class _Approvals(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    required: bool = ApprovalRules().required
+    self: bool = ApprovalRules().self
+    days: int = Field(default=ApprovalRules().days, ge=1)
+    signatures: Literal["optional", "required"] = "optional"
+    owners: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
+
+
 class _Settings(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -75,6 +85,7 @@ class _Settings(BaseModel):
     cutover_grace: float = Field(default=Settings().cutover_grace, ge=0)
     spark: dict[str, str] = Field(default_factory=dict[str, str])
     cost: _Cost | None = None
+    approvals: _Approvals = Field(default_factory=_Approvals)
 
     @field_validator("clock", mode="before")
     @classmethod
@@ -93,6 +104,8 @@ def _fix(place: tuple[int | str, ...]) -> str:
             "write `cost: {currency: EUR, per_core_hour: 0.05, cores: 2}`"
             " or `cost: {currency: USD, per_dbu: 0.30, dbu_per_hour: 4}`"
         )
+    if place[:1] == ("approvals",):
+        return "write `approvals: {self: true}`, or see docs/approvals.md"
     return "see docs/settings.md"
 
 

@@ -82,7 +82,13 @@ def write_project(
 ) -> Path:
     """A project's files: `models` maps file names (`daily.sql`) to their text."""
     (root / "models").mkdir(parents=True, exist_ok=True)
-    settings = {"name": "tests", "environment": environment, "clock": clock, "spark": dict(spark)}
+    settings = {
+        "name": "tests",
+        "environment": environment,
+        "clock": clock,
+        "spark": dict(spark),
+        "approvals": {"required": False},
+    }
     (root / "backfill.yml").write_text(json.dumps(settings))
     (root / "sources.yml").write_text(dedent(sources))
     for name, text in models.items():

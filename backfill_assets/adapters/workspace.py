@@ -5,15 +5,16 @@ from __future__ import annotations
 import getpass
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.folder import ArrowFolder
+from backfill_assets.adapters.signatures import doubt
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.adapters.table_log import DeltaTableLog
@@ -21,6 +22,7 @@ from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.build.build import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.errors import PlanError
 from backfill_assets.evidence.gather import gather
 from backfill_assets.evidence.make import Evidence, make
 from backfill_assets.evidence.verify import read_packet
@@ -35,6 +37,9 @@ from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.approval import Case, changed, unapproved
+from backfill_assets.promote.approve import complete, statements
+from backfill_assets.promote.candidate import known
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
 from backfill_assets.promote.lifecycle import (
     Abandoned,
@@ -46,14 +51,16 @@ from backfill_assets.promote.lifecycle import (
     open_plan,
     show_candidate,
 )
+from backfill_assets.promote.planned import gate_plan
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
 from backfill_assets.settings import project_root
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
+from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Segment
 from backfill_assets.state.ledger import new_id
-from backfill_assets.state.plans import Status
+from backfill_assets.state.plans import PlanRecord, Status
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -194,18 +201,72 @@ class Workspace:
 
     def gate(self, request: Request, facts: Facts, plan: Plan) -> Verdict:
         """Whether the plan's models may be promoted as they are now."""
-        return gate(self.project, facts, self.control.versions.all(), request, plan.models, plan.patches)
+        verdict = gate(self.project, facts, self.control.versions.all(), request, plan.models, plan.patches)
+        return self._with_approvals(facts, verdict)
 
-    def promote(self, request: Request | None = None) -> tuple[Environment, Verdict]:
-        """Move the environment to the code's versions if the gate is open; the environment afterwards and the verdict.
+    def gate_plan(self, facts: Facts, record: PlanRecord) -> Verdict:
+        """Whether a stored plan's models may be promoted as they are now, apart from their owners' yes."""
+        document = self.control.plans.document(record.id) or {}
+        return gate_plan(self.project, facts, self.control.versions.all(), record, document)
 
-        Finishes or withdraws an interrupted promotion first. Raises PromotionError when another one is under way.
+    def case(self, facts: Facts, record: PlanRecord) -> Case:
+        """A stored plan with what it would show now, and what was found out and said about it."""
+        return Case(
+            record=record,
+            pointers=self.gate_plan(facts, record).pointers,
+            proofs=self.control.proofs.of(record.id),
+            approvals=self.control.approvals.of([record.id]),
+        )
+
+    def statements(self, plan: str, *, by: str = "", owners: Sequence[str] = (), **said: Any) -> list[Approval]:
+        """What `by` (default: the user) says when approving a plan; `said` are a reason and accepted findings."""
+        record, facts = find_plan(self.control, plan), self.facts()
+        complete(record, self.gate_plan(facts, record))
+        case = self.case(facts, record)
+        now = datetime.now(UTC)
+        return statements(self.project, facts, case, by=by or self.user, owners=tuple(owners), now=now, **said)
+
+    def approve(self, approval: Approval) -> None:
+        """Record an approval. Raises PlanError when its signature is not genuine, or it could never open the gate."""
+        if why := self._doubt(approval):
+            raise PlanError(
+                f"the approval of {approval.by} is refused",
+                why=f"it comes {why}" if why.startswith("without") else why,
+                fix="sign with a key that `allowed_signers` names: backfill approve PLAN --key ~/.ssh/id_ed25519",
+            )
+        self.control.approvals.put(approval)
+
+    def _doubt(self, approval: Approval) -> str:
+        required = self.project.settings.approvals.signatures == "required"
+        return doubt(self.project.root, approval, required=required)
+
+    def _with_approvals(self, facts: Facts, verdict: Verdict) -> Verdict:
+        """The verdict with what the owners have not said yes to."""
+        if not any(changed(facts.environment, p) for p in verdict.pointers):
+            return verdict
+        moving = {p.model for p in verdict.pointers}
+        records = [r for r in self.control.plans.all() if r.live and r.environment == self.environment]
+        cases = [self.case(facts, r) for r in records if moving & set(r.versions) and self._is_ours(facts, r)]
+        found = unapproved(self.project, facts, verdict.pointers, cases, now=datetime.now(UTC), doubt=self._doubt)
+        return replace(verdict, obstacles=(*verdict.obstacles, *found))
+
+    def _is_ours(self, facts: Facts, record: PlanRecord) -> bool:
+        return all(known(self.project, facts, t) is not None for t in record.targets if t.intervals)
+
+    def promote(self, request: Request | None = None, *, plan: str = "") -> tuple[Environment, Verdict]:
+        """Move the environment to the code's versions, or to what a stored plan built, if the gate is open.
+
+        The environment afterwards and the verdict. Finishes or withdraws an interrupted promotion first. Raises
+        PromotionError when another one is under way, PlanError for an unknown plan.
         """
         request = request or Request()
         views = self.shared_views()
         recover(self.control.environments, self.environment, views)
         facts = self.facts()
-        verdict = self.gate(request, facts, make_plan(self.project, facts, request))
+        if plan:
+            verdict = self._with_approvals(facts, self.gate_plan(facts, find_plan(self.control, plan)))
+        else:
+            verdict = self.gate(request, facts, make_plan(self.project, facts, request))
         if not verdict.open:
             return facts.environment, verdict
         moved = promote(self.control.environments, facts.environment, verdict.pointers, views)

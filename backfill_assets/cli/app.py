@@ -181,7 +181,8 @@ def apply(
     else:
         from backfill_assets.cli.render import print_outcomes
 
-        print_outcomes(made, outcomes, place.project, promoting=promote_after)
+        name = opened.plan.id if opened else ""
+        print_outcomes(made, outcomes, place.project, promoting=promote_after, opened=name)
         if outcomes:
             typer.echo(comparison(guess, took))
         for found in drift:
@@ -196,11 +197,64 @@ def apply(
     if not complete:
         raise typer.Exit(INCOMPLETE)
     if promote_after:
-        _promote(place, request, as_json=as_json)
+        _promote(place, request, plan=opened.plan.id if opened and made.patches else "", as_json=as_json)
+
+
+@app.command()
+def approve(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it: see `backfill plans`.")],
+    owner: Annotated[
+        list[str] | None, typer.Option("--for", metavar="OWNER", help="Whose models; default: all you may speak for.")
+    ] = None,
+    reason: Annotated[str, typer.Option(help="Why it may be promoted; the evidence keeps it.")] = "",
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FINDING=WHY", help="Accept a difference that was found, by its name, with a reason."),
+    ] = None,
+    by: Annotated[str, typer.Option(help="Who says yes; default: the user of this machine.")] = "",
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Sign with this SSH key (or its agent).")] = None,
+    prepare: Annotated[
+        bool, typer.Option("--prepare", help="Print the statement to be signed elsewhere; record nothing.")
+    ] = False,
+    statement: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A prepared statement, signed elsewhere: with --signature.")
+    ] = None,
+    signature: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its signature: ssh-keygen -Y sign -n backfill-approval.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say an owner's yes to a plan.
+
+    It is about the rows as they are now: any later write in its scope voids it, and it is over after some days. Needs
+    no Spark.
+    """
+    from backfill_assets.cli.approve import approval_json, asked, print_approved, signed, statement_given
+
+    place = _open()
+    if statement or signature:
+        said = [statement_given(plan, statement, signature)]
+    else:
+        reasons = asked(accept or [])
+        said = place.statements(plan, by=by, owners=owner or (), reason=reason, accepted=reasons)
+        if prepare:
+            for one in said:
+                typer.echo(one.statement, nl=False)
+            return
+        said = signed(said, key)
+    for one in said:
+        place.approve(one)
+    if as_json:
+        _print_json([approval_json(one) for one in said])
+    else:
+        print_approved(said)
 
 
 @app.command()
 def promote(
+    plan: Annotated[
+        str, typer.Argument(metavar="[PLAN]", help="What a stored plan built; default: what the options say.")
+    ] = "",
     start: Start = None,
     end: End = None,
     end_bounded: EndBounded = False,
@@ -213,7 +267,14 @@ def promote(
 
     Every model moves in one commit; or nothing moves, and all that is in the way is listed, each with its remedy.
     """
-    _promote(_open(), _request(start, end, select, restate, forward_only, end_bounded=end_bounded), as_json=as_json)
+    request = _request(start, end, select, restate, forward_only, end_bounded=end_bounded)
+    if plan and request != Request():
+        raise SettingsError(
+            "a plan and a range, models or a restatement were named",
+            why="a stored plan says itself what it is about",
+            fix=f"backfill promote {plan}",
+        )
+    _promote(_open(), request, plan=plan, as_json=as_json)
 
 
 @app.command()
@@ -464,11 +525,11 @@ def carry_out(place: Workspace, made: Plan, *, quiet: bool) -> tuple[dict[str, O
         return apply_plan(bench, made), bench.run
 
 
-def _promote(place: Workspace, request: Request, *, as_json: bool) -> None:
+def _promote(place: Workspace, request: Request, *, plan: str = "", as_json: bool) -> None:
     from backfill_assets.cli.render import print_promotion, promotion_json
 
     before = place.control.environments.read(place.environment)
-    after, verdict = place.promote(request)
+    after, verdict = place.promote(request, plan=plan)
     if as_json:
         _print_json(promotion_json(before, after, verdict))
     else:

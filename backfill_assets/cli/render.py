@@ -13,7 +13,7 @@ from backfill_assets.cli.terminal import grid, out
 from backfill_assets.intervals import Cadence, Ranges
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.estimate import UNITS, PlanEstimate
-from backfill_assets.plan.stages import Audit, Build, Plan, Promote, ranges_json
+from backfill_assets.plan.stages import Approve, Audit, Build, Plan, Promote, ranges_json
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Environment
@@ -50,7 +50,7 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
                     "",
                     "built, but not audited with the present audits",
                 )
-            case Promote():
+            case Approve() | Promote():
                 continue
     for name, reason in plan.kept.items():
         table.add_row(Text("keep", style="dim"), Text(name, style="dim"), "", "", "", Text(reason, style="dim"))
@@ -80,12 +80,14 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
         for line in lines:
             console.print(Text("  ") + line)
     moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
-    for stage in moves:
-        console.print(f"Then {', '.join(m for m, _ in stage.models)} can move in {stage.environment}, in one step.")
+    for sentence in _then(plan):
+        console.print(Text(sentence))
     if plan.work:
         console.print(Text("Next: ") + Text("backfill apply", style="bold"))
+    elif plan.owners and not plan.blocked:
+        console.print("Nothing to build. Next: [bold]backfill apply[/], so that the owners have a plan to approve")
     elif moves and not plan.blocked:
-        console.print(Text("Nothing to build. Next: ") + Text("backfill promote", style="bold"))
+        console.print("Nothing to build. Next: [bold]backfill promote[/]")
     elif not plan.blocked:
         console.print("Nothing to do.")
 
@@ -107,10 +109,25 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
         lines += ["", f"`{stuck.model}` waits for `{stuck.upstream}` {short(stuck.needs)}."]
     if table := estimate_markdown(estimate):
         lines += ["", *table]
-    for stage in plan.stages:
-        if isinstance(stage, Promote):
-            lines += ["", f"Then {', '.join(f'`{m}`' for m, _ in stage.models)} can move in one step."]
+    for sentence in _then(plan):
+        lines += ["", sentence]
     return "\n".join(lines)
+
+
+def _then(plan: Plan) -> list[str]:
+    """What follows when everything is built."""
+    said: list[str] = []
+    for stage in plan.stages:
+        match stage:
+            case Approve():
+                asked = [f"{owner or 'somebody'} (for {', '.join(models)})" for owner, models in stage.owners]
+                said.append(f"Then it needs the yes of {' and of '.join(asked)}: published rows change.")
+            case Promote():
+                models = ", ".join(model for model, _ in stage.models)
+                said.append(f"Then {models} can move in {stage.environment}, in one step.")
+            case Build() | Audit():
+                pass
+    return said
 
 
 def _change_lines(plan: Plan, name: str) -> list[Text]:
@@ -125,8 +142,10 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
     return [head, *(Text(line, style="dim") for line in because)]
 
 
-def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project, *, promoting: bool) -> None:
-    """What an apply did, what failed and how to go on."""
+def print_outcomes(
+    plan: Plan, outcomes: Mapping[str, Outcome], project: Project, *, promoting: bool, opened: str = ""
+) -> None:
+    """What an apply did, what failed and how to go on. `opened` is the id of the stored plan that it worked on."""
     console = out()
     if not plan.work:
         console.print(f"Nothing to build: plan {plan.id} has no missing interval.")
@@ -151,7 +170,9 @@ def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project
     if not complete:
         console.print("What is green is kept. After mending the cause: [bold]backfill apply[/]")
     elif not promoting and any(isinstance(stage, Promote) for stage in plan.stages):
-        console.print(f"{plan.environment} still shows what it showed. Next: [bold]backfill promote[/]")
+        steps = [f"backfill approve {opened}"] if opened and plan.owners else []
+        steps.append(f"backfill promote {opened}".strip() if plan.patches else "backfill promote")
+        console.print(f"{plan.environment} still shows what it showed. Next: [bold]{'[/], then [bold]'.join(steps)}[/]")
 
 
 def print_promotion(before: Environment, after: Environment, verdict: Verdict) -> None:

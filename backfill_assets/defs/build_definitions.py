@@ -7,6 +7,7 @@ from pathlib import Path
 import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.defs.approve import approve_job
 from backfill_assets.defs.assets import model_asset
 from backfill_assets.defs.external import external_specs
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
@@ -32,7 +33,7 @@ def definitions(workspace: Workspace) -> dg.Definitions:
     routine = routine_job(workspace)
     return dg.Definitions(
         assets=[*models, *external_specs(workspace.project)],
-        jobs=[apply_job(workspace), promote_job(workspace), routine],
+        jobs=[apply_job(workspace), approve_job(workspace), promote_job(workspace), routine],
         schedules=[routine_schedule(routine)],
         sensors=[ledger_sensor(workspace)],
         resources={IO_MANAGER_KEY: dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs))},

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backfill_assets.intervals import Ranges
-from backfill_assets.plan.stages import Plan, Promote
+from backfill_assets.plan.stages import Audit, Build, Plan, Promote
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, Target
 from backfill_assets.state.versions import logic_of
@@ -42,7 +42,7 @@ def targets(plan: Plan) -> tuple[Target, ...]:
     for stage in plan.stages:
         if isinstance(stage, Promote):
             versions |= dict(stage.models)
-        else:
+        elif isinstance(stage, Build | Audit):
             versions[stage.model] = stage.version
             intervals[stage.model] = intervals.get(stage.model, Ranges()) | stage.intervals
     return tuple(

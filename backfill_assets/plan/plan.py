@@ -12,7 +12,7 @@ from backfill_assets.plan.category import Category, Change, compare
 from backfill_assets.plan.missing import ready, wanted
 from backfill_assets.plan.patch import Patch, forward, restatement
 from backfill_assets.plan.select import select_models
-from backfill_assets.plan.stages import Audit, Blocked, Build, Plan, Promote, Request, Stage
+from backfill_assets.plan.stages import Approve, Audit, Blocked, Build, Plan, Promote, Request, Stage
 from backfill_assets.plan.why import reasons
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project, Signature
 from backfill_assets.state.environment import Environment, Pointer, as_written
@@ -115,7 +115,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         if name not in stuck and _moves(facts.environment, project, name, complete[name])
     )
     if moves:
-        stages.append(Promote(environment=facts.environment.name, models=moves))
+        stages.extend(_move(project, facts.environment, moves, {}))
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
@@ -160,7 +160,7 @@ def _patched(
             )
     if patches:
         moves = tuple((name, patch.version) for name, patch in patches.items())
-        stages.append(Promote(environment=facts.environment.name, models=moves))
+        stages.extend(_move(project, facts.environment, moves, patches))
     changes = changes or {}
     return Plan(
         environment=facts.environment.name,
@@ -175,6 +175,28 @@ def _patched(
         changes={name: changes[name] for name in patches if name in changes},
         because={name: reasons(project, name, changes) for name in patches},
     )
+
+
+def _move(
+    project: Project, shown: Environment, moves: tuple[tuple[str, str], ...], patches: Mapping[str, Patch]
+) -> list[Stage]:
+    """The move, and before it the question to the owners of models whose published rows change."""
+    owners: dict[str, tuple[str, ...]] = {}
+    for name, version in moves:
+        if (pointer := shown.pointers.get(name)) and _rewrites(pointer, version, patches.get(name)):
+            owner = project.models[name].owner
+            owners[owner] = (*owners.get(owner, ()), name)
+    promote = Promote(environment=shown.name, models=moves)
+    if not owners or not project.settings.approvals.required:
+        return [promote]
+    return [Approve(owners=tuple(sorted(owners.items()))), promote]
+
+
+def _rewrites(pointer: Pointer, version: str, patch: Patch | None) -> bool:
+    """Whether published intervals come from another table afterwards."""
+    if patch is None:
+        return pointer.version != version
+    return bool(Ranges.of(s.interval for s in pointer.segments if s.version != version) & patch.intervals)
 
 
 def upstream_models(project: Project, model: Model) -> dict[str, Model]:

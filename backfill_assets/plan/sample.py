@@ -8,7 +8,7 @@ from backfill_assets.intervals import Ranges
 from backfill_assets.plan.estimate import sample_intervals
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
-from backfill_assets.plan.stages import Build, Plan, Promote
+from backfill_assets.plan.stages import Audit, Build, Plan
 from backfill_assets.snapshots.model import Project
 
 
@@ -28,7 +28,7 @@ def sampled(plan: Plan, project: Project, count: int) -> Plan:
                 for interval in chosen[name].split(model.cadence):
                     chosen[upstream.name] = chosen.get(upstream.name, Ranges()) | needed(model, upstream, interval)
     stages = [_cut(s, chosen[s.model], project) if isinstance(s, Build) else s for s in plan.stages]
-    return replace(plan, stages=tuple(s for s in stages if not isinstance(s, Promote)))
+    return replace(plan, stages=tuple(s for s in stages if isinstance(s, Build | Audit)))
 
 
 def _cut(stage: Build, intervals: Ranges, project: Project) -> Build:

@@ -7,8 +7,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.intervals import Interval, Ranges, utc
 from backfill_assets.plan.category import Change
 from backfill_assets.plan.patch import Patch
 
@@ -37,6 +38,14 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Approve:
+    """Ask the owners for their yes: these models show other rows for days that are published."""
+
+    owners: tuple[tuple[str, tuple[str, ...]], ...]
+    """Owner ("" where a model has none) and its models."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Promote:
     """Point the environment at these versions, all in one commit."""
 
@@ -45,7 +54,7 @@ class Promote:
     """Model and version."""
 
 
-Stage = Build | Audit | Promote
+Stage = Build | Audit | Approve | Promote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +70,17 @@ class Request:
     """Published history to compute again: model and range."""
     forward_only: datetime | None = None
     """From when on changed models get their new logic; before that they keep the rows that are shown."""
+
+    def to_json(self) -> dict[str, object]:
+        """The request as plain values; `request_from_json` reads it back."""
+        return {
+            "start": self.start and self.start.isoformat(),
+            "end": self.end and self.end.isoformat(),
+            "end_bounded": self.end_bounded,
+            "select": list(self.select),
+            "restate": [[name, i.start.isoformat(), i.end.isoformat()] for name, i in self.restate],
+            "forward_only": self.forward_only and self.forward_only.isoformat(),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +129,12 @@ class Plan:
     @property
     def work(self) -> tuple[Build | Audit, ...]:
         """The stages that make data, in dependency order."""
-        return tuple(s for s in self.stages if not isinstance(s, Promote))
+        return tuple(s for s in self.stages if isinstance(s, Build | Audit))
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Whose yes is needed before anything moves."""
+        return tuple(owner for s in self.stages if isinstance(s, Approve) for owner, _ in s.owners)
 
     def to_json(self) -> dict[str, object]:
         """The plan as plain values; times are ISO 8601 UTC, intervals `[start, end)` pairs."""
@@ -117,6 +142,7 @@ class Plan:
             "id": self.id,
             "environment": self.environment,
             "now": self.now.isoformat(),
+            "request": self.request.to_json(),
             "models": list(self.models),
             "stages": [stage_json(s) for s in self.stages],
             "blocked": [
@@ -149,6 +175,18 @@ class Plan:
         }
 
 
+def request_from_json(said: Mapping[str, Any]) -> Request:
+    """The request that `Request.to_json` says; what is not said was not asked for."""
+    return Request(
+        start=utc(said["start"]) if said.get("start") else None,
+        end=utc(said["end"]) if said.get("end") else None,
+        end_bounded=bool(said.get("end_bounded")),
+        select=tuple(said.get("select", ())),
+        restate=tuple((name, Interval(utc(a), utc(b))) for name, a, b in said.get("restate", ())),
+        forward_only=utc(said["forward_only"]) if said.get("forward_only") else None,
+    )
+
+
 def ranges_json(ranges: Ranges) -> list[list[str]]:
     """Half-open pairs of ISO instants."""
     return [[i.start.isoformat(), i.end.isoformat()] for i in ranges]
@@ -175,6 +213,11 @@ def stage_json(stage: Stage) -> dict[str, object]:
                 "version": stage.version,
                 "intervals": ranges_json(stage.intervals),
                 "count": stage.count,
+            }
+        case Approve():
+            return {
+                "stage": "approve",
+                "owners": [{"owner": owner, "models": list(models)} for owner, models in stage.owners],
             }
         case Promote():
             return {

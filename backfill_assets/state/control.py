@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
+from backfill_assets.state.approvals import Approvals
 from backfill_assets.state.environment import Environments
 from backfill_assets.state.ledger import Ledger
 from backfill_assets.state.plans import Plans
+from backfill_assets.state.proofs import Proofs
 from backfill_assets.state.results import AuditResults
 from backfill_assets.state.store import Store
 from backfill_assets.state.versions import Versions
@@ -22,6 +24,8 @@ class Control:
     versions: Versions
     environments: Environments
     plans: Plans
+    approvals: Approvals
+    proofs: Proofs
 
     @classmethod
     def over(cls, store: Store) -> Self:
@@ -32,4 +36,6 @@ class Control:
             versions=Versions(store),
             environments=Environments(store),
             plans=Plans(store),
+            approvals=Approvals(store),
+            proofs=Proofs(store),
         )

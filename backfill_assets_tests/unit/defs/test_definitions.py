@@ -121,7 +121,7 @@ def test_runs_are_made_for_ranges(root: Path) -> None:
     assert {o.io_manager_key for n, o in asset.op.output_dict.items() if n == "result"} == {IO_MANAGER_KEY}
     assert found.resources and IO_MANAGER_KEY in found.resources
     assert found.executor is dg.in_process_executor
-    assert {j.name for j in found.jobs or ()} == {"apply", "promote", "routine"}  # none over partitions
+    assert {j.name for j in found.jobs or ()} == {"apply", "approve", "promote", "routine"}  # none over partitions
 
 
 def test_only_models_can_be_materialized(root: Path) -> None:

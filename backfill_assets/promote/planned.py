@@ -1,0 +1,55 @@
+"""What would a stored plan make the environment show now? The gate of a request, for the plan's own targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from backfill_assets.errors import PlanError
+from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.plan.patch import Patch, forward
+from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.stages import request_from_json
+from backfill_assets.promote.candidate import known
+from backfill_assets.promote.gate import Verdict, gate
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.versions import Version, logic_of
+
+
+def gate_plan(
+    project: Project,
+    facts: Facts,
+    versions: Mapping[tuple[str, str], Version],
+    record: PlanRecord,
+    document: Mapping[str, Any],
+) -> Verdict:
+    """May the plan's models be promoted as they are now? `document` is what the plan said when it was stored.
+
+    Days that the environment gained meanwhile are kept. Raises PlanError when the loaded code is not the plan's.
+    """
+    for target in record.targets:
+        if target.intervals and known(project, facts, target) is None:
+            raise PlanError(
+                f"plan {record.id} is about {target.model} {target.version}, which the loaded code does not know",
+                why=f"the code says {project.fingerprints.get(target.model, 'nothing of it')}",
+                fix="check out the code that the plan was made from, or make a new plan",
+            )
+    patches = _patches(project, facts, document)
+    request = request_from_json(document.get("request", {}))
+    return gate(project, facts, versions, request, tuple(record.versions), patches)
+
+
+def _patches(project: Project, facts: Facts, document: Mapping[str, Any]) -> dict[str, Patch]:
+    """The parts of history that the plan replaces, over what the environment shows by now."""
+    found: dict[str, Patch] = {}
+    for name, said in document.get("patches", {}).items():
+        version, shown = said["version"], facts.environment.pointers.get(name)
+        intervals = Ranges.of(Interval(utc(a), utc(b)) for a, b in said["intervals"])
+        if shown is None or intervals.span is None:
+            continue
+        if version == logic_of(version):
+            found |= forward(project, facts.environment, [name], intervals.span.start, facts.now)
+        else:
+            found[name] = Patch(version=version, intervals=intervals, below=shown.segments)
+    return found

@@ -1,0 +1,233 @@
+"""A change of published history waits for its owners' yes, to exactly the rows that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from backfill_assets.build.apply import apply
+from backfill_assets.errors import PlanError
+from backfill_assets.intervals import utc
+from backfill_assets.plan.plan import make_plan
+from backfill_assets.plan.stages import Approve, Request
+from backfill_assets.promote.approval import Case, changed, subject, unapproved
+from backfill_assets.promote.approve import statements
+from backfill_assets.promote.gate import Obstacle
+from backfill_assets.promote.lifecycle import find_plan, open_plan
+from backfill_assets.promote.planned import gate_plan
+from backfill_assets.promote.promote import promote
+from backfill_assets.settings import ApprovalRules, Settings
+from backfill_assets.state.approvals import Approval, approval_of
+from backfill_assets.state.proofs import Finding, Proof
+from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days, ranges
+
+MODELS = (a_model("a", "raw", owner="ana@x"), a_model("b", "a", owner="bo@x"), a_model("c", owner="cy@x"))
+TODAY = datetime(2024, 1, 11, 13, tzinfo=UTC)
+
+
+class Board:
+    """Version 1 of a, b and c is in prod; dev@x changed a and b and built both."""
+
+    def __init__(self, rules: ApprovalRules | None = None) -> None:
+        self.world = World(*MODELS)
+        self.rules = rules or ApprovalRules()
+        apply(self.world.bench(), self.world.plan())
+        self.move()
+        self.change(a="2", b="2")
+        self.plan = self.build()
+
+    def change(self, **versions: str) -> None:
+        self.world.project = replace(a_project(*MODELS, versions=versions), settings=Settings(approvals=self.rules))
+
+    def build(self, request: Request | None = None, now: datetime = NOW) -> str:
+        plan = make_plan(self.world.project, self.world.facts(now), request or Request())
+        opened = open_plan(self.world.control, plan, by="dev@x", views=lambda: None)
+        assert opened
+        apply(self.world.bench(patches=plan.patches), plan)
+        return opened.plan.id
+
+    def case(self, now: datetime = NOW, findings: tuple[Finding, ...] = ()) -> Case:
+        record = find_plan(self.world.control, self.plan)
+        document = self.world.control.plans.document(self.plan) or {}
+        facts = self.world.facts(now)
+        verdict = gate_plan(self.world.project, facts, self.world.control.versions.all(), record, document)
+        assert verdict.open, verdict
+        case = Case(record=record, pointers=verdict.pointers, proofs={}, approvals=())
+        proofs: Mapping[str, Proof] = {}
+        if findings:
+            content = subject(self.world.project, facts, case).content
+            proof = Proof(plan=self.plan, kind="diff", content=content, at=TODAY, findings=findings, document={})
+            proofs = {"diff": proof}
+        return replace(case, proofs=proofs, approvals=self.world.control.approvals.of([self.plan]))
+
+    def say(self, by: str, *owners: str, case: Case | None = None, at: datetime = TODAY, **more: object) -> Approval:
+        (said,) = statements(
+            self.world.project, self.world.facts(), case or self.case(), by=by, owners=owners, now=at, **more
+        )  # type: ignore[arg-type]
+        self.world.control.approvals.put(said)
+        return said
+
+    def objections(self, at: datetime = TODAY, now: datetime = NOW, **more: object) -> list[Obstacle]:
+        case = more.pop("case", None) or self.case(now)
+        assert isinstance(case, Case)
+        return unapproved(self.world.project, self.world.facts(now), case.pointers, [case], now=at, **more)  # type: ignore[arg-type]
+
+    def move(self, now: datetime = NOW) -> None:
+        facts = self.world.facts(now)
+        models = {n: ranges(days("01", "10")) for n in self.world.project.models}
+        from backfill_assets.promote.pointers import pin
+
+        versions = self.world.control.versions.all()
+        pointers = [pin(self.world.project, facts, versions, n, days_) for n, days_ in models.items()]
+        promote(self.world.control.environments, facts.environment, pointers, None)
+
+
+def test_the_plan_says_whose_yes_it_needs() -> None:
+    """Before anything is built, and for the models whose published rows change only."""
+    board = Board()
+    plan = board.world.plan()
+    assert [s for s in plan.stages if isinstance(s, Approve)] == [Approve(owners=(("ana@x", ("a",)), ("bo@x", ("b",))))]
+    assert plan.owners == ("ana@x", "bo@x")
+
+
+def test_each_owner_is_asked() -> None:
+    """One yes of two is not enough; both are."""
+    board = Board(ApprovalRules(owners={"ana@x": ("ana@x",), "bo@x": ("bo@x",)}))
+    assert [(o.model, "ana@x" in o.what or "bo@x" in o.what) for o in board.objections()] == [("a", True), ("b", True)]
+    board.say("ana@x", "ana@x")
+    assert [o.model for o in board.objections()] == ["b"]
+    board.say("bo@x")
+    assert board.objections() == []
+
+
+def test_the_author_may_not_say_it() -> None:
+    """Unless the settings let them, and then the record says so."""
+    board = Board()
+    with pytest.raises(PlanError, match="dev@x made it"):
+        board.say("dev@x", "ana@x")
+    board.rules = ApprovalRules(self=True)
+    board.change(a="2", b="2")
+    assert board.say("dev@x", "ana@x").own and board.say("dev@x", "bo@x").own
+    assert board.objections() == []
+    board.rules = ApprovalRules()
+    board.change(a="2", b="2")
+    assert len(board.objections()) == 2, "what was recorded is judged by the rules of now"
+
+
+def test_only_who_may_speak_for_an_owner() -> None:
+    """Others are refused, with the names of those who may; also when the list changes after they said it."""
+    board = Board(ApprovalRules(owners={"ana@x": ("eve@x",)}))
+    with pytest.raises(PlanError, match="only eve@x may"):
+        board.say("ana@x", "ana@x")
+    board.say("eve@x", "ana@x")
+    assert [o.model for o in board.objections()] == ["b"]
+    board.rules = ApprovalRules(owners={"ana@x": ("zoe@x",)})
+    board.change(a="2", b="2")
+    assert "only zoe@x may" in board.objections()[0].what
+
+
+def test_it_is_over_after_its_days() -> None:
+    """Approved on the first, with a week's time: not any more on the ninth."""
+    board = Board(ApprovalRules(days=7))
+    board.say("eve@x", "ana@x")
+    board.say("eve@x", "bo@x")
+    assert board.objections(at=TODAY + timedelta(days=6)) == []
+    assert len(board.objections(at=TODAY + timedelta(days=7))) == 2
+
+
+def test_a_later_write_in_its_scope_voids_it() -> None:
+    """One day of a is written again, green as ever: ana and bo said yes to other rows."""
+    board = Board()
+    board.say("eve@x", "ana@x")
+    board.say("eve@x", "bo@x")
+    assert board.objections() == []
+    world = board.world
+    version = world.project.fingerprints["a"]
+    world.tables.foreign("a", version)
+    apply(world.bench(run="again"), world.plan())
+    assert all("not those any more" in o.what for o in board.objections()) and len(board.objections()) == 2
+
+
+def test_new_days_are_no_later_write() -> None:
+    """Prod and the plan both gain the eleventh: it was published by its audits, the yes still holds."""
+    board = Board()
+    board.say("eve@x", "ana@x")
+    board.say("eve@x", "bo@x")
+    later = utc("2024-01-12T12:00")
+    world, new = board.world, board.world.project
+    board.change()  # prod's own code goes on
+    apply(world.bench(), make_plan(world.project, world.facts(later), Request()))
+    facts = world.facts(later)
+    from backfill_assets.promote.gate import gate
+
+    grown = gate(world.project, facts, world.control.versions.all(), Request(), tuple(world.project.models))
+    promote(world.control.environments, facts.environment, grown.pointers, None)
+    world.project = new
+    apply(world.bench(), make_plan(world.project, world.facts(later), Request()))
+    assert str(changed(world.facts(later).environment, board.case(later).pointers[0])) == "2024-01-01..2024-01-11"
+    assert board.objections(now=later) == []
+
+
+def test_what_was_found_is_accepted_by_name() -> None:
+    """By the owner of the model that it is about, with a reason, and not by a yes that does not name it."""
+    board = Board(ApprovalRules(owners={"ana@x": ("ana@x",), "bo@x": ("bo@x",)}))
+    case = board.case(findings=(Finding(name="a.clicks", model="a", text="a.clicks moved, and should not have"),))
+    board.say("ana@x", "ana@x", case=case)
+    board.say("bo@x", "bo@x", case=case)
+
+    def objections() -> list[str]:
+        return [o.what for o in board.objections(case=board_case())]
+
+    def board_case() -> Case:
+        return replace(case, approvals=board.world.control.approvals.of([board.plan]))
+
+    assert objections() == ["a.clicks moved, and should not have"]
+    with pytest.raises(PlanError, match=r"no finding a\.click to"):
+        board.say("ana@x", "ana@x", case=case, accepted={"a.click": "typo"})
+    with pytest.raises(PlanError, match="without a reason"):
+        board.say("ana@x", "ana@x", case=case, accepted={"a.clicks": " "})
+    said = board.say("ana@x", "ana@x", case=case, accepted={"a.clicks": "bots are gone"}, at=TODAY + timedelta(hours=1))
+    assert said.accepted == {"a.clicks": "bots are gone"}
+    assert objections() == []
+
+
+def test_a_signature_that_does_not_count() -> None:
+    """The reason is told, and the gate stays closed."""
+    board = Board()
+    board.say("eve@x", "ana@x")
+    board.say("eve@x", "bo@x")
+    found = board.objections(doubt=lambda a: "without a signature" if a.owner == "ana@x" else "")
+    assert [o.model for o in found] == ["a"] and "without a signature" in found[0].what
+
+
+def test_a_first_promotion_and_growth_need_nobody() -> None:
+    """Nothing that is published changes."""
+    world = World(*MODELS)
+    assert world.plan().owners == ()
+    board = Board()
+    board.change()
+    assert make_plan(board.world.project, board.world.facts(utc("2024-01-12T12:00")), Request()).owners == ()
+
+
+def test_a_restatement_needs_the_owners_of_what_it_reaches() -> None:
+    """Of the restated model and of its readers, for these days only."""
+    board = Board()
+    board.change()
+    board.plan = board.build(Request(restate=(("a", days("03")),)))
+    facts = board.world.facts()
+    about = subject(board.world.project, facts, board.case())
+    assert {m: str(r) for m, r in about.scope.items()} == {"a": "2024-01-03", "b": "2024-01-03"}
+    board.say("eve@x", "ana@x")
+    board.say("eve@x", "bo@x")
+    assert board.objections() == []
+
+
+def test_a_statement_is_what_it_says() -> None:
+    """As it is stored and signed, it is read back; one changed letter is another statement."""
+    board = Board()
+    said = board.say("eve@x", "ana@x", reason="looks right")
+    assert approval_of(said.statement) == said
+    assert replace(said, by="mallory@x").statement != said.statement

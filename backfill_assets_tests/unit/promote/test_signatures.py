@@ -1,0 +1,87 @@
+"""Who approved is proved by an SSH signature over the statement, checked offline against `allowed_signers`."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.adapters.signatures import ALLOWED, doubt, sign
+from backfill_assets.errors import SettingsError
+from backfill_assets.state.approvals import Approval
+from backfill_assets_tests.fakes import days, ranges
+
+NOW = datetime(2024, 1, 11, tzinfo=UTC)
+
+
+def a_key(folder: Path, name: str) -> Path:
+    key = folder / name
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", key], check=True)
+    return key
+
+
+def allow(root: Path, **keys: Path) -> None:
+    lines = [
+        f'{who}@x namespaces="backfill-approval" {key.with_suffix(".pub").read_text()}' for who, key in keys.items()
+    ]
+    (root / ALLOWED).write_text("".join(lines))
+
+
+@pytest.fixture
+def said() -> Approval:
+    return Approval(
+        plan="1f3a9c02",
+        environment="prod",
+        digest="d" * 64,
+        scope={"a": ranges(days("01", "03"))},
+        owner="ana@x",
+        by="ana@x",
+        at=NOW,
+        expires=NOW + timedelta(days=14),
+    )
+
+
+def test_only_that_person_and_only_that_statement(tmp_path: Path, said: Approval) -> None:
+    """Her key over her words counts; other words, another person's key and no known key do not."""
+    ana, bo = a_key(tmp_path, "ana"), a_key(tmp_path, "bo")
+    allow(tmp_path, ana=ana)
+    hers = replace(said, signature=sign(said.statement, ana))
+    assert doubt(tmp_path, hers, required=True) == ""
+    for forged in (
+        replace(hers, digest="e" * 64),
+        replace(hers, scope={"a": ranges(days("01", "04"))}),
+        replace(hers, expires=NOW + timedelta(days=400)),
+        replace(hers, owner="bo@x"),
+        replace(said, signature=sign(said.statement, bo)),
+        replace(said, signature="-----BEGIN SSH SIGNATURE-----\nbm90aGluZw==\n-----END SSH SIGNATURE-----\n"),
+    ):
+        assert "is not one of ana@x" in doubt(tmp_path, forged, required=False)
+    allow(tmp_path, ana=bo)
+    assert "is not one of ana@x" in doubt(tmp_path, hers, required=False)
+
+
+def test_a_signature_for_something_else_does_not_count(tmp_path: Path, said: Approval) -> None:
+    """A signature of the same text that was made for git is no approval."""
+    ana = a_key(tmp_path, "ana")
+    allow(tmp_path, ana=ana)
+    text = tmp_path / "said"
+    text.write_text(said.statement)
+    subprocess.run(["ssh-keygen", "-Y", "sign", "-q", "-n", "git", "-f", ana, text], check=True)
+    assert doubt(tmp_path, replace(said, signature=Path(f"{text}.sig").read_text()), required=False)
+
+
+def test_none_is_enough_unless_one_is_required(tmp_path: Path, said: Approval) -> None:
+    """Unsigned approvals count by default; a signature that nobody can check never does."""
+    assert doubt(tmp_path, said, required=False) == ""
+    assert "without a signature" in doubt(tmp_path, said, required=True)
+    signed = replace(said, signature=sign(said.statement, a_key(tmp_path, "ana")))
+    assert "no file allowed_signers" in doubt(tmp_path, signed, required=False)
+
+
+def test_what_is_no_key_cannot_sign(tmp_path: Path, said: Approval) -> None:
+    """The error names the file."""
+    with pytest.raises(SettingsError, match="cannot sign with"):
+        sign(said.statement, tmp_path / "none")
