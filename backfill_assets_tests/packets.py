@@ -8,13 +8,15 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from backfill_assets.evidence.inputs import Inputs, Subject
+from backfill_assets.evidence.inputs import Inputs, Subject, Yes
 from backfill_assets.evidence.tables import DataFile, TableCommit, TableState
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.plan.estimate import Actual, Estimate, PlanEstimate, Spread
 from backfill_assets.snapshots.model import Audit, Consumer
+from backfill_assets.state.approvals import Approval
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.plans import PlanRecord, Status, Target
+from backfill_assets.state.proofs import Finding, Proof
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.fakes import a_model, a_pointer, days, ranges
@@ -123,16 +125,32 @@ def a_diff() -> dict[str, Any]:
     }
 
 
-def an_approval(**more: object) -> dict[str, Any]:
-    return {
+def a_proof(kind: str = "diff", **more: object) -> Proof:
+    values: dict[str, object] = {
         "plan": "7f3c",
-        "owner": "marketing@example.com",
-        "by": "ana",
-        "at": "2024-02-01T12:00:00+00:00",
-        "digest": "c0ffee",
-        "reason": "One click counts once.",
-        "accepted": {"conversions −5 %": "double clicks were counted twice"},
-    } | more
+        "kind": kind,
+        "content": "rows",
+        "at": utc("2024-02-01T11:00"),
+        "findings": (Finding(name="conversions", model="performance", text="conversions moved by −5 %"),),
+        "document": a_diff(),
+    }
+    return Proof(**(values | more))  # type: ignore[arg-type]
+
+
+def an_approval(*, doubt: str = "", **more: object) -> Yes:
+    said = Approval(
+        plan="7f3c",
+        environment="prod",
+        digest="c0ffee",
+        scope={"performance": ranges(days("01", "04"))},
+        owner="marketing@example.com",
+        by="ana",
+        at=utc("2024-02-01T12:00"),
+        expires=utc("2024-02-08T12:00"),
+        reason="One click counts once.",
+        accepted={"conversions": "double clicks were counted twice"},
+    )
+    return Yes(approval=replace(said, **more), doubt=doubt)  # type: ignore[arg-type]
 
 
 def some_inputs(*, scope: Interval | None = None, **more: object) -> Inputs:
@@ -166,7 +184,8 @@ def some_inputs(*, scope: Interval | None = None, **more: object) -> Inputs:
         ),
         "actual": Actual(stages=(), seconds=31, rows=40, bytes=4006, used=None, cost=None),
         "approvals": (an_approval(),),
-        "proofs": {"diff": a_diff()},
+        "proofs": {"diff": a_proof()},
+        "content": "rows",
     }
     return Inputs(**(values | more))  # type: ignore[arg-type]
 

@@ -24,6 +24,7 @@ from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.errors import PlanError
 from backfill_assets.evidence.gather import gather
+from backfill_assets.evidence.inputs import Yes
 from backfill_assets.evidence.make import Evidence, make
 from backfill_assets.evidence.verify import read_packet
 from backfill_assets.evidence.write import digest, evidence_path, write_packet
@@ -37,7 +38,7 @@ from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.approval import Case, changed, unapproved
+from backfill_assets.promote.approval import Case, changed, subject, unapproved
 from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.candidate import known
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
@@ -309,10 +310,23 @@ class Workspace:
         sealed = record.status is Status.PROMOTED
         if sealed and (there := read_packet(folder)) is not None:
             return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
-        tables = DeltaTableFiles(self.warehouse)
-        made, files = make(gather(self.project, self.control, self.log, tables, record))
+        tables, content, said = DeltaTableFiles(self.warehouse), "", None
+        facts = self.facts()
+        if record.live and self._is_ours(facts, record):
+            case = self.case(facts, record)
+            content = subject(self.project, facts, case).content
+            said = [Yes(approval=a, doubt=self._why_not(facts, case, a)) for a in case.approvals]
+        made, files = make(
+            gather(self.project, self.control, self.log, tables, record, approvals=said, content=content)
+        )
         written = write_packet(folder, record.id, files, sealed=sealed)
         return Evidence(packet=made, location=folder.location, digest=written.digest, changed=written.changed)
+
+    def _why_not(self, facts: Facts, case: Case, approval: Approval) -> str:
+        """Why an approval does not count for the rows as they are; "" when it does."""
+        if subject(self.project, facts, case, approval.scope).digest != approval.digest:
+            return "rows, audits or comparisons are not those any more that it was about"
+        return self._doubt(approval)
 
     def evidence_folder(self, plan: str) -> ArrowFolder:
         """Where the packet of a plan is, or will be."""

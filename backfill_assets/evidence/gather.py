@@ -10,7 +10,7 @@ from typing import Any
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.errors import StateError
-from backfill_assets.evidence.inputs import Inputs, Json, Subject
+from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
 from backfill_assets.evidence.tables import TableReader
 from backfill_assets.intervals import Interval, Ranges, utc
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
@@ -18,6 +18,7 @@ from backfill_assets.plan.stages import Audit, Build
 from backfill_assets.settings import Cost
 from backfill_assets.snapshots.model import Consumer, Model, Project
 from backfill_assets.snapshots.stored import from_definition
+from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, Kind, by_version
@@ -38,15 +39,16 @@ def gather(
     *,
     before: Mapping[str, Pointer] | None = None,
     consumers_confirmed: date | None = None,
-    approvals: Sequence[Json] = (),
-    proofs: Mapping[str, Json] | None = None,
-    contracts: Json | None = None,
+    approvals: Sequence[Yes] | None = None,
+    content: str = "",
+    impacts: Sequence[Json] | None = None,
 ) -> Inputs:
     """Everything that a packet of this plan is made from.
 
     `before` is what the environment showed before the promotion; None: what it shows now, unless the plan was promoted,
-    when that is not known any more. The rest comes from other parts of the system. Raises StateError for a plan without
-    a document, and for a version whose definition cannot be read any more.
+    when that is not known any more. `approvals` are those of the control table, looked at; `content` is what its rows
+    are now, as proofs name them. Raises StateError for a plan without a document, and for a version whose definition
+    cannot be read any more.
     """
     document = control.plans.document(plan.id)
     if document is None:
@@ -79,10 +81,15 @@ def gather(
         consumers_confirmed=consumers_confirmed,
         estimate=guess,
         actual=took,
-        approvals=tuple(approvals),
-        proofs=proofs or {},
-        contracts=contracts,
+        approvals=tuple(approvals if approvals is not None else map(_unchecked, control.approvals.of([plan.id]))),
+        proofs=control.proofs.of(plan.id),
+        content=content,
+        impacts=tuple(impacts) if impacts is not None else None,
     )
+
+
+def _unchecked(approval: Approval) -> Yes:
+    return Yes(approval=approval)
 
 
 def _subject(

@@ -11,9 +11,11 @@ from backfill_assets.evidence.tables import TableState
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.estimate import Actual, PlanEstimate
 from backfill_assets.snapshots.model import Consumer, Model
+from backfill_assets.state.approvals import Approval
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.plans import PlanRecord, Target
+from backfill_assets.state.proofs import Proof
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.versions import Version
 
@@ -50,8 +52,16 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Yes:
+    """An approval, and why it does not count ("" when it does)."""
+
+    approval: Approval
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """A plan with everything that is known of it. The last sections are in the form of whoever made them."""
+    """A plan with everything that is known of it."""
 
     plan: PlanRecord
     document: Json
@@ -64,9 +74,11 @@ class Inputs:
     """When somebody last made sure that nobody is missing among them."""
     estimate: PlanEstimate
     actual: Actual
-    approvals: tuple[Json, ...] = ()
-    proofs: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """Kind (`diff`, `consumers`, `drift`, …) → document."""
-    contracts: Json | None = None
-    """What the change means for contracts."""
+    approvals: tuple[Yes, ...] = ()
+    proofs: Mapping[str, Proof] = field(default_factory=dict[str, Proof])
+    """By kind."""
+    content: str = ""
+    """Which rows the plan has now, as proofs name them; empty: nobody looked."""
+    impacts: tuple[Json, ...] | None = None
+    """What the change means for each consumer (`Impact.to_json`); None: nobody looked."""
     rollback_command: str = "backfill rollback"

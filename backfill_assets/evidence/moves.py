@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from backfill_assets.evidence.shape import ModelPart, Section
+from backfill_assets.evidence.shape import ModelPart, ProofPart
 
 Numbers = tuple[float | None, ...]
 Measure = Literal["rows", "total", "average"]
@@ -46,9 +46,9 @@ class Series:
     new: Numbers
 
 
-def moves(diff: Section | None, model: str) -> list[Move]:
+def moves(diff: ProofPart | None, model: str) -> list[Move]:
     """The columns that moved, the most changed rows first."""
-    raw = _model(diff, model)
+    raw = compared(diff, model)
     if raw is None:
         return []
     total, kinds = raw["total"], {c["name"]: c["kind"] for c in raw["columns"]}
@@ -82,9 +82,9 @@ def row_series(m: ModelPart) -> Series | None:
     )
 
 
-def value_series(diff: Section | None, model: str) -> list[Series]:
+def value_series(diff: ProofPart | None, model: str) -> list[Series]:
     """A series for each column that moved: totals of whole numbers, averages of others."""
-    raw = _model(diff, model)
+    raw = compared(diff, model)
     if raw is None:
         return []
     kinds = {c["name"]: c["kind"] for c in raw["columns"]}
@@ -112,8 +112,11 @@ _MEASURES: tuple[tuple[Literal["total", "average"], str], ...] = (("average", "m
 """Of anything else, and of whole numbers: the sum of rates or prices would say nothing."""
 
 
-def _model(diff: Section | None, model: str) -> Mapping[str, Any] | None:
-    return next((m for m in (diff or {}).get("models", ()) if m["model"] == model), None)
+def compared(diff: ProofPart | None, model: str) -> Mapping[str, Any] | None:
+    """What a comparison that holds says of a model (`compare.ModelDiff` as JSON)."""
+    if diff is None or diff.holds is False:
+        return None
+    return next((m for m in diff.document.get("models", ()) if m["model"] == model), None)
 
 
 def _number(stats: Mapping[str, Any] | None, name: str) -> float | None:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, cast
 
-from backfill_assets.evidence.inputs import Inputs, Json, Subject
+from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
 from backfill_assets.evidence.meaning import meaning
 from backfill_assets.evidence.sentences import summary
 from backfill_assets.evidence.shape import (
-    Approval,
+    ApprovalPart,
     Batch,
     Change,
     Check,
@@ -21,9 +21,11 @@ from backfill_assets.evidence.shape import (
     Consumers,
     Count,
     Failure,
+    FindingPart,
     ModelPart,
     Packet,
     PlanPart,
+    ProofPart,
     RangesPart,
     Read,
     Rollback,
@@ -38,11 +40,12 @@ from backfill_assets.intervals import Ranges
 from backfill_assets.plan.estimate import comparison
 from backfill_assets.plan.stages import ranges_json
 from backfill_assets.state.environment import Pointer
+from backfill_assets.state.proofs import Proof
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.versions import logic_of, table_path
 
-PROVED = {"diff": "data_diff", "consumers": "query_reruns", "drift": "drift"}
-"""Kinds of proofs that have a section of their own."""
+OWN = frozenset({"diff", "consumers", "kept"})
+"""Kinds of proofs that have a part of their own."""
 QUIET = frozenset({"code", "path", "columns", "description", "helpers", "upstreams", "language"})
 """Parts of a definition that the list of changed settings leaves out: they are told elsewhere."""
 
@@ -54,7 +57,7 @@ def packet(inputs: Inputs) -> Packet:
     """The packet, with its summary in plain words."""
     models = [_model(s, inputs) for s in inputs.subjects]
     changed = {m.model for m in models}
-    sections = {section: dict(inputs.proofs[k]) if k in inputs.proofs else None for k, section in PROVED.items()}
+    proofs = {kind: _proof(proof, inputs.content) for kind, proof in inputs.proofs.items()}
     plain = Packet(
         packet=1,
         as_of=_newest(inputs).isoformat(),
@@ -89,16 +92,18 @@ def packet(inputs: Inputs) -> Packet:
                 for c in inputs.consumers
             ],
         ),
-        approvals=[Approval(**dict(a)) for a in inputs.approvals],
+        approvals=[_approval(yes) for yes in inputs.approvals],
         spent=Spent(
             estimate=inputs.estimate.to_json(),
             actual=inputs.actual.to_json(),
             sentence=comparison(inputs.estimate, inputs.actual),
         ),
         rollback=_rollback(inputs),
-        contract_impact=dict(inputs.contracts) if inputs.contracts is not None else None,
-        proofs={kind: proof for kind, proof in inputs.proofs.items() if kind not in PROVED},
-        **cast(dict[str, Any], sections),
+        data_diff=proofs.get("diff"),
+        contract_impact=[dict(i) for i in inputs.impacts] if inputs.impacts is not None else None,
+        query_reruns=proofs.get("consumers"),
+        kept=proofs.get("kept"),
+        proofs={kind: proof for kind, proof in proofs.items() if kind not in OWN},
     )
     return plain.model_copy(update={"summary": summary(plain)})
 
@@ -114,8 +119,37 @@ def _newest(inputs: Inputs) -> datetime:
     times = [inputs.plan.since]
     for s in inputs.subjects:
         times += [e.at for _, e in s.batches] + [r.at for r in s.results]
-    times += [datetime.fromisoformat(str(a["at"])) for a in inputs.approvals]
+    times += [yes.approval.at for yes in inputs.approvals] + [p.at for p in inputs.proofs.values()]
     return max(times)
+
+
+def _approval(yes: Yes) -> ApprovalPart:
+    a = yes.approval
+    return ApprovalPart(
+        owner=a.owner,
+        by=a.by,
+        at=a.at.isoformat(),
+        expires=a.expires.isoformat(),
+        digest=a.digest,
+        scope={model: _pairs(part) for model, part in a.scope.items()},
+        reason=a.reason,
+        accepted=dict(a.accepted),
+        own=a.own,
+        statement=a.statement,
+        signature=a.signature,
+        doubt=yes.doubt,
+    )
+
+
+def _proof(proof: Proof, content: str) -> ProofPart:
+    return ProofPart(
+        content=proof.content,
+        holds=proof.content == content if content else None,
+        at=proof.at.isoformat(),
+        digest=proof.digest,
+        findings=[FindingPart(name=f.name, model=f.model, text=f.text) for f in proof.findings],
+        document=dict(proof.document),
+    )
 
 
 def _model(s: Subject, inputs: Inputs) -> ModelPart:
@@ -289,8 +323,10 @@ def _rollback(inputs: Inputs) -> Rollback:
         text = f"{place} showed nothing of this before: going back means to take it away again."
     else:
         text = (
-            f"The tables that {place} shows now stay as they are. Going back points {place} at them again, for all "
-            f"{'models' if len(names) > 1 else 'rows'} at once: nothing is computed and nothing is copied."
+            f"The tables that {place} showed before this release stay as they are. Going back points {place} at them "
+            "again"
+            f"{', all models at once' if len(names) > 1 else ''}; only days that came since are computed first, by the "
+            "older definition. Nothing is copied."
         )
     return Rollback(
         known=inputs.before_known,

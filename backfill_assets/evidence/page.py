@@ -10,9 +10,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.evidence import plot, words
-from backfill_assets.evidence.moves import Move, moves, row_series, value_series
+from backfill_assets.evidence.moves import Move, compared, moves, row_series, value_series
 from backfill_assets.evidence.notes import cutover_message
+from backfill_assets.evidence.readers import answers, impact_on, reruns
 from backfill_assets.evidence.sentences import (
+    accepted_by,
     cadence,
     confirmed,
     in_words,
@@ -73,6 +75,10 @@ def page(packet: Packet) -> str:
         confirmed=confirmed(packet),
         glance=_glance(packet),
         sections=_sections(packet),
+        impacts={c.name: impact_on(packet, c.name) for c in packet.consumers.readers},
+        reruns=reruns(packet),
+        answers=answers(packet),
+        findings=[(finding, accepted_by(packet, finding)) for finding in packet.findings],
     )
 
 
@@ -83,7 +89,7 @@ def _glance(packet: Packet) -> dict[str, tuple[str, str]]:
     blocking = [c for c in packet.checks if c.blocking and c.failures]
     warned = [c for c in packet.checks if not c.blocking and c.failures]
     good = len(packet.checks) - len(blocking) - len(warned)
-    people = list(dict.fromkeys(a.by for a in packet.approvals))
+    people = list(dict.fromkeys(a.by for a in packet.approvals if not a.doubt))
     return {
         "changed": (days[0] if days else "nothing computed", f"of {words.few([m.model for m in packet.models], 3)}"),
         "depends": (words.count(len(affected), "reader"), words.few([c.name for c in affected], 4) or "none is listed"),
@@ -93,7 +99,9 @@ def _glance(packet: Packet) -> dict[str, tuple[str, str]]:
         ),
         "accepted": (
             words.few(people, 2) or "nobody yet",
-            words.count(sum(len(a.accepted) for a in packet.approvals), "accepted difference") if people else "",
+            words.count(sum(len(a.accepted) for a in packet.approvals if not a.doubt), "accepted difference")
+            if people
+            else "",
         ),
     }
 
@@ -110,7 +118,6 @@ def _view(m: ModelPart, packet: Packet) -> ModelView:
         ("lacking", missing, "not there"),
     ]
     series = [*value_series(packet.data_diff, m.model), *([rows] if (rows := row_series(m)) else [])]
-    compared = next((d for d in (packet.data_diff or {}).get("models", ()) if d["model"] == m.model), {})
     return ModelView(
         part=m,
         kind=KINDS[m.kind],
@@ -124,7 +131,7 @@ def _view(m: ModelPart, packet: Packet) -> ModelView:
             for s in series[:CHARTS]
         ],
         moves=moves(packet.data_diff, m.model),
-        samples=list(compared.get("samples", ()))[:8],
+        samples=list((compared(packet.data_diff, m.model) or {}).get("samples", ()))[:8],
         diff=[(_line_kind(line), line) for line in m.code.diff.splitlines()],
         checks=[c for c in packet.checks if c.model == m.model],
     )
@@ -140,14 +147,12 @@ def _sections(packet: Packet) -> list[tuple[str, str, Any]]:
     """What other parts of the system say in their own form, with a title and an explanation."""
     found: list[tuple[str, str, Any]] = [
         (
-            "What it means for contracts",
-            "Promises about these tables, and which of them change.",
-            packet.contract_impact,
-        ),
-        ("Readers' own queries, run on the new rows", "What dashboards and exports will ask.", packet.query_reruns),
-        ("Tables that were left as they are", "Whether they would come out the same if computed again.", packet.drift),
+            "Tables that were left as they are",
+            "Whether they would come out the same if they were computed again.",
+            packet.kept and packet.kept.document,
+        )
     ]
-    found += [(f"Further proof: {kind}", "", proof) for kind, proof in packet.proofs.items()]
+    found += [(f"Further proof: {kind}", "", proof.document) for kind, proof in packet.proofs.items()]
     return [(title, text, value) for title, text, value in found if value]
 
 

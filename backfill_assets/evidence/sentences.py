@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backfill_assets.evidence.moves import Move, moves
-from backfill_assets.evidence.shape import Approval, Change, Check, ConsumerPart, ModelPart, Packet, Range, Summary
+from backfill_assets.evidence.readers import answers, impact_on
+from backfill_assets.evidence.shape import (
+    ApprovalPart,
+    Change,
+    Check,
+    ConsumerPart,
+    FindingPart,
+    ModelPart,
+    Packet,
+    Range,
+    Summary,
+)
 from backfill_assets.evidence.words import capital, count, day, every, few, listed, moment, number, percent, spans
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.plan.estimate import UNITS, amount
@@ -20,7 +31,10 @@ def summary(packet: Packet) -> Summary:
         headline=headline(packet),
         changed=[sentence for m in packet.models for sentence in what_changed(m, packet)],
         depends=who_depends(packet),
-        tests=[tests_of(m, [c for c in packet.checks if c.model == m.model]) for m in packet.models],
+        tests=[
+            *(tests_of(m, [c for c in packet.checks if c.model == m.model]) for m in packet.models),
+            *answers(packet),
+        ],
         accepted=who_accepted(packet.approvals),
         mind=to_mind(packet),
     )
@@ -89,7 +103,7 @@ def moved(move: Move) -> str:
 def who_depends(packet: Packet) -> list[str]:
     """Who reads what changed, who reads only what stays, and how sure that list is."""
     consumers = packet.consumers
-    said = [_reader(c) for c in consumers.readers if c.affected]
+    said = [_reader(c, impact_on(packet, c.name)) for c in consumers.readers if c.affected]
     if quiet := [c.name for c in consumers.readers if not c.affected]:
         said.append(
             f"Not touched: {few(quiet)} {'read' if len(quiet) > 1 else 'reads'} only tables that stay as they are."
@@ -124,16 +138,27 @@ def tests_of(m: ModelPart, checks: Sequence[Check]) -> str:
     return f"{m.model}: {listed(said)}{rest}."
 
 
-def who_accepted(approvals: Sequence[Approval]) -> list[str]:
+def who_accepted(approvals: Sequence[ApprovalPart]) -> list[str]:
     """Who accepted what, and when; that nobody did is a sentence too."""
     said: list[str] = []
     for a in approvals:
         as_owner = f" for {a.owner}" if a.owner and a.owner != a.by else ""
-        signed = f"signed by {a.signed_by}" if a.signature and a.signed_by else "not signed"
+        if a.doubt:
+            said.append(f"{a.by} accepted it{as_owner} on {moment(utc(a.at))}, which does not count: {a.doubt}.")
+            continue
+        signed = "signed" if a.signature else "not signed"
         why = f": “{a.reason}”" if a.reason else "."
         said.append(f"{a.by} accepted it{as_owner} on {moment(utc(a.at))} ({signed}){why}")
         said += [f"Accepted difference: {finding} ({reason})." for finding, reason in a.accepted.items()]
     return said or ["No acceptance is recorded."]
+
+
+def accepted_by(packet: Packet, finding: FindingPart) -> str:
+    """Who accepted a difference, and why; empty when nobody did."""
+    said = [
+        f"{a.by}: {a.accepted[finding.name]}" for a in packet.approvals if not a.doubt and finding.name in a.accepted
+    ]
+    return "; ".join(said)
 
 
 def to_mind(packet: Packet) -> list[str]:
@@ -163,6 +188,9 @@ def to_mind(packet: Packet) -> list[str]:
             )
         elif not m.batches:
             said.append(f"Nothing of {m.model} is complete.")
+    said += [f"Not accepted yet: {f.text}." for f in packet.findings if not accepted_by(packet, f)]
+    if packet.data_diff is not None and packet.data_diff.holds is False:
+        said.append("Old and new values were compared, but some rows were written again since: compare them again.")
     if packet.data_diff is None and any(m.before for m in packet.models):
         said.append("Old and new values were not compared; only the number of rows was.")
     return said
@@ -228,9 +256,10 @@ def _reading(reason: str) -> str:
     return f"it {reason}" if reason.startswith("reads") else reason
 
 
-def _reader(c: ConsumerPart) -> str:
+def _reader(c: ConsumerPart, impact: Sequence[str]) -> str:
     owner = f" of {c.owner}" if c.owner else ""
-    return f"{c.name} ({c.kind}{owner}) reads {listed(c.affected)}."
+    means = f"; {'; '.join(impact)}" if impact else ""
+    return f"{c.name} ({c.kind}{owner}) reads {listed(c.affected)}{means}."
 
 
 def _those(m: ModelPart) -> str:

@@ -200,21 +200,40 @@ class Consumers(Part):
     readers: list[ConsumerPart]
 
 
-class Approval(BaseModel):
-    """Who accepted, when, and exactly what; other keys are kept as they are."""
+class ApprovalPart(Part):
+    """Who accepted, when, and exactly what."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    owner: str = Field(description="In whose name: the owner of a model, or of a finding.")
+    owner: str = Field(description="In whose name: the owner of models.")
     by: str
     at: str
-    digest: str = Field(default="", description="Of the content that was accepted.")
-    expires: str | None = None
-    reason: str = ""
-    accepted: dict[str, str] = Field(default_factory=dict[str, str], description="Finding → why it is accepted.")
-    statement: str = ""
-    signature: str = ""
-    signed_by: str = ""
+    expires: str
+    digest: str = Field(description="Of the rows, what made them, their tests and all that was found out about them.")
+    scope: dict[str, list[Range]] = Field(description="Model → the published intervals that were accepted to change.")
+    reason: str
+    accepted: dict[str, str] = Field(description="Finding → why it is accepted.")
+    own: bool = Field(description="Whether the plan's own author gave it.")
+    statement: str = Field(description="The exact text that was accepted, and signed if it was.")
+    signature: str = Field(description="An SSH signature of the statement; empty: none.")
+    doubt: str = Field(description="Why it did not count when the packet was written; empty: it did.")
+
+
+class FindingPart(Part):
+    """A difference that has to be accepted by its name."""
+
+    name: str
+    model: str
+    text: str
+
+
+class ProofPart(Part):
+    """Something that was found out about the plan's rows."""
+
+    content: str = Field(description="Which rows it is about.")
+    holds: bool | None = Field(description="Whether those are the rows of this packet; None: nobody looked.")
+    at: str
+    digest: str
+    findings: list[FindingPart]
+    document: Section
 
 
 class Spent(Part):
@@ -254,14 +273,20 @@ class Packet(Part):
     sources: list[SourcePart]
     checks: list[Check]
     consumers: Consumers
-    approvals: list[Approval]
+    approvals: list[ApprovalPart]
     spent: Spent
     rollback: Rollback
-    data_diff: Section | None = Field(description="Old and new data compared; None: they were not.")
-    contract_impact: Section | None = Field(description="What it means for the contracts of models and consumers.")
-    query_reruns: Section | None = Field(description="The consumers' own queries, run on the new data.")
-    drift: Section | None = Field(description="Whether tables that were kept would come out the same today.")
-    proofs: dict[str, Any] = Field(description="Further proofs, by kind.")
+    data_diff: ProofPart | None = Field(description="Old and new data compared; None: they were not.")
+    contract_impact: list[Section] | None = Field(description="What it means for each reader; None: nobody looked.")
+    query_reruns: ProofPart | None = Field(description="The readers' own queries, run on the new data.")
+    kept: ProofPart | None = Field(description="Whether tables that were left as they are would come out the same.")
+    proofs: dict[str, ProofPart] = Field(description="Further proofs, by kind.")
+
+    @property
+    def findings(self) -> list[FindingPart]:
+        """All that has to be accepted by name."""
+        every = [self.data_diff, self.query_reruns, self.kept, *self.proofs.values()]
+        return [finding for proof in every if proof and proof.holds is not False for finding in proof.findings]
 
 
 def json_schema() -> dict[str, Any]:

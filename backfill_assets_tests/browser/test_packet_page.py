@@ -12,7 +12,7 @@ import pytest
 
 from backfill_assets.evidence.make import make
 from backfill_assets_tests.fakes import days
-from backfill_assets_tests.packets import a_subject, some_inputs
+from backfill_assets_tests.packets import a_proof, a_subject, some_inputs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -54,9 +54,11 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = (replace(subject.results[0], passed=False, observed="two NULLs", sample=("id=7",)), *subject.results[1:])
     subject = replace(subject, results=results, new_rows={at: n + 3 for at, n in subject.new_rows.items()})
     file = tmp_path_factory.mktemp("page") / "packet.html"
-    drift = {"kept": [{"a_rather_long_name_of_a_model_that_goes_on_and_on": "x" * 80, "days": [1, 2]}], "ok": True}
+    more = {"kept": [{"a_rather_long_name_of_a_model_that_goes_on_and_on": "x" * 80, "days": [1, 2]}], "ok": True}
     inputs = some_inputs(subjects=(subject,))
-    file.write_bytes(make(replace(inputs, proofs={**inputs.proofs, "drift": drift}))[1]["packet.html"])
+    file.write_bytes(
+        make(replace(inputs, proofs={**inputs.proofs, "kept": a_proof("kept", document=more)}))[1]["packet.html"]
+    )
     return file
 
 

@@ -23,9 +23,9 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.promote import promote
-from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.plans import PlanRecord
 from backfill_assets_tests.fakes import Cell, FakeTables, World, a_model, days
-from backfill_assets_tests.packets import a_subject, a_table, some_inputs
+from backfill_assets_tests.packets import a_proof, a_subject, a_table, an_approval, some_inputs
 
 SCHEMA = json.loads((files("backfill_assets.evidence") / "packet.schema.json").read_text())
 
@@ -198,6 +198,58 @@ def test_a_plan_without_content_is_refused() -> None:
     record = some_inputs().plan
     with pytest.raises(StateError, match="has no content"):
         gather(world.project, world.control, world.tables, Reader(world.tables), record)
+
+
+def test_a_finding_waits_for_its_acceptance() -> None:
+    """A named difference is accepted with a reason, or told; an approval that does not count accepts nothing (D3)."""
+    accepted = packet(some_inputs())
+    assert "Accepted difference: conversions (double clicks were counted twice)." in accepted.summary.accepted
+    assert not any("Not accepted yet" in line for line in accepted.summary.mind)
+    for approvals in ((), (an_approval(doubt="rows are others by now"),)):
+        said = packet(some_inputs(approvals=approvals)).summary
+        assert "Not accepted yet: conversions moved by −5 %." in said.mind
+    assert said.accepted == [
+        "ana accepted it for marketing@example.com on 1 February 2024, 12:00 UTC, which does not count: "
+        "rows are others by now."
+    ]
+
+
+def test_a_comparison_of_other_rows_proves_nothing() -> None:
+    """Rows that were written again since are not those that were compared: its numbers are not told as theirs."""
+    now, then = packet(some_inputs()), packet(some_inputs(content="others"))
+    assert (
+        now.data_diff is not None and now.data_diff.holds and "its total went from 400 to 380" in now.summary.changed[0]
+    )
+    assert then.data_diff is not None and then.data_diff.holds is False
+    assert "400" not in then.summary.changed[0] and any("compare them again" in line for line in then.summary.mind)
+    assert packet(some_inputs(content="")).data_diff.holds is None  # type: ignore[union-attr]
+
+
+def test_what_it_means_for_each_reader() -> None:
+    """The contracts' impact and the readers' own queries are told in plain words (D4, E6)."""
+    impact = {
+        "consumer": "dashboard", "level": "behavioural", "affected": True, "notice_days": 7,
+        "notice_until": "2024-02-08T00:00:00+00:00",
+        "models": [{"model": "performance", "level": "behavioural", "days": [],
+                    "changes": [{"level": "behavioural", "column": "conversions", "what": "has other values"}]}],
+        "void_evaluations": [{"name": "weekly", "days": "2024-01-01..2024-01-07"}],
+    }  # fmt: skip
+    good = {"consumer": "dashboard", "query": "by_day", "evaluation": "", "met": True, "missed": [], "same": False,
+            "candidate": {"rows": 4}, "shown": {"rows": 4}}  # fmt: skip
+    bad = good | {"query": "top", "met": False, "missed": ["2 rows; expected at least 5"], "candidate": {"rows": 2}}
+    proof = a_proof("consumers", document={"reruns": [good, bad]}, findings=())
+    made, written = make(some_inputs(impacts=(impact,), proofs={"consumers": proof}))
+    assert made.summary.depends[0] == (
+        "dashboard (dashboard of cmo@example.com) reads performance; will see other numbers (performance.conversions: "
+        "has other values); wants to know of it 7 days before: not earlier than 8 February 2024; "
+        "its evaluation weekly (2024-01-01..2024-01-07) no longer holds."
+    )
+    assert made.summary.tests[1:] == [
+        "Readers' own queries over the new rows: 1 of 2 gave what their owners expect.",
+        "dashboard, top: 2 rows; expected at least 5.",
+    ]
+    assert "2 rows; expected at least 5" in written["packet.html"].decode()
+    jsonschema.validate(json.loads(written["packet.json"]), SCHEMA)
 
 
 def test_nobody_accepted_is_said() -> None:
