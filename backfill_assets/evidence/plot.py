@@ -65,7 +65,7 @@ def title(series: Series) -> str:
 def note(series: Series) -> str:
     """How it is drawn, where that is not plain to see."""
     smooth = _smooth(len(series.starts))
-    return f"lines: averages of {smooth}" if smooth > 1 else ""
+    return f"each point is the average of {smooth}" if smooth > 1 else ""
 
 
 def label(series: Series) -> str:

@@ -57,15 +57,20 @@ def manifest(plan: str, files: Mapping[str, bytes]) -> bytes:
 def write_packet(folder: Folder, plan: str, files: Mapping[str, bytes], *, sealed: bool) -> Written:
     """Put the packet into its folder; nothing is written when it is there already.
 
-    `sealed` says that the plan is promoted: another packet in its place is refused. The old manifest goes first and the
-    new one comes last, so a folder without one is a packet that was not finished. Raises StateError.
+    `sealed` says that the plan is promoted: another packet in its place is refused, and so are files without a manifest
+    that are not those to be written. The old manifest goes first and the new one comes last, so a folder without one is
+    a packet that was not finished. Raises StateError.
     """
     wanted = manifest(plan, files)
     there = folder.read(MANIFEST)
     problems = problems_of(folder) if there is not None else []
     if there == wanted and not problems:
         return Written(digest=_hash(wanted), changed=False)
-    if there is not None and sealed:
+    if there is None:
+        problems = [
+            f"{name} is there without a manifest" for name in folder.names() if folder.read(name) != files.get(name)
+        ]
+    if sealed and (there is not None or problems):
         raise StateError(
             f"the packet of plan {plan} is sealed, and what should be written is another",
             why="; ".join(problems) or "the plan was promoted with the packet that is there",
@@ -94,7 +99,7 @@ def digest(folder: Folder) -> str:
         raise StateError(
             f"the packet at {folder.location} is damaged",
             why="; ".join(problems),
-            fix="write it again with `backfill evidence`, or restore it from a backup",
+            fix="restore it from a backup; as long as the plan is not promoted, `backfill evidence` writes it again",
         )
     assert content is not None
     return _hash(content)

@@ -23,8 +23,8 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.promote import promote
-from backfill_assets.state.plans import PlanRecord
-from backfill_assets_tests.fakes import Cell, FakeTables, World, a_model, days
+from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, days
 from backfill_assets_tests.packets import a_proof, a_subject, a_table, an_approval, some_inputs
 
 SCHEMA = json.loads((files("backfill_assets.evidence") / "packet.schema.json").read_text())
@@ -139,6 +139,17 @@ def test_later_days_are_not_part_of_it() -> None:
     assert late.plan.status == "promoted" and not late.rollback.known
     assert "not recorded" in late.rollback.text and late.models[0].before is None
     assert late.models[0].ranges.count == 10
+
+
+def test_a_plan_that_came_to_nothing_has_a_packet_too() -> None:
+    """Abandoned, it says that nobody ever saw it; the status is the only thing that is different."""
+    world = two_models()
+    plan = opened(world)
+    before = packet(gathered(world, plan))
+    world.control.plans.mark([plan], Status.ABANDONED, by="ben", at=NOW)
+    after = packet(gathered(world, plan))
+    assert "This plan was given up: prod never showed it." in after.summary.mind
+    assert after.models == before.models and after.checks == before.checks
 
 
 def test_a_red_day_is_told() -> None:
@@ -259,4 +270,3 @@ def test_nobody_accepted_is_said() -> None:
     assert said[0].startswith("ana accepted it for marketing@example.com on 1 February 2024, 12:00 UTC (not signed)")
     assert packet(some_inputs()).approvals[0].digest == "c0ffee"
     assert packet(some_inputs()).as_of == utc("2024-02-01T12:00").isoformat()
-    assert packet(some_inputs()).plan.status == Status.APPLIED

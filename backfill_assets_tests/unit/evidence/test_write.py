@@ -58,6 +58,16 @@ def test_a_sealed_packet_that_was_damaged_is_not_mended_silently() -> None:
     assert "release_note.md was changed" in str(refused.value)
 
 
+def test_a_sealed_packet_without_its_manifest_is_not_made_anew() -> None:
+    """Who removes the manifest gets no other packet; one that a crash left half written is finished."""
+    folder = a_packet()
+    del folder.files[MANIFEST]
+    _, other = make(some_inputs(approvals=()))
+    with pytest.raises(StateError, match="is sealed"):
+        write_packet(folder, "7f3c", other, sealed=True)
+    assert write_packet(folder, "7f3c", PACKET_FILES, sealed=True).changed and not problems_of(folder)
+
+
 @pytest.mark.parametrize("writes", range(len(FILES) + 1))
 def test_killed_anywhere_it_is_told_and_finished_by_the_next(writes: int) -> None:
     """A writer that dies after some files leaves no packet that anybody takes for one."""
