@@ -28,7 +28,7 @@ def test_change_apply_evidence_verify(tmp_path: Path) -> None:
     assert backfill("evidence", project=project).code == 1
     assert backfill("apply", "--promote", project=project).code == 0
     daily = project / "models" / "daily.sql"
-    daily.write_text(daily.read_text().replace("sum(amount) AS total", "sum(2 * amount) AS total"))
+    daily.write_text(daily.read_text().replace("sum(amount) AS total", "sum(abs(amount)) AS total"))
     applied = backfill("apply", "--json", project=project)
     assert applied.code == 0, applied.err
     plan = applied.json["plan"]["id"]
@@ -44,7 +44,7 @@ def test_change_apply_evidence_verify(tmp_path: Path) -> None:
         "running": ("changed", 4),
     }
     first = packet["models"][0]
-    assert "-SELECT" in first["code"]["diff"] and "sum(2 * amount)" in first["code"]["new"]
+    assert "-SELECT" in first["code"]["diff"] and "sum(abs(amount))" in first["code"]["new"]
     assert [c["what"] for c in first["columns"] if c["name"] == "total"] == ["values"]
     assert sum(b["rows"] for b in first["batches"]) == 8 and {b["commit"] for b in first["batches"]} == {1, 2}
     assert [s["name"] for s in packet["sources"]] == ["raw.events"]
