@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -9,11 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeVar
+
+import pytest
 
 from backfill_assets.adapters.engine import SparkEngine
 from backfill_assets.adapters.table_log import open_table
@@ -227,6 +231,23 @@ def backfill(
         command, cwd=cwd, env=dict(env or clean_environment()), capture_output=True, text=True, timeout=900, check=False
     )
     return Said(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def backfill_here(*arguments: str | Path, project: Path, user: str = "") -> Said:
+    """Run the CLI to its end in this process, over the tests' own Spark session: nothing is started for it."""
+    from backfill_assets.cli import main
+
+    code, said, complaints = 0, io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(complaints):
+        patch.setattr(sys, "argv", ["backfill", "--project", str(project), *map(str, arguments)])
+        patch.setenv("BACKFILL_PROJECT", str(project))  # the CLI sets it for good
+        if user:
+            patch.setenv("LOGNAME", user)
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return Said(code=code, out=said.getvalue(), err=complaints.getvalue())
 
 
 def start(*command: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets_tests.projects import backfill, small_project
+from backfill_assets_tests.projects import backfill_here as backfill
+from backfill_assets_tests.projects import small_project
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
 
-def test_a_change_waits_for_its_owner(tmp_path: Path) -> None:
+def test_a_change_waits_for_its_owner(spark: SparkSession, tmp_path: Path) -> None:
     """Green is not enough: it takes a yes, and neither the author's own nor a forged one, but a signed one."""
     root = small_project(tmp_path, days=3, batch_size=3)
     settings = json.loads((root / "backfill.yml").read_text())
@@ -35,7 +40,7 @@ def test_a_change_waits_for_its_owner(tmp_path: Path) -> None:
 
     closed = backfill("promote", "--json", project=root)
     assert closed.code == 4
-    assert any("needs the yes of" in o["what"] for o in closed.json["obstacles"])
+    assert any("needs the yes of" in o["what"] for o in closed.json["in_the_way"])
     own = backfill("approve", plan, "--key", str(key), project=root)
     assert own.code == 1 and "made it" in own.err
     unsigned = backfill("approve", plan, "--by", "ana@example.com", project=root)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import backfill_assets
 from backfill_assets.errors import StateError
-from backfill_assets_tests.projects import backfill, clean_environment, small_project
+from backfill_assets_tests.projects import backfill_here as backfill
+from backfill_assets_tests.projects import small_project
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -20,7 +24,7 @@ def shown(project: Path, environment: str = "prod") -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["ds"], row["kind"]))
 
 
-def test_a_plan_is_looked_at_and_abandoned(tmp_path: Path) -> None:
+def test_a_plan_is_looked_at_and_abandoned(spark: SparkSession, tmp_path: Path) -> None:
     """Build, query both, abandon: only the record is left. Another person's plan is told of it at once meanwhile."""
     project = small_project(tmp_path, days=3, batch_size=3)
     first = backfill("apply", "--promote", project=project)
@@ -52,10 +56,9 @@ def test_a_plan_is_looked_at_and_abandoned(tmp_path: Path) -> None:
     assert all(float(row["new"]) == 2 * float(row["old"]) <= float(row["running"]) for row in both)
 
     daily.write_text(daily.read_text().replace("sum(2 * amount)", "sum(3 * amount)"))
-    bob = clean_environment(LOGNAME="bob")
-    told = backfill("plan", project=project, env=bob)
+    told = backfill("plan", project=project, user="bob")
     assert told.code == 0 and f"plan {planned['id']} (by " in told.out and "also changes daily, running" in told.out
-    refused = backfill("apply", project=project, env=bob)
+    refused = backfill("apply", project=project, user="bob")
     assert refused.code == 1, refused
     assert (
         f"fix: wait until it is promoted and plan again, or end it with `backfill abandon {planned['id']}`"

@@ -89,7 +89,10 @@ def postgres() -> Iterator[str]:
 
 
 def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgres: str) -> None:
-    """`backfill promote` persists the views; other processes read them, and see one release a query while they move."""
+    """`backfill promote` persists the views; other processes read them, and see one release a query while they move.
+
+    `backfill sql` uses them as well, and makes none of its own.
+    """
     releases = build_releases(tmp_path, "prod")
     environment = clean_environment(SPARK_CONF_DIR=str(CONFIGURATION), BACKFILL_METASTORE_URL=postgres)
     first, second = releases.one.project.root, releases.two.project.root
@@ -107,7 +110,7 @@ def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgr
     try:
         eventually(lambda: len(queries()) >= 3, while_=lambda: reader.poll() is None)
         before = len(queries())
-        for project in (second, first, second):
+        for project in (second, first):
             moved = backfill("promote", "--json", project=project, env=environment)
             assert moved.code == 0 and len(moved.json["promoted"]) == 2, moved
         after = len(queries())
@@ -119,22 +122,14 @@ def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgr
         if reader.poll() is None:
             print(kill(reader))
 
-    assert after - before >= 10, "too few queries ran during the promotions"
+    assert after - before >= 5, "too few queries ran during the promotions"
     assert set(queries()) == {f"1 1 1 1 {ROWS}", f"2 2 2 2 {ROWS}"}
-    assert queries()[-1].startswith("2 ")
-
-
-def test_the_cli_queries_the_shared_views(spark: SparkSession, tmp_path: Path, postgres: str) -> None:
-    """`backfill sql` in another process uses the metastore's views, and makes none of its own."""
-    releases = build_releases(tmp_path, "lab")
-    environment = clean_environment(SPARK_CONF_DIR=str(CONFIGURATION), BACKFILL_METASTORE_URL=postgres)
-    assert backfill("promote", project=releases.one.project.root, env=environment).code == 0
+    assert queries()[-1].startswith("1 ")
 
     # the other release's project: were the views made on the spot, nothing would differ; so look at who owns them
-    said = backfill("sql", "--json", "SHOW VIEWS IN lab", project=releases.two.project.root, env=environment)
-
-    assert said.code == 0, said.err
-    assert {row["viewName"]: row["isTemporary"] for row in said.json} == {"daily": False, "running": False}
+    asked = backfill("sql", "--json", "SHOW VIEWS IN prod", project=second, env=environment)
+    assert asked.code == 0, asked.err
+    assert {row["viewName"]: row["isTemporary"] for row in asked.json} == {"daily": False, "running": False}
 
 
 def programs_of_postgres() -> Path:
