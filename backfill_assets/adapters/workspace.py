@@ -48,6 +48,7 @@ from backfill_assets.promote.lifecycle import (
     abandon,
     end_promoted,
     find_plan,
+    fulfilled,
     look,
     open_plan,
     show_candidate,
@@ -59,7 +60,7 @@ from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Segment
+from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.plans import PlanRecord, Status
 
@@ -270,6 +271,7 @@ class Workspace:
             verdict = self.gate(request, facts, make_plan(self.project, facts, request))
         if not verdict.open:
             return facts.environment, verdict
+        self.packets(facts.environment, verdict.pointers)
         moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
         end_promoted(self.control, moved, by=self.user, views=lambda: views)
         return moved, verdict
@@ -303,7 +305,7 @@ class Workspace:
             moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
         return moved, verdict, tuple(held)
 
-    def evidence(self, plan: str) -> Evidence:
+    def evidence(self, plan: str, *, promoting: bool = False) -> Evidence:
         """Write a plan's packet, unless a promotion sealed the one that is there. Raises PlanError, StateError."""
         record = find_plan(self.control, plan)
         folder = self.evidence_folder(record.id)
@@ -317,7 +319,16 @@ class Workspace:
             content = subject(self.project, facts, case).content
             said = [Yes(approval=a, doubt=self._why_not(facts, case, a)) for a in case.approvals]
         made, files = make(
-            gather(self.project, self.control, self.log, tables, record, approvals=said, content=content)
+            gather(
+                self.project,
+                self.control,
+                self.log,
+                tables,
+                record,
+                promoting=promoting,
+                approvals=said,
+                content=content,
+            )  # fmt: skip
         )
         written = write_packet(folder, record.id, files, sealed=sealed)
         return Evidence(packet=made, location=folder.location, digest=written.digest, changed=written.changed)
@@ -327,6 +338,11 @@ class Workspace:
         if subject(self.project, facts, case, approval.scope).digest != approval.digest:
             return "rows, audits or comparisons are not those any more that it was about"
         return self._doubt(approval)
+
+    def packets(self, shown: Environment, pointers: Sequence[Pointer]) -> dict[str, str]:
+        """Write the packets of the plans that end when the environment moves to these pointers: plan → digest."""
+        after = replace(shown, pointers={**shown.pointers, **{p.model: p for p in pointers}})
+        return {plan.id: self.evidence(plan.id, promoting=True).digest for plan in fulfilled(self.control, after)}
 
     def evidence_folder(self, plan: str) -> ArrowFolder:
         """Where the packet of a plan is, or will be."""

@@ -67,6 +67,8 @@ class Inputs:
     document: Json
     """The plan as it was stored (`Plan.to_json`)."""
     subjects: tuple[Subject, ...]
+    promoting: bool = False
+    """Whether the environment is about to move to it."""
     before_known: bool
     """Whether `Subject.before` is recorded: it is not for a plan that was promoted without a packet."""
     consumers: tuple[Consumer, ...]

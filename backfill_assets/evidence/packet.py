@@ -65,7 +65,7 @@ def packet(inputs: Inputs) -> Packet:
         plan=PlanPart(
             id=inputs.plan.id,
             environment=inputs.plan.environment,
-            status=cast(Any, inputs.plan.status.value),
+            status="promoting" if inputs.promoting else cast(Any, inputs.plan.status.value),
             by=inputs.plan.by,
             opened=inputs.plan.created.isoformat(),
             since=inputs.plan.since.isoformat(),

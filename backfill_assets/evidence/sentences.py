@@ -168,6 +168,8 @@ def to_mind(packet: Packet) -> list[str]:
     match packet.plan.status:
         case "promoted":
             pass
+        case "promoting":
+            said.append(f"This was written when all was ready, just before {place} was switched to it.")
         case "open" | "applied":
             said.append(f"When this was written, {place} did not show it yet.")
         case "superseded":

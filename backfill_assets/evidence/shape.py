@@ -37,8 +37,8 @@ class PlanPart(Part):
 
     id: str
     environment: str = Field(description="What it is promoted to, such as prod.")
-    status: Literal["open", "applied", "superseded", "abandoned", "promoted"] = Field(
-        description="When the packet was written."
+    status: Literal["open", "applied", "promoting", "superseded", "abandoned", "promoted"] = Field(
+        description="When the packet was written; promoting: all was ready, and the environment was about to move."
     )
     by: str
     opened: str

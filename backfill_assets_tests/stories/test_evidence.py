@@ -7,11 +7,16 @@ import json
 import shutil
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
 
 from backfill_assets_tests.projects import Said, backfill, small_project
+from backfill_assets_tests.projects import backfill_here as here
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -22,18 +27,20 @@ def told(said: Said) -> list[str]:
     return said.json["problems"]
 
 
-def test_change_apply_evidence_verify(tmp_path: Path) -> None:
+def test_change_apply_evidence_verify(spark: SparkSession, tmp_path: Path) -> None:
     """Change a formula, apply, look at the packet, verify, tamper with packet and table, be told; then promote."""
     project = small_project(tmp_path / "shop", days=4, batch_size=2)
-    assert backfill("evidence", project=project).code == 1
-    assert backfill("apply", "--promote", project=project).code == 0
+    assert here("evidence", project=project).code == 1
+    assert here("apply", "--promote", project=project).code == 0
+    first_packet = here("evidence", "--json", project=project)
+    assert first_packet.code == 0 and not first_packet.json["changed"], "the promotion wrote it before it moved prod"
     daily = project / "models" / "daily.sql"
     daily.write_text(daily.read_text().replace("sum(amount) AS total", "sum(abs(amount)) AS total"))
-    applied = backfill("apply", "--json", project=project)
+    applied = here("apply", "--json", project=project)
     assert applied.code == 0, applied.err
     plan = applied.json["plan"]["id"]
 
-    made = backfill("evidence", "--json", project=project)
+    made = here("evidence", "--json", project=project)
     assert made.code == 0, made.err
     assert made.json["plan"] == plan and made.json["changed"]
     folder = Path(made.json["location"])
@@ -49,16 +56,16 @@ def test_change_apply_evidence_verify(tmp_path: Path) -> None:
     assert sum(b["rows"] for b in first["batches"]) == 8 and {b["commit"] for b in first["batches"]} == {1, 2}
     assert [s["name"] for s in packet["sources"]] == ["raw.events"]
     assert packet["rollback"]["to"][0]["segments"][0]["commit"] == 2
-    shown = backfill("evidence", plan[:5], project=project)
+    shown = here("evidence", plan[:5], project=project)
     for words in (
         "From 1 to 4 January 2024, 4 days of daily were computed again",
         "No acceptance is recorded",
         "There",
     ):
         assert words in shown.out, shown
-    assert backfill("evidence", "--json", project=project).json["digest"] == made.json["digest"]
+    assert here("evidence", "--json", project=project).json["digest"] == made.json["digest"]
 
-    whole = backfill("verify", "--json", project=project)
+    whole = here("verify", "--json", project=project)
     assert whole.code == 0 and whole.json["tables"] == 2 and whole.json["data_files"] == whole.json["hashed"] == 8, (
         whole
     )
@@ -75,15 +82,18 @@ def test_change_apply_evidence_verify(tmp_path: Path) -> None:
     rows = next(table.rglob("*.parquet"))
     there = rows.read_bytes()
     rows.write_bytes(there[:-9] + bytes([there[-9] ^ 1]) + there[-8:])
-    assert told(backfill("verify", plan, "--json", project=project)) == [
+    assert told(here("verify", plan, "--json", project=project)) == [
         f"file daily/{first['version']}/{rows.relative_to(table)} was changed"
     ]
     rows.write_bytes(there)
 
-    assert backfill("promote", project=project).code == 0
-    sealed = backfill("evidence", plan, "--json", project=project)
-    assert sealed.code == 0 and not sealed.json["changed"] and sealed.json["digest"] == made.json["digest"]
+    assert here("promote", project=project).code == 0
+    sealed = here("evidence", plan, "--json", project=project)
+    assert sealed.code == 0 and not sealed.json["changed"], sealed
+    assert "just before prod was switched to it" in " ".join(sealed.json["summary"]["mind"])
+    again = here("verify", "--json", plan, project=project)
+    assert again.code == 0 and again.json["tables"] == 2, again
     (folder / "packet.html").write_text("nothing to see")
-    assert backfill("evidence", plan, project=project).code == 1
-    refused = backfill("verify", plan, project=project)
+    assert here("evidence", plan, project=project).code == 1
+    refused = here("verify", plan, project=project)
     assert refused.code == 1 and "packet.html was changed" in refused.out
