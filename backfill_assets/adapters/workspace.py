@@ -318,18 +318,17 @@ class Workspace:
             case = self.case(facts, record)
             content = subject(self.project, facts, case).content
             said = [Yes(approval=a, doubt=self._why_not(facts, case, a)) for a in case.approvals]
-        made, files = make(
-            gather(
-                self.project,
-                self.control,
-                self.log,
-                tables,
-                record,
-                promoting=promoting,
-                approvals=said,
-                content=content,
-            )  # fmt: skip
+        inputs = gather(
+            self.project,
+            self.control,
+            self.log,
+            tables,
+            record,
+            promoting=promoting,
+            approvals=said,
+            content=content,
         )
+        made, files = make(inputs)
         written = write_packet(folder, record.id, files, sealed=sealed)
         return Evidence(packet=made, location=folder.location, digest=written.digest, changed=written.changed)
 
