@@ -14,6 +14,8 @@ from backfill_assets.intervals import Interval, Ranges, utc
 WIDTH, LEFT, RIGHT, TOP = 420, 46, 8, 8
 MAIN, GAP, BELOW = 112, 14, 44
 """Heights of the chart, of what is between, and of the strip of differences."""
+WIDEST = 12
+"""Of the bars in that strip."""
 FLAT = 1e-9
 """Relative to the largest value: what is less is no difference."""
 
@@ -132,7 +134,7 @@ def _paths(x: Sequence[float], values: Numbers, y: object) -> Iterator[str]:
 def _strip(x: Sequence[float], delta: Sequence[float], top: float) -> list[str]:
     most = max(map(abs, delta))
     zero = top + BELOW / 2
-    bar = max((x[-1] - x[0]) / max(len(x) - 1, 1) * 0.8, 0.6)
+    bar = min(max((x[-1] - x[0]) / max(len(x) - 1, 1) * 0.8, 0.6), WIDEST)
     parts = [
         f'<text class="axis" x="{LEFT - 4}" y="{zero - BELOW / 2 + 8:.1f}">+{number(most)}</text>',
         f'<text class="axis" x="{LEFT - 4}" y="{zero + BELOW / 2:.1f}">−{number(most)}</text>',
@@ -143,9 +145,8 @@ def _strip(x: Sequence[float], delta: Sequence[float], top: float) -> list[str]:
             size = BELOW / 2 * abs(d) / most
             y = zero - size if d > 0 else zero
             name = "more" if d > 0 else "less"
-            parts.append(
-                f'<rect class="{name}" x="{here - bar / 2:.1f}" y="{y:.1f}" width="{bar:.1f}" height="{size:.1f}"/>'
-            )
+            left = min(max(here - bar / 2, LEFT), WIDTH - RIGHT - bar)
+            parts.append(f'<rect class="{name}" x="{left:.1f}" y="{y:.1f}" width="{bar:.1f}" height="{size:.1f}"/>')
     return parts
 
 
@@ -175,8 +176,8 @@ def _months(starts: Sequence[datetime], x: Sequence[float], bottom: float, foot:
 
 def _ticks(low: float, high: float) -> list[float]:
     """Three or four round numbers from the lowest value to the highest."""
-    if high == low:
-        high = low + (abs(low) or 1)
+    if high - low <= max(abs(low), abs(high), 1e-3) * FLAT:
+        high = low + (abs(low) if abs(low) > 1e-3 else 1)
     raw = (high - low) / 3
     unit = 10 ** math.floor(math.log10(raw))
     step = next(unit * f for f in (1, 2, 2.5, 5, 10) if unit * f >= raw * 0.999)
