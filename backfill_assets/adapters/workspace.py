@@ -305,8 +305,11 @@ class Workspace:
             moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
         return moved, verdict, tuple(held)
 
-    def evidence(self, plan: str, *, promoting: bool = False) -> Evidence:
-        """Write a plan's packet, unless a promotion sealed the one that is there. Raises PlanError, StateError."""
+    def evidence(self, plan: str, *, after: Mapping[str, Pointer] | None = None) -> Evidence:
+        """Write a plan's packet, unless a promotion sealed the one that is there. Raises PlanError, StateError.
+
+        `after` is what the environment is about to show by this plan; None: it does not move now.
+        """
         record = find_plan(self.control, plan)
         folder = self.evidence_folder(record.id)
         sealed = record.status is Status.PROMOTED
@@ -324,7 +327,7 @@ class Workspace:
             self.log,
             tables,
             record,
-            promoting=promoting,
+            after=after,
             approvals=said,
             content=content,
         )
@@ -341,7 +344,7 @@ class Workspace:
     def packets(self, shown: Environment, pointers: Sequence[Pointer]) -> dict[str, str]:
         """Write the packets of the plans that end when the environment moves to these pointers: plan → digest."""
         after = replace(shown, pointers={**shown.pointers, **{p.model: p for p in pointers}})
-        return {plan.id: self.evidence(plan.id, promoting=True).digest for plan in fulfilled(self.control, after)}
+        return {plan.id: self.evidence(plan.id, after=after.pointers).digest for plan in fulfilled(self.control, after)}
 
     def evidence_folder(self, plan: str) -> ArrowFolder:
         """Where the packet of a plan is, or will be."""

@@ -37,7 +37,7 @@ def gather(
     tables: TableReader,
     plan: PlanRecord,
     *,
-    promoting: bool = False,
+    after: Mapping[str, Pointer] | None = None,
     before: Mapping[str, Pointer] | None = None,
     consumers_confirmed: date | None = None,
     approvals: Sequence[Yes] | None = None,
@@ -46,10 +46,10 @@ def gather(
 ) -> Inputs:
     """Everything that a packet of this plan is made from.
 
-    `before` is what the environment showed before the promotion; None: what it shows now, unless the plan was promoted,
-    when that is not known any more. `approvals` are those of the control table, looked at; `content` is what its rows
-    are now, as proofs name them. Raises StateError for a plan without a document, and for a version whose definition
-    cannot be read any more.
+    `after` is what the environment is about to show; None: it does not move now. `before` is what it showed before the
+    promotion; None: what it shows now, unless the plan was promoted, when that is not known any more. `approvals` are
+    those of the control table, looked at; `content` is what the plan's rows are now, as proofs name them. Raises
+    StateError for a plan without a document, and for a version whose definition cannot be read any more.
     """
     document = control.plans.document(plan.id)
     if document is None:
@@ -57,6 +57,7 @@ def gather(
     shown = control.environments.read(plan.environment).pointers
     known = before is not None or plan.status is not Status.PROMOTED
     earlier = before if before is not None else shown if known else {}
+    pinned = after or (shown if plan.status is Status.PROMOTED else {})
     versions = control.versions.all()
     entries = control.ledger.entries([t.model for t in plan.targets])
     groups = by_version(entries)
@@ -65,7 +66,7 @@ def gather(
             project, control, log, tables, versions, target,
             entries=groups.get((target.model, target.version), []),
             before=earlier.get(target.model),
-            pinned=shown.get(target.model) if plan.status is Status.PROMOTED else None,
+            pinned=pinned.get(target.model),
             patch=_patch(document, target),
             now=utc(document["now"]),
         )
@@ -77,7 +78,7 @@ def gather(
         plan=plan,
         document=document,
         subjects=subjects,
-        promoting=promoting,
+        promoting=after is not None,
         before_known=known,
         consumers=_readers(project.consumers.values(), changed | set(document["kept"])),
         consumers_confirmed=consumers_confirmed,
@@ -112,8 +113,9 @@ def _subject(
     record = versions.get((name, version))
     model = _model(project, name, version, record)
     have, head = version_coverage(entries, log, model=name, version=version, audits=audits_digest(model))
-    commit = max((s.commit for s in pinned.segments if s.version == version), default=head) if pinned else head
-    shown = patch & have.complete if patch is not None else have.complete
+    mine = [s for s in pinned.segments if s.version == version] if pinned else []
+    commit = max((s.commit for s in mine), default=head)
+    shown = Ranges.of(s.interval for s in mine) or (patch & have.complete if patch is not None else have.complete)
     kept = before.covers - shown if before and patch is not None else Ranges()
     batches = tuple(have.batches(shown & have.green))
     return Subject(

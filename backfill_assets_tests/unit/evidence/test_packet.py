@@ -24,7 +24,7 @@ from backfill_assets.promote.gate import gate
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.plans import PlanRecord, Status
-from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, days
+from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, a_pointer, days
 from backfill_assets_tests.packets import a_proof, a_subject, a_table, an_approval, some_inputs
 
 SCHEMA = json.loads((files("backfill_assets.evidence") / "packet.schema.json").read_text())
@@ -128,6 +128,19 @@ def test_the_same_records_make_the_same_bytes() -> None:
     world = two_models()
     plan = opened(world)
     assert make(gathered(world, plan))[1] == make(gathered(world, plan))[1]
+
+
+def test_it_names_what_is_about_to_be_shown() -> None:
+    """A promotion of some days at an older commit: those days and that commit, whatever was written since."""
+    world = two_models()
+    plan = opened(world)
+    part = {name: a_pointer(name, f"{name}-1", days("02", "05"), commit=3) for name in ("daily", "sums")}
+    record = next(r for r in world.control.plans.all() if r.id == plan.id)
+    made = packet(gather(world.project, world.control, world.tables, Reader(world.tables), record, after=part))
+    assert made.plan.status == "promoting"
+    assert {m.table.commit for m in made.models if m.table} == {3}
+    assert made.models[0].ranges.shown == [("2024-01-02T00:00:00+00:00", "2024-01-06T00:00:00+00:00")]
+    assert {c.tested for c in made.checks} == {4} and len(made.models[0].rows) == 4
 
 
 def test_later_days_are_not_part_of_it() -> None:
