@@ -229,9 +229,8 @@ def _columns(s: Subject, change: Json | None) -> list[ColumnPart]:
 
 def _code(s: Subject) -> Code:
     old = s.old.definition if s.old else None
-    was, is_ = (str(old["code"]) if old else None), s.model.code
-    if s.record:
-        is_ = str(s.record.definition["code"])
+    was = str(old["code"]) if old and "code" in old else None
+    is_ = str(s.record.definition.get("code", s.model.code)) if s.record else s.model.code
     lines = difflib.unified_diff(
         (was or "").splitlines(),
         is_.splitlines(),
@@ -295,7 +294,7 @@ def _checks(s: Subject) -> list[Check]:
             model=s.target.model,
             check=name,
             blocking=results[-1].blocking,
-            means=meaning(audits[name], s.model) if name in audits else results[-1].expected,
+            means=(meaning(audits[name], s.model) if name in audits else "") or results[-1].expected,
             expected=results[-1].expected,
             tested=len(results),
             passed=sum(r.passed for r in results),

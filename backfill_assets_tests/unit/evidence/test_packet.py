@@ -194,6 +194,23 @@ def test_a_restatement_says_what_stays() -> None:
     assert "a part of history only" in written["release_note.md"].decode()
 
 
+def test_new_rules_from_a_day_on_say_what_older_days_keep() -> None:
+    """A change that is made forward only: the days before it keep the values and rules that they had (E5)."""
+    world = two_models()
+    opened(world)
+    promoted(world)
+    newer = changed(world)
+    made, written = make(gathered(newer, opened(newer, Request(forward_only=utc("2024-01-08")))))
+    daily = made.models[0]
+    assert daily.kind == "forward" and daily.ranges.count == 3
+    assert daily.ranges.kept == [("2024-01-01T00:00:00+00:00", "2024-01-08T00:00:00+00:00")]
+    assert "From 8 to 10 January 2024, 3 days of daily follow the new rules." in made.summary.changed[0]
+    assert (
+        "(7 days, from 1 to 7 January 2024) keep the values and rules that they had."
+        in written["release_note.md"].decode()
+    )
+
+
 def test_foreign_commits_are_told() -> None:
     """A table that something else wrote to is named."""
     table = a_table()
