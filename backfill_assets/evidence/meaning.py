@@ -29,9 +29,11 @@ def _sentence(kind: str, said: dict[str, Any], model: Model) -> str:
         case "unique_grain" | "unique":
             return f"There is only one row for each {listed(columns or model.grain)}."
         case "accepted_values":
-            return f"{listed(columns)} is always one of {listed(map(str, said.get('values', ())), 'or')}."
+            return (
+                f"{listed(columns)} is one of {listed(map(str, said.get('values', ())), 'or')}, where it has a value."
+            )
         case "range":
-            return f"{listed(columns)} is always {_bounds(said)}."
+            return f"{listed(columns)} is {_bounds(said)}, where it has a value."
         case "relationships":
             return f"Every {listed(columns)} is found in {said['to']}." if said.get("to") else ""
         case "completeness":
