@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -35,6 +36,7 @@ def read(
 ) -> pa.Table:
     """The rows that an environment shows of a model, as an Arrow table (`.to_pandas()` for pandas). No JVM.
 
+    The environment is the argument, else BACKFILL_ENVIRONMENT, else the project's.
     `start` and `end` cut to a half-open range of the time column. Raises StateError when there is nothing to read.
     """
     from backfill_assets.adapters.control_delta import DeltaStore
@@ -43,7 +45,7 @@ def read(
     from backfill_assets.state.control import Control
 
     settings = load_settings(project_root(project))
-    shown = Control.over(DeltaStore(settings.warehouse)).environments.read(environment or settings.environment)
+    shown = Control.over(DeltaStore(settings.warehouse)).environments.read(_meant(environment, settings.environment))
     return read_pointer(show(shown, model), settings.warehouse, columns=columns, start=start, end=end)
 
 
@@ -57,5 +59,9 @@ def spark(*, environment: str | None = None, project: str | Path | None = None) 
 
     root = project_root(project)
     settings = load_settings(root)
-    shown = Control.over(DeltaStore(settings.warehouse)).environments.read(environment or settings.environment)
+    shown = Control.over(DeltaStore(settings.warehouse)).environments.read(_meant(environment, settings.environment))
     return show_environment(spark_session(root, settings), shown, settings.warehouse)
+
+
+def _meant(environment: str | None, default: str) -> str:
+    return environment or os.environ.get("BACKFILL_ENVIRONMENT") or default

@@ -198,6 +198,14 @@ class Ranges:
     def __contains__(self, interval: Interval) -> bool:
         return any(i.start <= interval.start and interval.end <= i.end for i in self.intervals)
 
+    def until(self, instant: datetime) -> Ranges:
+        """The part before an instant.
+
+        >>> str(Ranges.of([Interval.of("2024-01-01", "2024-01-05")]).until(utc("2024-01-03")))
+        '2024-01-01..2024-01-02'
+        """
+        return Ranges(tuple(Interval(i.start, min(i.end, instant)) for i in self.intervals if i.start < instant))
+
     @property
     def span(self) -> Interval | None:
         """From the first instant to the last, gaps included; None when there is nothing."""
@@ -236,6 +244,17 @@ def closed(cadence: Cadence, *, start: datetime, now: datetime, end: datetime | 
     '2024-01-01..2024-01-02'
     """
     first, last = cadence.ceil(start), cadence.floor(min(now, end) if end else now)
+    return Ranges((Interval(first, last),)) if first < last else NOTHING
+
+
+def begun(cadence: Cadence, *, start: datetime, now: datetime, end: datetime | None = None) -> Ranges:
+    """The closed intervals, and the open one: it has begun and is not over.
+
+    >>> str(begun(Cadence.DAILY, start=utc("2024-01-01"), now=utc("2024-01-03T12:00")))
+    '2024-01-01..2024-01-03'
+    """
+    last = cadence.ceil(now)
+    first, last = cadence.ceil(start), min(last, cadence.floor(end)) if end else last
     return Ranges((Interval(first, last),)) if first < last else NOTHING
 
 

@@ -67,8 +67,12 @@ class Settings:
     """A fixed `now` (UTC), for demos and tests; None is the machine's clock."""
     batch_size: int = 90
     """Intervals a batch, for models that do not say."""
+    retention_days: int = 30
+    """How long what a release replaced is kept by the janitor: so long, one can go back to it."""
     cutover_grace: float = 5
     """Seconds between the views of a shared catalog being ready for a promotion and their moving, all together."""
+    consumers_stale_days: int = 90
+    """How long what `consumers.yml` says counts as confirmed."""
     spark: dict[str, str] = field(default_factory=dict[str, str])
     """Spark settings on top of `spark-conf/`."""
     cost: Cost | None = None

@@ -82,7 +82,9 @@ class _Settings(BaseModel):
     warehouse: str = Settings().warehouse
     clock: datetime | None = None
     batch_size: int = Field(default=Settings().batch_size, ge=1)
+    retention_days: int = Field(default=Settings().retention_days, ge=14, le=30)
     cutover_grace: float = Field(default=Settings().cutover_grace, ge=0)
+    consumers_stale_days: int = Field(default=Settings().consumers_stale_days, ge=1)
     spark: dict[str, str] = Field(default_factory=dict[str, str])
     cost: _Cost | None = None
     approvals: _Approvals = Field(default_factory=_Approvals)

@@ -19,7 +19,7 @@ CHECKS = {
     "format": ["ruff", "format", "--check", "."],
     "types": ["pyright"],
     "layers": ["lint-imports", "--no-cache"],
-    "docs": ["cog", "--check", "-r", "docs/cli.md", "docs/architecture.md", "docs/categories.md"],
+    "docs": ["cog", "--check", "-r", "docs/cli.md", "docs/architecture.md", "docs/categories.md", "docs/contracts.md"],
     "pure tests": ["pytest", *(f"{TESTS}/{name}" for name in ("unit", "contracts", "golden"))],
 }
 SPARK = {"Spark tests": ["pytest", "-n", "2", "--dist", "loadfile", f"{TESTS}/spark", f"{TESTS}/stories"]}

@@ -26,7 +26,7 @@ from backfill_assets.snapshots.model import Audit, Model, Project, Source, Upstr
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.store import ControlTable, Filter, MemoryStore, Row, Store, TableSpec
-from backfill_assets.state.tables import DataCommit
+from backfill_assets.state.tables import DataCommit, Readable, StoredTable
 
 NOW = utc("2024-01-11T12:00")
 START = utc("2024-01-01")
@@ -94,6 +94,10 @@ def a_pointer(model: str, version: str, *parts: Interval, commit: int = 1) -> Po
     )
 
 
+def nothing(*_: object) -> None:
+    """A hook that does nothing."""
+
+
 # --- tables and the engine --------------------------------------------------------------------------------------------
 
 
@@ -114,10 +118,15 @@ class _Table:
 
 
 class FakeTables:
-    """A TableLog over version tables in memory. Commit 0 creates a table; a commit without a DataCommit is harmless."""
+    """A TableLog and a TableStorage over version tables in memory.
+
+    Commit 0 creates a table; a commit without a DataCommit is harmless.
+    """
 
     def __init__(self) -> None:
         self._tables: dict[tuple[str, str], _Table] = {}
+        self.lost_files: set[tuple[str, datetime]] = set()
+        self.before_remove: Callable[[str, str], object] = nothing
         self._lock = threading.Lock()
 
     def head(self, model: str, version: str) -> int:
@@ -171,9 +180,24 @@ class FakeTables:
         """Somebody deletes the folder."""
         del self._tables[model, version]
 
+    # what a TableStorage does
 
-def nothing(*_: object) -> None:
-    """A hook that does nothing."""
+    def tables(self) -> list[StoredTable]:
+        return [
+            StoredTable(model=m, version=v, files=len(t.states), bytes=100 * len(t.states))
+            for (m, v), t in sorted(self._tables.items())
+        ]
+
+    def readable(self, model: str, version: str, commit: int, interval: Interval) -> Readable:
+        if self.head(model, version) < commit:
+            return Readable(broken=(f"{model}/{version} has no commit {commit}",))
+        cells = {s: c for s, c in self.cells(model, version, commit).items() if interval.start <= s < interval.end}
+        lost = tuple(f"{s:%Y-%m-%d} is missing" for s in cells if (model, s) in self.lost_files)
+        return Readable(files=len(cells), rows=sum(c.rows for c in cells.values()), bytes=len(cells), broken=lost)
+
+    def remove(self, model: str, version: str) -> None:
+        self.before_remove(model, version)
+        self._tables.pop((model, version), None)
 
 
 class FakeEngine:
@@ -194,6 +218,8 @@ class FakeEngine:
         self.scans: list[tuple[str, Ranges]] = []
         self.samples: list[tuple[str, str]] = []
         self.most_at_once: dict[str, int] = {}
+        self.hollow: set[str] = set()
+        """Models of which intervals are declared empty: no rows need be there."""
         self.cancelled = threading.Event()
         self._running: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -243,6 +269,8 @@ class FakeEngine:
             if isinstance(read, ModelInput):
                 cells = self.tables.cells(name, read.version, read.commit)
                 for unit in needed(job.model, read.model, interval).split(read.model.cadence):
+                    if unit.start not in cells and (interval.end > NOW or name in self.hollow):
+                        continue  # an open interval reads what there is, and so does one of declared-empty ones
                     assert unit.start in cells, f"{job.model.name} {interval} reads {name} {unit}, which is not there"
                     found.append(cells[unit.start].batch)
         return tuple(dict.fromkeys(found))
@@ -287,6 +315,7 @@ class World:
             "pins": {name: {"commit": 1} for name in self.project.sources},
             "run": run,
             "environment": "prod",
+            "now": NOW,
             "listen": self.events.append,
             "sleep": self.sleeps.append,
         }

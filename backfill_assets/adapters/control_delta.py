@@ -138,6 +138,7 @@ class DeltaControlTable:
                 self._location,
                 schema=Schema.from_arrow(ArrowSchema(fields)),
                 mode="ignore",
+                partition_by=[self._spec.partition] if self._spec.partition else None,
                 configuration=KEEP_FOR_EVER,
                 # With retries, the loser of a race commits its metadata again, which fails whoever is appending.
                 commit_properties=CommitProperties(max_commit_retries=0),

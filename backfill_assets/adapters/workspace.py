@@ -5,30 +5,39 @@ from __future__ import annotations
 import getpass
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.signatures import doubt
+from backfill_assets.adapters.source_days import source_days
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.adapters.table_log import DeltaTableLog
+from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.build.build import Workbench
+from backfill_assets.build.by_hand import Withdrawn, declare_empty, withdraw
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.contracts.impact import Impact, impacts
+from backfill_assets.contracts.preflight import Finding, Grounds, preflight
+from backfill_assets.contracts.publish import publish_contracts, read_contracts
+from backfill_assets.contracts.rerun import Reruns, concerned
 from backfill_assets.errors import PlanError
 from backfill_assets.evidence.gather import gather
 from backfill_assets.evidence.inputs import Yes
 from backfill_assets.evidence.make import Evidence, make
 from backfill_assets.evidence.verify import read_packet
 from backfill_assets.evidence.write import digest, evidence_path, write_packet
-from backfill_assets.intervals import Ranges
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.cover import Uncovered, uncovered
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.leases import Claim
@@ -42,6 +51,8 @@ from backfill_assets.promote.approval import Case, changed, subject, unapproved
 from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.candidate import known
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
+from backfill_assets.promote.go_back import RolledBack, go_back
+from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
 from backfill_assets.promote.lifecycle import (
     Abandoned,
     Opened,
@@ -55,7 +66,9 @@ from backfill_assets.promote.lifecycle import (
 )
 from backfill_assets.promote.planned import gate_plan
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
-from backfill_assets.settings import project_root
+from backfill_assets.promote.rehearsal import Proof, rehearse
+from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
+from backfill_assets.settings import cache_folder, project_root
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.approvals import Approval
@@ -68,6 +81,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Housework:
+    """What the janitor finds to do."""
+
+    rounds: Rounds
+    caches: tuple[CacheFile, ...]
+
+
 @dataclass(kw_only=True)
 class Workspace:
     """A loaded project and everything that acts on it. Nothing that needs a JVM is opened before it is used."""
@@ -76,6 +97,8 @@ class Workspace:
     control: Control
     log: DeltaTableLog
     pins: FilePins = field(default_factory=FilePins)
+    shown: Mapping[str, Pointer] | None = None
+    """What builds find corrections of their inputs in; None: what the environment shows."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _engine: Engine | None = field(default=None, repr=False)
 
@@ -106,13 +129,37 @@ class Workspace:
     def now(self) -> datetime:
         return self.project.settings.now()
 
-    def facts(self) -> Facts:
-        """The situation right now, of every model."""
-        return read_facts(self.project, self.control, self.log, self.pins, now=self.now(), environment=self.environment)
+    def facts(self, *, every_version: bool = False) -> Facts:
+        """The situation right now, of every model; of `every_version` that was ever built as well."""
+        return read_facts(
+            self.project,
+            self.control,
+            self.log,
+            self.pins,
+            now=self.now(),
+            environment=self.environment,
+            every_version=every_version,
+        )
 
     def plan(self, request: Request | None = None) -> Plan:
         """What has to be done now."""
-        return make_plan(self.project, self.facts(), request or Request())
+        request = request or Request()
+        return make_plan(self.project, self.facts(every_version=request.all_versions), request)
+
+    def uncovered(self, plan: Plan) -> tuple[Uncovered, ...]:
+        """Where sources have no rows for what the plan builds, as far as files say."""
+        read = {u.name for stage in plan.work for u in self.project.models[stage.model].upstreams}
+        sources = [source for name, source in self.project.sources.items() if name in read]
+        days = {s.name: found for s in sources if (found := source_days(s, plan.sources[s.name])) is not None}
+        return uncovered(self.project, plan, days)
+
+    def declare_empty(self, request: Request) -> dict[str, Ranges]:
+        """Record what is missing of the request's intervals as complete without computing it; returns it by model."""
+        return declare_empty(self.control, self.project, self.facts(), request, by=self.user)
+
+    def withdraw(self, asked: Sequence[tuple[str, Interval]], *, reason: str = "") -> tuple[Withdrawn, ...]:
+        """Make intervals of the code's versions missing again. Raises PlanError for those that are published."""
+        return withdraw(self.control, self.log, self.project, asked, now=self.now(), by=self.user, reason=reason)
 
     def claim(self, plan: Plan) -> Claim:
         """How the plan stands to those that are open: which it continues, replaces or collides with."""
@@ -132,9 +179,74 @@ class Workspace:
 
     def estimate(self, plan: Plan) -> PlanEstimate:
         """How long the plan will take and what it costs, from what the ledger knows."""
-        entries = self.control.ledger.entries(kinds=USEFUL) if plan.work else []
+        known = self.control.ledger.entries(kinds=USEFUL) if plan.work else []
+        entries = [e for e in known if not e.through]  # a part of an interval says little of a whole one
         price = self.project.settings.cost
         return estimate(plan.work, entries, self.project.models, at_once=MODELS_AT_ONCE, price=price)
+
+    def impacts(self, plan: Plan) -> tuple[Impact, ...]:
+        """What the plan means for each consumer."""
+        if not self.project.consumers:
+            return ()
+        shown = self.control.environments.read(plan.environment)
+        contracts = read_contracts(self.project, self.control, shown)
+        return impacts(plan, self.project.consumers.values(), shown, contracts)
+
+    def grounds(self, plan: Plan, *, extents: bool = False) -> Grounds:
+        """What preflight looks at; `extents`: also which days sources have, which takes longer."""
+        from backfill_assets.adapters.source_extent import source_extent
+
+        shown = self.control.environments.read(plan.environment)
+        tables = {(n, s.version) for n, p in shown.pointers.items() if n in plan.models for s in p.segments}
+        return Grounds(
+            shown=shown,
+            gone=frozenset(t for t in tables if self.log.head(*t) < 0),
+            extents={
+                name: found
+                for name, pin in (plan.sources if extents else {}).items()
+                if name in self.project.sources and (found := source_extent(self.project.sources[name], pin))
+            },
+        )
+
+    def preflight(self, plan: Plan) -> tuple[Finding, ...]:
+        """What is missing before the plan's models may be promoted; which days sources have is not looked at."""
+        return preflight(self.project, plan, self.grounds(plan))
+
+    def only_plan(self) -> str:
+        """The id of the one plan that is open for the environment. Raises PlanError when there is none, or several."""
+        live = [r.id for r in self.control.plans.all() if r.live and r.environment == self.environment]
+        if len(live) == 1:
+            return live[0]
+        raise PlanError(
+            "which plan is meant?",
+            why=f"open are: {', '.join(live)}" if live else f"no plan for {self.environment} is open",
+            fix="name one with --plan" if live else "begin with backfill apply",
+        )
+
+    def rerun_consumers(self, plan: str) -> Reruns:
+        """Ask consumers' queries of an open plan's candidate environment, as it is now, and of prod.
+
+        Opens a session. Raises PlanError for a plan that is unknown, or has ended.
+        """
+        from backfill_assets.adapters.consumer_queries import run_commands, run_queries
+
+        record = find_plan(self.control, plan)
+        candidate = self.show_candidate(record.id)
+        if candidate is None:
+            raise PlanError(
+                f"plan {record.id} has no candidate environment",
+                why=f"it is {record.status.value}",
+                fix="apply it again, or name an open plan: backfill plans",
+            )
+        shown = self.control.environments.read(record.environment)
+        asked = concerned(self.project.consumers.values(), candidate, shown)
+        queried = run_queries(self.spark, asked, candidate, shown, self.warehouse) if asked else ()
+        return Reruns(
+            plan=record.id,
+            at=datetime.now(UTC),
+            pointers={name: pointer.id for name, pointer in candidate.pointers.items()},
+            reruns=(*queried, *run_commands(asked, candidate, self.project.root)),
+        )
 
     def took(self, plan: Plan, run: str, began: datetime) -> Actual:
         """What a run that began then has taken until now."""
@@ -171,6 +283,7 @@ class Workspace:
         listen: Listener = silence,
     ) -> Workbench:
         """What a build works with. `pins` are frozen sources (None: as they are now), `patches` a plan's revisions."""
+        now = self.now()
         if pins is None:
             pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
         return Workbench(
@@ -181,7 +294,9 @@ class Workspace:
             pins=pins,
             run=run or new_id(),
             environment=self.environment,
+            now=now,
             patches=patches or {},
+            shown=self.shown,
             listen=listen,
         )
 
@@ -266,15 +381,90 @@ class Workspace:
         recover(self.control.environments, self.environment, views)
         facts = self.facts()
         if plan:
-            verdict = self._with_approvals(facts, self.gate_plan(facts, find_plan(self.control, plan)))
+            record = find_plan(self.control, plan)
+            models, verdict = tuple(record.versions), self._with_approvals(facts, self.gate_plan(facts, record))
         else:
-            verdict = self.gate(request, facts, make_plan(self.project, facts, request))
+            made = make_plan(self.project, facts, request)
+            models, verdict = made.models, self.gate(request, facts, made)
         if not verdict.open:
             return facts.environment, verdict
         self.packets(facts.environment, verdict.pointers)
-        moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
+        moved = promote(self.control.environments, facts.environment, verdict.pointers, views, by=self.user)
         end_promoted(self.control, moved, by=self.user, views=lambda: views)
+        publish_contracts(self.project, self.control, moved, models, at=datetime.now(UTC))
         return moved, verdict
+
+    @property
+    def storage(self) -> DeltaTableStorage:
+        """The folders of the version tables."""
+        return DeltaTableStorage(self.warehouse)
+
+    def look_back(self, release: str | None = None, select: Sequence[str] = ()) -> tuple[Rollback, list[Proof]]:
+        """What going back to a release (None: before the last change) would be, and whether it can still be read."""
+        found = look_back(
+            self.project,
+            self.control,
+            self.log,
+            environment=self.environment,
+            now=self.now(),
+            release=release,
+            select=select,
+        )
+        return found, rehearse(found.pointers, self.storage, self.log, self.control.ledger)
+
+    def roll_back(
+        self,
+        release: str | None,
+        select: Sequence[str] = (),
+        *,
+        at_once: bool = False,
+        build: Callable[[Workspace, Plan], object],
+    ) -> RolledBack:
+        """Go back to an older release: build and audit first what it lacks (or not: `at_once`), then move all pointers.
+
+        `build` carries out a plan in a workspace. Nothing moves when anything is in the way or could not be built.
+        """
+        views = self.shared_views()
+        recover(self.control.environments, self.environment, views)
+
+        def extend(found: Rollback) -> None:
+            assert found.project is not None
+            project, after = found.project, found.after.pointers
+            place = Workspace(project=project, control=self.control, log=self.log, pins=self.pins, shown=after)
+            sources = {name: self.pins.pin(source) for name, source in found.project.sources.items()}
+            build(place, rollback_plan(found, self.now(), sources))
+
+        def move(found: Rollback) -> Environment:
+            return promote(
+                self.control.environments,
+                found.environment,
+                found.pointers,
+                views,
+                remove=found.removed,
+                by=self.user,
+                back_to=found.release.id,
+            )
+
+        return go_back(self.look_back, extend, move, release, select, at_once=at_once)
+
+    @property
+    def retention(self) -> timedelta:
+        """How long what was superseded stays, so that it can be gone back to."""
+        return timedelta(days=self.project.settings.retention_days)
+
+    def janitor(self) -> Housework:
+        """What could go: tables that nothing reaches, and what lies in the cache; nothing is changed."""
+        rounds = look_around(self.control, self.storage, now=self.now(), retention=self.retention)
+        caches = old_cache_files(cache_folder(self.project.root), before=self.now() - self.retention)
+        return Housework(rounds=rounds, caches=tuple(caches))
+
+    def sweep(self) -> tuple[Housework, Swept]:
+        """Remove it, and join the small files of the control tables; what there was, and what came of it."""
+        found = self.janitor()
+        swept = sweep(self.control, self.storage, now=self.now(), retention=self.retention, by=self.user)
+        remove_cache_files(found.caches)
+        self.control.compact()
+        return found, swept
 
     def published(self) -> Workspace:
         """The same warehouse with the project as the environment shows it: what routine runs extend.
@@ -302,7 +492,7 @@ class Workspace:
             models = tuple(m for m in models if m not in stuck)
         moved = facts.environment
         if verdict.pointers:
-            moved = promote(self.control.environments, facts.environment, verdict.pointers, views)
+            moved = promote(self.control.environments, facts.environment, verdict.pointers, views, by=self.user)
         return moved, verdict, tuple(held)
 
     def evidence(self, plan: str, *, after: Mapping[str, Pointer] | None = None) -> Evidence:

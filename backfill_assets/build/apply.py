@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from graphlib import TopologicalSorter
 
 from backfill_assets.build.build import Workbench, build
+from backfill_assets.build.by_hand import invalidate
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.stages import Plan
@@ -14,10 +16,12 @@ MODELS_AT_ONCE = 2
 
 
 def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
-    """Build and audit what the plan says; returns what came of each model, in dependency order.
+    """Invalidate, build and audit what the plan says; returns what came of each model, in dependency order.
 
     A model whose upstreams failed in part is built where it can be. Nothing is promoted.
     """
+    bench = replace(bench, now=plan.now, ignore_cron=plan.request.ignore_cron)
+    invalidate(bench.control, bench.log, plan.invalidations, now=plan.now, run=bench.run)
     work: dict[str, Ranges] = {}
     for stage in plan.work:
         work[stage.model] = work.get(stage.model, Ranges()) | stage.intervals

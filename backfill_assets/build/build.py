@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -26,15 +26,18 @@ from backfill_assets.build.events import (
     silence,
 )
 from backfill_assets.build.outcome import Failure, Outcome, Wait
-from backfill_assets.errors import BackfillError
+from backfill_assets.errors import BackfillError, BuildError
 from backfill_assets.intervals import Interval, Ranges
-from backfill_assets.plan.missing import ready
+from backfill_assets.plan.missing import batches, ready
+from backfill_assets.plan.partial import UpstreamNow, moved, over_json
 from backfill_assets.plan.patch import Patch, kept_segments, overlay
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
 from backfill_assets.snapshots.stored import to_definition
 from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, new_id
+from backfill_assets.state.removals import Removal
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version
@@ -58,8 +61,14 @@ class Workbench:
     pins: Mapping[str, Mapping[str, object]]
     run: str
     environment: str
+    now: datetime
+    """Decides which intervals are over. It is no later than the pins: rows of an open interval are read through it."""
+    ignore_cron: bool = False
+    """Whether an open interval needs the open ones of its upstreams as well."""
     patches: Mapping[str, Patch] = field(default_factory=dict[str, Patch])
     """What is built in a revision instead of the code's version."""
+    shown: Mapping[str, Pointer] | None = None
+    """What corrections inputs are read with: those of these pointers (None: of what the environment shows)."""
     listen: Listener = silence
     sleep: Callable[[float], None] = time.sleep
     stop: threading.Event = field(default_factory=threading.Event)
@@ -78,32 +87,46 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     """
     began = time.monotonic()
     model, version = bench.project.models[name], bench.version(name)
-    have, upstream = _look(bench, name)
+    removals = _removals(bench, name)  # before the look: a table that was seen may be removed at any time
+    have, heads = _look(bench, name)
     todo = intervals - have[name].complete - have[name].unaudited
     good, waiting = ready(
-        model, todo, upstream_models(bench.project, model), {n: have[n].complete for n in have if n != name}
+        model,
+        todo,
+        upstream_models(bench.project, model),
+        {n: have[n].complete for n in have if n != name},
+        now=bench.now,
+        ignore_cron=bench.ignore_cron,
     )
     recheck = intervals & have[name].unaudited
     waits = tuple(Wait(intervals=stuck, upstream=up, needs=lack) for up, (stuck, lack) in waiting.items())
     nothing = Outcome(
-        model=name, version=version, requested=intervals, green=intervals & have[name].complete, waits=waits
+        model=name,
+        version=version,
+        requested=intervals,
+        green=intervals & have[name].complete,
+        partial=intervals & have[name].green & have[name].partial,
+        waits=waits,
     )
     if not good and not recheck:
         return nothing
 
-    job = Job(model=model, version=version, inputs=_inputs(bench, model, upstream))
-    worker = _Worker(bench=bench, job=job, digest=audits_digest(model))
-    batches = list(good.batches(model.cadence, model.batch_size))
-    worker.engine = bench.engine()
-    bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(batches)))
+    if not all(r.done for r in removals):
+        return replace(nothing, failures=tuple(Failure(interval=i, error=str(_removed(name))) for i in good | recheck))
+    todo = batches(model, good, bench.now)
+    engine = bench.engine()
+    bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(todo)))
     try:
-        if batches:
-            _create(bench, job, worker.engine, batches[0])
+        heads = _create_hollow(bench, name, heads, engine) if todo else heads
+        job = Job(model=model, version=version, inputs=_inputs(bench, model, heads))
+        if todo:
+            _create(bench, job, engine, todo[0])
     except BackfillError as error:
         bench.listen(ModelDone(model=name))
         return replace(nothing, failures=(Failure(interval=good.span or next(iter(intervals)), error=str(error)),))
+    worker = _Worker(bench=bench, job=job, digest=audits_digest(model), removals=removals, engine=engine)
     for again in range(1 + model.retries):
-        _run_all(worker, batches)
+        _run_all(worker, todo)
         worker.audit(intervals)
         have, _ = _look(bench, name)
         pending = (good | recheck) - have[name].complete - worker.settled
@@ -111,13 +134,14 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
             break
         # Another run wrote these meanwhile: wait for its record, else build them again; what has none is audited again.
         bench.sleep(2.0**again)
-        batches = list((pending - have[name].unaudited).batches(model.cadence, model.batch_size))
+        todo = batches(model, pending - have[name].unaudited, bench.now)
     bench.listen(ModelDone(model=name))
     return Outcome(
         model=name,
         version=version,
         requested=intervals,
         green=intervals & have[name].complete,
+        partial=intervals & have[name].green & have[name].partial,
         built=Ranges.of(worker.built),
         red=red(worker.results),
         failures=tuple(sorted(worker.failures, key=lambda f: f.interval)),
@@ -139,7 +163,9 @@ def _look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[
     def seen(each: str, version: str) -> Coverage:
         digest = audits_digest(bench.project.models[each])
         entries = groups.get((each, version), [])
-        found, heads[each, version] = version_coverage(entries, bench.log, model=each, version=version, audits=digest)
+        found, heads[each, version] = version_coverage(
+            entries, bench.log, model=each, version=version, audits=digest, now=bench.now
+        )
         return found
 
     have = {name: seen(name, bench.version(name))}
@@ -149,12 +175,45 @@ def _look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[
             again = seen(each, patch.version)
             kept = Ranges.of(s.interval for s in patch.below) - patch.intervals
             have[each] = Coverage(green=kept | (again.green & patch.intervals))
+    if have[name].partial and not bench.patches:
+        have[name] = have[name].without(_stale(bench, name, have))
     return have, heads
+
+
+def _stale(bench: Workbench, name: str, have: Mapping[str, Coverage]) -> Ranges:
+    """What is partial of the model and would be computed from other data by this run."""
+    shown = bench.control.environments.read(bench.environment).pointers
+    upstreams = {
+        each: UpstreamNow(
+            model=upstream,
+            version=bench.project.fingerprints[each],
+            have=have[each],
+            over=kept_segments(shown.get(each), bench.project.fingerprints[each]),
+        )
+        for each, upstream in upstream_models(bench.project, bench.project.models[name]).items()
+    }
+    return moved(bench.project.models[name], have[name], upstreams, bench.pins, run=bench.run)
+
+
+def _removals(bench: Workbench, name: str) -> frozenset[Removal]:
+    """What the janitor removes, or has removed, of the tables that a build of the model writes to and reads."""
+    upstreams = upstream_models(bench.project, bench.project.models[name])
+    tables = [(each, bench.version(each)) for each in (name, *upstreams)]
+    tables += [(each, bench.project.fingerprints[each]) for each in upstreams]
+    return frozenset(bench.control.removals.of(tables))
+
+
+def _removed(name: str) -> BuildError:
+    return BuildError(
+        f"a table of {name}, or one that it reads, was not needed for longer than the retention and is being removed",
+        why="the janitor came first",
+        fix="let `backfill janitor --apply` finish, then run this again: it is built anew",
+    )
 
 
 def _inputs(bench: Workbench, model: Model, heads: Mapping[tuple[str, str], int]) -> dict[str, Input]:
     inputs: dict[str, Input] = {}
-    shown = bench.control.environments.read(bench.environment)
+    shown = bench.control.environments.read(bench.environment).pointers if bench.shown is None else bench.shown
     for upstream in model.upstreams:
         name = upstream.name
         if name in bench.project.models:
@@ -162,7 +221,7 @@ def _inputs(bench: Workbench, model: Model, heads: Mapping[tuple[str, str], int]
             if patch:
                 over = overlay(patch.below, patch.segments(heads[name, patch.version]))
             else:
-                over = kept_segments(shown.pointers.get(name), version)
+                over = kept_segments(shown.get(name), version)
             inputs[name] = ModelInput(
                 model=bench.project.models[name],
                 version=version,
@@ -190,7 +249,24 @@ def _create(bench: Workbench, job: Job, engine: Engine, sample: Interval) -> Non
     )
 
 
-def _run_all(worker: _Worker, batches: list[Interval]) -> None:
+def _create_hollow(
+    bench: Workbench, name: str, heads: Mapping[tuple[str, str], int], engine: Engine
+) -> dict[tuple[str, str], int]:
+    """Make the tables of upstreams that nothing was built of: all that is read of them was declared empty. Returns the
+    heads with those of these tables: their first commit, which holds no row."""
+    found = dict(heads)
+    for each, upstream in upstream_models(bench.project, bench.project.models[name]).items():
+        version = bench.project.fingerprints[each]
+        if found[each, version] < 0:
+            above = _create_hollow(bench, each, _look(bench, each)[1], engine)
+            first = upstream.cadence.ceil(upstream.start)
+            job = Job(model=upstream, version=version, inputs=_inputs(bench, upstream, above))
+            _create(bench, job, engine, Interval(first, upstream.cadence.shift(first, 1)))
+            found[each, version] = 0
+    return found
+
+
+def _run_all(worker: _Worker, batches: Sequence[Interval]) -> None:
     """Run the batches, `batch_concurrency` at a time, until all are done or the bench stops; audit as they pile up."""
     stop, audited = worker.bench.stop, time.monotonic()
     with ThreadPoolExecutor(max_workers=worker.job.model.batch_concurrency, thread_name_prefix="batch") as pool:
@@ -218,7 +294,9 @@ class _Worker:
     bench: Workbench
     job: Job
     digest: str
-    engine: Engine = field(init=False)
+    removals: frozenset[Removal]
+    """What was known of removals before the first look."""
+    engine: Engine
     lock: threading.Lock = field(default_factory=threading.Lock)
     built: list[Interval] = field(default_factory=list[Interval])
     failures: list[Failure] = field(default_factory=list[Failure])
@@ -289,6 +367,8 @@ class _Worker:
             began = time.monotonic()
             batch = new_id()
             self._record(self._entry(Kind.STARTED, piece, batch=batch, attempt=attempt))
+            if _removals(self.bench, self.job.model.name) != self.removals:  # after the record: the janitor looks there
+                raise _removed(self.job.model.name)
             with self._timed("write"):
                 commit = self.engine.write(self.job, batch, piece)
             self._record(
@@ -301,6 +381,7 @@ class _Worker:
                     rows=commit.rows,
                     bytes=commit.bytes,
                     seconds=time.monotonic() - began,
+                    through=self.bench.now if piece.end > self.bench.now else None,
                     inputs={name: _input_json(i) for name, i in self.job.inputs.items()},
                 )
             )
@@ -455,7 +536,7 @@ def _input_json(read: Input) -> dict[str, object]:
         case ModelInput():
             said: dict[str, object] = {"version": read.version, "commit": read.commit}
             if read.over:
-                said["over"] = [{"version": s.version, "commit": s.commit, "of": str(s.interval)} for s in read.over]
+                said["over"] = over_json(read.over)
             return said
         case SourceInput():
             return dict(read.pin)

@@ -37,6 +37,8 @@ class Outcome:
     version: str
     requested: Ranges
     green: Ranges
+    partial: Ranges = NOTHING
+    """What of `green` is of an interval that is still open."""
     built: Ranges = NOTHING
     red: Ranges = NOTHING
     failures: tuple[Failure, ...] = ()

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backfill_assets.cli.request import with_request
 from backfill_assets.errors import BackfillError, ProjectError, SettingsError
-from backfill_assets.intervals import Interval, utc
 from backfill_assets.plan.estimate import comparison
 from backfill_assets.plan.stages import Plan, Request, ranges_json
 
@@ -36,26 +36,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Start = Annotated[str | None, typer.Option(metavar="DAY", help="First day (or instant) of the range; default: all.")]
-End = Annotated[str | None, typer.Option(metavar="DAY", help="Last day, included; an instant with a time is excluded.")]
-EndBounded = Annotated[
-    bool, typer.Option("--end-bounded", help="Leave out what goes beyond --end, as the month of a day in its middle.")
-]
-Select = Annotated[
-    list[str] | None,
-    typer.Option("--select", "-s", metavar="MODELS", help="Names; +name: and upstream, name+: and downstream."),
-]
-Restate = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="MODEL:DAY..DAY",
-        help="Compute published days again, beside them, and what reads them; the last day is included.",
-    ),
-]
-ForwardOnly = Annotated[
-    str | None,
-    typer.Option(metavar="DAY", help="Give changed models their new logic from this day on; older rows stay."),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a machine instead of text for a person.")]
 EnvironmentName = Annotated[str | None, typer.Option("--environment", "-e", help="Another than the project's.")]
 
@@ -74,34 +54,71 @@ def _root(
 
 
 @app.command()
+@with_request
 def plan(
-    start: Start = None,
-    end: End = None,
-    end_bounded: EndBounded = False,
-    select: Select = None,
-    restate: Restate = None,
-    forward_only: ForwardOnly = None,
+    request: Request,
     as_json: AsJson = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
 ) -> None:
     """Say what changed and what is missing.
 
     What kind of change each model is and which columns carry it on; what would be built, in which order and how long it
-    takes; what could move then. Changes nothing, needs no Spark.
+    takes; what could move then, and whom that affects. Changes nothing, needs no Spark.
     """
+    from backfill_assets.cli.impact import impact_markdown, print_impacts
     from backfill_assets.cli.plans import claim_json, print_claim
-    from backfill_assets.cli.render import plan_markdown, print_plan
+    from backfill_assets.cli.preflight import hint
+    from backfill_assets.cli.render import plan_markdown, print_plan, print_uncovered, uncovered_json
 
     place = _open()
-    made = place.plan(_request(start, end, select, restate, forward_only, end_bounded=end_bounded))
-    estimate, claim = place.estimate(made), place.claim(made)
+    made = place.plan(request)
+    estimate, claim, gaps = place.estimate(made), place.claim(made), place.uncovered(made)
+    impacts = place.impacts(made)
     if as_json:
-        _print_json(made.to_json() | {"estimate": estimate.to_json(), "open_plans": claim_json(claim)})
+        more = {
+            "estimate": estimate.to_json(),
+            "open_plans": claim_json(claim),
+            "uncovered": uncovered_json(gaps),
+            "impact": [i.to_json() for i in impacts],
+        }
+        _print_json(made.to_json() | more)
     elif as_markdown:
-        typer.echo(plan_markdown(made, place.project, estimate))
+        typer.echo(plan_markdown(made, place.project, estimate) + impact_markdown(made, impacts))
     else:
         print_plan(made, place.project, estimate)
+        print_uncovered(gaps)
+        print_impacts(made, impacts)
+        if asked := hint(place.preflight(made)):
+            typer.echo(asked)
         print_claim(claim)
+
+
+@app.command()
+@with_request
+def preflight(
+    request: Request,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is known of a plan before it begins.
+
+    For each model: target, window, key, sources and what they cover, late rows, timestamps, rules, acceptance,
+    downstream, owners, way back; then what is missing. Code 4 when something of it blocks. Needs no Spark.
+    """
+    from backfill_assets.cli.preflight import print_preflight
+    from backfill_assets.contracts.inventory import inventory
+    from backfill_assets.contracts.preflight import preflight as look
+
+    place = _open()
+    made = place.plan(request)
+    grounds = place.grounds(made, extents=True)
+    sheets, findings = inventory(place.project, made, grounds), look(place.project, made, grounds)
+    if as_json:
+        found = {"inventory": [s.to_json() for s in sheets], "findings": [f.to_json() for f in findings]}
+        _print_json({"id": made.id, **found})
+    else:
+        print_preflight(made, sheets, findings)
+    if any(f.blocking for f in findings):
+        raise typer.Exit(CLOSED)
 
 
 @app.command()
@@ -123,13 +140,9 @@ def lineage(
 
 
 @app.command()
+@with_request
 def apply(
-    start: Start = None,
-    end: End = None,
-    end_bounded: EndBounded = False,
-    select: Select = None,
-    restate: Restate = None,
-    forward_only: ForwardOnly = None,
+    request: Request,
     promote_after: Annotated[
         bool, typer.Option("--promote", help="Promote afterwards if everything is green.")
     ] = False,
@@ -137,6 +150,9 @@ def apply(
         int | None,
         typer.Option(metavar="N", help="Build N intervals of each model, then tell what the rest takes.", min=1),
     ] = None,
+    empty: Annotated[
+        bool, typer.Option("--empty", help="Record what is missing as complete, without computing it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Build and audit what is missing, beside prod.
@@ -146,7 +162,11 @@ def apply(
     from backfill_assets.cli.plans import print_candidate, print_superseded
 
     place = _open()
-    request = _request(start, end, select, restate, forward_only, end_bounded=end_bounded)
+    if empty:
+        from backfill_assets.cli.by_hand import apply_empty
+
+        apply_empty(place, request, alone=not (promote_after or sample), as_json=as_json)
+        return
     made = place.plan(request)
     opened = place.open_plan(made)
     if opened and not as_json:
@@ -251,23 +271,18 @@ def approve(
 
 
 @app.command()
+@with_request
 def promote(
+    request: Request,
     plan: Annotated[
         str, typer.Argument(metavar="[PLAN]", help="What a stored plan built; default: what the options say.")
     ] = "",
-    start: Start = None,
-    end: End = None,
-    end_bounded: EndBounded = False,
-    select: Select = None,
-    restate: Restate = None,
-    forward_only: ForwardOnly = None,
     as_json: AsJson = False,
 ) -> None:
     """Point prod at what was built, in one atomic step.
 
     Every model moves in one commit; or nothing moves, and all that is in the way is listed, each with its remedy.
     """
-    request = _request(start, end, select, restate, forward_only, end_bounded=end_bounded)
     if plan and request != Request():
         raise SettingsError(
             "a plan and a range, models or a restatement were named",
@@ -275,6 +290,28 @@ def promote(
             fix=f"backfill promote {plan}",
         )
     _promote(_open(), request, plan=plan, as_json=as_json)
+
+
+@app.command()
+def withdraw(
+    days: Annotated[list[str], typer.Argument(metavar="MODEL:DAY..DAY", help="Intervals of the code's version.")],
+    reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make intervals missing again.
+
+    Those that were declared empty, or built and not published, and what was built from them: the next apply builds
+    them. Needs no Spark.
+    """
+    from backfill_assets.cli.by_hand import print_withdrawn, withdrawn_json
+    from backfill_assets.cli.request import days_of
+
+    place = _open()
+    done = place.withdraw([days_of(text) for text in days], reason=reason)
+    if as_json:
+        _print_json(withdrawn_json(done))
+    else:
+        print_withdrawn(done, place.project)
 
 
 @app.command()
@@ -321,6 +358,37 @@ def plans(as_json: AsJson = False) -> None:
         _print_json([plan_json(r) for r in records])
     else:
         print_plans(records)
+
+
+@app.command()
+def consumers(
+    check: Annotated[bool, typer.Option("--check", help="Run their queries over an open plan's candidate.")] = False,
+    plan: Annotated[
+        str | None, typer.Option(metavar="PLAN", help="Its id, or the beginning of it; default: the only open one.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List who reads prod, or run their queries over a plan.
+
+    With --check, the queries and evaluations of those who read what the plan changes run over its candidate environment
+    and over prod; code 3 when an answer is not as it has to be. Without it, no Spark is needed.
+    """
+    from backfill_assets.cli.consumers import consumers_json, print_consumers, print_reruns
+
+    place = _open()
+    if not check:
+        if as_json:
+            _print_json(consumers_json(place.project))
+        else:
+            print_consumers(place.project)
+        return
+    found = place.rerun_consumers(plan or place.only_plan())
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        print_reruns(found)
+    if not found.met:
+        raise typer.Exit(INCOMPLETE)
 
 
 @app.command()
@@ -389,6 +457,66 @@ def verify(
         print_finding(found)
     if not found.ok:
         raise typer.Exit(1)
+
+
+@app.command()
+def releases(
+    one: Annotated[
+        str | None, typer.Argument(metavar="RELEASE", help="Its id, or a beginning or an end of it; default: list all.")
+    ] = None,
+    other: Annotated[str | None, typer.Argument(metavar="OTHER", help="Another one, to compare.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what was released, show one, or compare two.
+
+    Who moved which models from which version to which, and when; between two, which days come from other tables.
+    """
+    from backfill_assets.cli.releases import show_releases
+
+    show_releases(_open(), one, other, as_json=as_json)
+
+
+@app.command()
+def rollback(
+    release: Annotated[
+        str | None, typer.Argument(metavar="RELEASE", help="What to go back to; default: before the last change.")
+    ] = None,
+    select: Annotated[
+        list[str] | None, typer.Option("--select", "-s", metavar="MODELS", help="These models only.")
+    ] = None,
+    at_once: Annotated[
+        bool, typer.Option("--now", help="Move at once, without the newer days that the older version lacks.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would happen, and prove that the older rows can all be read.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Point prod back at an older release, in one step.
+
+    Days that prod has gained since are kept: what the older version lacks of them is built and audited first, by its
+    stored code. A rollback is a release too: another one undoes it.
+    """
+    from backfill_assets.cli.rollback import run_rollback
+
+    code = run_rollback(_open(), release, select or (), at_once=at_once, dry_run=dry_run, as_json=as_json)
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command()
+def janitor(
+    apply_it: Annotated[bool, typer.Option("--apply", help="Really delete; without it nothing is changed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say which tables nothing needs any more; delete them.
+
+    Kept is what an environment shows, an open plan leads to, a release of the retention needs, or a run writes to, and
+    what those were built from.
+    """
+    from backfill_assets.cli.janitor import run_janitor
+
+    run_janitor(_open(), apply_it=apply_it, as_json=as_json)
 
 
 @app.command()
@@ -513,7 +641,7 @@ def carry_out(place: Workspace, made: Plan, *, quiet: bool) -> tuple[dict[str, O
     from backfill_assets.build.apply import apply as apply_plan
     from backfill_assets.build.events import silence
 
-    if not made.work:
+    if not made.work and not made.invalidations:
         return {}, ""
     if quiet:
         bench = place.bench(made.sources, patches=made.patches, listen=silence)
@@ -548,58 +676,6 @@ def _open() -> Workspace:
     from backfill_assets.adapters.workspace import Workspace
 
     return Workspace.open()
-
-
-def _request(
-    start: str | None,
-    end: str | None,
-    select: list[str] | None,
-    restate: list[str] | None,
-    forward_only: str | None,
-    *,
-    end_bounded: bool,
-) -> Request:
-    return Request(
-        end_bounded=end_bounded,
-        start=_instant(start, "--start"),
-        end=_instant(end, "--end", last=True),
-        select=tuple(select or ()),
-        restate=tuple(map(_restated, restate or ())),
-        forward_only=_instant(forward_only, "--forward-only"),
-    )
-
-
-def _restated(text: str) -> tuple[str, Interval]:
-    """`model:2024-03-01..2024-03-04`, or one day."""
-    model, _, days = text.partition(":")
-    first, _, last = days.partition("..")
-    try:
-        return model, Interval(utc(first), _after(last or first))
-    except ValueError as error:
-        raise SettingsError(
-            f"--restate {text} is not understood",
-            why=f"it names a model, then the first and the last day ({error})",
-            fix="write --restate campaign_performance:2024-03-01..2024-03-04",
-        ) from None
-
-
-def _after(text: str) -> datetime:
-    """The end of what a last day or an instant names: a day is included."""
-    return utc(text) + timedelta(days=1) if len(text.strip()) <= len("2024-03-01") else utc(text)
-
-
-def _instant(text: str | None, option: str, *, last: bool = False) -> datetime | None:
-    """The instant that a day or ISO text names; a last day is included, so its end is the next midnight."""
-    if text is None:
-        return None
-    try:
-        return _after(text) if last else utc(text)
-    except ValueError:
-        raise SettingsError(
-            f"{option} {text} is no day",
-            why="it must be ISO 8601",
-            fix=f"write {option} 2024-03-01, or 2024-03-01T05:00",
-        ) from None
 
 
 def _print_json(value: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -12,8 +12,9 @@ from backfill_assets.cli.estimates import estimate_lines, estimate_markdown
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.intervals import Cadence, Ranges
 from backfill_assets.plan.category import Category
+from backfill_assets.plan.cover import Uncovered
 from backfill_assets.plan.estimate import UNITS, PlanEstimate
-from backfill_assets.plan.stages import Approve, Audit, Build, Plan, Promote, ranges_json
+from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote, ranges_json
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Environment
@@ -39,7 +40,7 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
                     amount(stage.count, project.models[stage.model].cadence),
                     short(stage.intervals),
                     _batches(len(stage.batches), stage.concurrency),
-                    stage.reason,
+                    stage.reason + _through(stage, plan),
                 )
             case Audit():
                 table.add_row(
@@ -49,6 +50,15 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
                     short(stage.intervals),
                     "",
                     "built, but not audited with the present audits",
+                )
+            case Invalidate():
+                table.add_row(
+                    Text("invalidate", style="yellow"),
+                    Text(stage.model, style="bold"),
+                    _units(stage, project),
+                    short(stage.intervals),
+                    stage.version,
+                    stage.reason,
                 )
             case Approve() | Promote():
                 continue
@@ -82,7 +92,7 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
     moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
     for sentence in _then(plan):
         console.print(Text(sentence))
-    if plan.work:
+    if plan.work or plan.invalidations:
         console.print(Text("Next: ") + Text("backfill apply", style="bold"))
     elif plan.owners and not plan.blocked:
         console.print("Nothing to build. Next: [bold]backfill apply[/], so that the owners have a plan to approve")
@@ -90,6 +100,27 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
         console.print("Nothing to build. Next: [bold]backfill promote[/]")
     elif not plan.blocked:
         console.print("Nothing to do.")
+
+
+def print_uncovered(found: Sequence[Uncovered]) -> None:
+    """Where sources have no rows for what is to be built."""
+    for gap in found:
+        has = f"has {gap.has}" if gap.has else "has no rows"
+        out().print(f"[yellow]{gap.source} has no rows in {short(gap.intervals)}[/], which {gap.model} reads; it {has}")
+
+
+def uncovered_json(found: Sequence[Uncovered]) -> list[dict[str, object]]:
+    """The same as plain values."""
+    return [
+        {
+            "source": gap.source,
+            "model": gap.model,
+            "intervals": ranges_json(gap.intervals),
+            "count": gap.count,
+            "has": ranges_json(gap.has),
+        }
+        for gap in found
+    ]
 
 
 def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
@@ -109,6 +140,9 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
         lines += ["", f"`{stuck.model}` waits for `{stuck.upstream}` {short(stuck.needs)}."]
     if table := estimate_markdown(estimate):
         lines += ["", *table]
+    for stage in plan.invalidations:
+        what = f"`{stage.model}` {stage.version}, {short(stage.intervals)}"
+        lines += ["", f"Invalidates {what}: {stage.reason}."]
     for sentence in _then(plan):
         lines += ["", sentence]
     return "\n".join(lines)
@@ -125,7 +159,7 @@ def _then(plan: Plan) -> list[str]:
             case Promote():
                 models = ", ".join(model for model, _ in stage.models)
                 said.append(f"Then {models} can move in {stage.environment}, in one step.")
-            case Build() | Audit():
+            case Build() | Audit() | Invalidate():
                 pass
     return said
 
@@ -147,6 +181,8 @@ def print_outcomes(
 ) -> None:
     """What an apply did, what failed and how to go on. `opened` is the id of the stored plan that it worked on."""
     console = out()
+    for stage in plan.invalidations:
+        console.print(f"Invalidated {stage.model} {short(stage.intervals)} of version {stage.version}")
     if not plan.work:
         console.print(f"Nothing to build: plan {plan.id} has no missing interval.")
     table = grid()
@@ -163,6 +199,8 @@ def print_outcomes(
     if outcomes:
         console.print(table)
     for outcome in outcomes.values():
+        if outcome.partial:
+            console.print(f"{outcome.model} {short(outcome.partial)} is not over: it is missing again when it is.")
         _print_trouble(console, outcome)
     for stuck in plan.blocked:
         console.print(f"[yellow]{stuck.model} waits[/] for {stuck.upstream} {short(stuck.needs)}")
@@ -214,6 +252,7 @@ def outcomes_json(outcomes: Mapping[str, Outcome]) -> dict[str, object]:
             "complete": o.ok,
             "requested": ranges_json(o.requested),
             "green": ranges_json(o.green),
+            "partial": ranges_json(o.partial),
             "built": ranges_json(o.built),
             "red": ranges_json(o.red),
             "rows": o.rows,
@@ -292,6 +331,15 @@ def _print_trouble(console: Console, outcome: Outcome) -> None:
     for waiting in outcome.waits:
         lacks = f"{waiting.upstream} {short(waiting.needs)}"
         console.print(f"[yellow]{outcome.model} waits[/] on {short(waiting.intervals)} for {lacks}")
+
+
+def _through(stage: Build, plan: Plan) -> str:
+    return f"; {short(stage.open)} through {plan.now:%Y-%m-%d %H:%M} UTC only" if stage.open else ""
+
+
+def _units(stage: Invalidate, project: Project) -> str:
+    model = project.models.get(stage.model)
+    return amount(stage.count, model.cadence) if model else f"{stage.count} intervals"
 
 
 def _batches(count: int, concurrency: int) -> str:

@@ -39,6 +39,8 @@ class ModelStatus:
     expected: Ranges
     green: Ranges
     unaudited: Ranges
+    partial: Ranges
+    """What of the open interval is built."""
     shown_version: str | None
     shown: Ranges
     running: tuple[Entry, ...]
@@ -73,6 +75,7 @@ class Status:
                     "expected": m.expected.count(m.cadence),
                     "green": ranges_json(m.green),
                     "unaudited": ranges_json(m.unaudited),
+                    "partial": ranges_json(m.partial),
                     "missing": ranges_json(m.missing),
                     "shown_version": m.shown_version,
                     "shown": ranges_json(m.shown),
@@ -118,7 +121,8 @@ def read_status(place: Workspace) -> Status:
                 cadence=model.cadence,
                 expected=model.expected(facts.now),
                 green=covered.complete & model.expected(facts.now),
-                unaudited=covered.unaudited,
+                unaudited=covered.unaudited & model.expected(facts.now),
+                partial=covered.partial,
                 shown_version=pointer.version if pointer else None,
                 shown=pointer.covers if pointer else Ranges(),
                 running=running,
@@ -165,6 +169,8 @@ def print_status(status: Status) -> None:
             console.print(f"pace     {m.model} {amount(m.pace.intervals, m.cadence)} done, {rate:,.0f} rows/s{left}")
         if m.last_failure:
             console.print(Text(f"failed   {m.model} {m.last_failure.interval}: {m.last_failure.reason}", style="red"))
+        if m.partial:
+            console.print(f"open     {m.model} {short(m.partial)} is built as far as it got")
         if m.missing and m.green:
             console.print(f"missing  {m.model} {short(m.missing)}")
 

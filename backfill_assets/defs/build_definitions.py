@@ -15,6 +15,7 @@ from backfill_assets.defs.jobs import apply_job, promote_job, routine_job, routi
 from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.defs.quiet import quiet
 from backfill_assets.defs.runs import Runs
+from backfill_assets.defs.upkeep import janitor_job, rollback_job
 
 
 def build_definitions(project: str | Path | None = None) -> dg.Definitions:
@@ -33,7 +34,14 @@ def definitions(workspace: Workspace) -> dg.Definitions:
     routine = routine_job(workspace)
     return dg.Definitions(
         assets=[*models, *external_specs(workspace.project)],
-        jobs=[apply_job(workspace), approve_job(workspace), promote_job(workspace), routine],
+        jobs=[
+            apply_job(workspace),
+            approve_job(workspace),
+            promote_job(workspace),
+            routine,
+            rollback_job(workspace),
+            janitor_job(workspace),
+        ],
         schedules=[routine_schedule(routine)],
         sensors=[ledger_sensor(workspace)],
         resources={IO_MANAGER_KEY: dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs))},

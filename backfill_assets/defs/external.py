@@ -74,5 +74,21 @@ def _consumer(project: Project, consumer: Consumer) -> dg.AssetSpec:
         owners=owners,
         kinds={consumer.kind},
         group_name=CONSUMERS_GROUP,
-        metadata={**metadata, **more},
+        metadata={**metadata, **_terms(consumer), **more},
     )
+
+
+def _terms(consumer: Consumer) -> dict[str, Any]:
+    """What it reads and how, when it wants to know before, and when somebody made sure of that."""
+    found: dict[str, Any] = {
+        "criticality": consumer.criticality,
+        "how it reads": consumer.how,
+        "confirmed": str(consumer.last_verified) if consumer.last_verified else "never",
+    }
+    for name in consumer.reads:
+        use = consumer.use(name)
+        back = f", the newest {use.history} days" if use.history is not None else ""
+        found[f"reads {name}"] = f"{', '.join(use.columns) or 'all columns'}{back}"
+    if consumer.notice:
+        found["notice"] = f"{consumer.notice} days"
+    return found

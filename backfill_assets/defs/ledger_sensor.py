@@ -59,14 +59,15 @@ def ledger_sensor(workspace: Workspace) -> dg.SensorDefinition:
 def to_report(
     cadence: Cadence, have: Coverage, known: Iterable[str], busy: Callable[[str], bool]
 ) -> tuple[list[Interval], bool]:
-    """The green intervals whose keys are not `known`, and whether nothing else may come.
+    """The green intervals whose keys are not `known`, and whether nothing else may come. Open intervals have no
+    partition yet.
 
     What a run that is still going on built is left to it (`busy` says so of a run's name): it reports by itself when
     its audits are through.
     """
     left: list[Interval] = []
     told, settled = frozenset(known), True
-    for part, entry in have.batches(have.green):
+    for part, entry in have.batches(have.green - have.partial):
         fresh = [i for i in cadence.split(part) if cadence.key(i.start) not in told]
         if fresh and busy(entry.run):
             settled = False
@@ -83,7 +84,8 @@ def _unreported(
     entries = by_version(workspace.control.ledger.entries([name])).get((name, version), [])
     if not entries:
         return [], True
-    have, _ = version_coverage(entries, workspace.log, model=name, version=version, audits=audits_digest(model))
+    digest = audits_digest(model)
+    have, _ = version_coverage(entries, workspace.log, model=name, version=version, audits=digest, now=workspace.now())
     intervals, settled = to_report(model.cadence, have, _known(instance, name, version), busy)
     some = intervals[: max(most - len(model.audits), 0)]
     if not some:

@@ -51,9 +51,10 @@ def report(workspace: Workspace, step: dg.AssetExecutionContext, model: Model, o
 def log_outcome(workspace: Workspace, step: Step, model: Model, outcome: Outcome) -> None:
     """Log a materialization for each interval that was asked for and is good, and what the audits found."""
     shared = run_metadata(workspace, model, outcome)
-    for event in materializations(workspace, model, outcome.green, shared):
+    closed = outcome.green - outcome.partial  # an open interval has no partition yet
+    for event in materializations(workspace, model, closed, shared):
         step.log_event(event)
-    results = recorded(workspace, model, outcome.green, outcome.requested)
+    results = recorded(workspace, model, closed, outcome.requested - outcome.partial)
     log_checks(step, model, outcome, results)
     for event in summary_evaluations(model, results):
         _log(step, event)
@@ -84,7 +85,9 @@ def recorded(workspace: Workspace, model: Model, green: Ranges, requested: Range
     A blocking failure of an interval that is complete nevertheless is outdated: it was declared complete since.
     """
     before = workspace.control.results.read(model=model.name, version=workspace.project.fingerprints[model.name])
-    found = newest(model, before, Ranges.of(r.interval for r in before) if requested is None else requested)
+    if requested is None:
+        requested = model.expected(workspace.now()) & Ranges.of(r.interval for r in before)
+    found = newest(model, before, requested)
     return [r for r in found if r.passed or not r.blocking or r.interval not in green]
 
 

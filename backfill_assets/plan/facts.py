@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.versions import Known, invalidated, published
 from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, Coverage, by_version
@@ -33,8 +35,13 @@ def read_facts(
     now: datetime,
     environment: str,
     models: Collection[str] | None = None,
+    every_version: bool = False,
 ) -> Facts:
-    """The facts for the project's versions (of these models; None: of all)."""
+    """The facts for the project's versions (of these models; None: of all), and about `every_version` there is.
+
+    The environment is read first: a table that the janitor removes afterwards cannot be pointed at by these facts.
+    """
+    shown = control.environments.read(environment)
     names = [name for name in project.models if models is None or name in models]
     groups = by_version(control.ledger.entries(kinds=DECIDING))
 
@@ -44,7 +51,7 @@ def read_facts(
         if not entries:
             return Coverage(), -1
         digest = audits_digest(project.models[name])
-        return version_coverage(entries, log, model=name, version=version, audits=digest)
+        return version_coverage(entries, log, model=name, version=version, audits=digest, now=now)
 
     read = {u.name for name in names for u in project.models[name].upstreams}
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -54,13 +61,17 @@ def read_facts(
     revisions = [key for key in groups if key[1] != logic_of(key[1]) and key[0] in names]
     patched = {
         version: version_coverage(
-            groups[name, version], log, model=name, version=version, audits=audits_digest(project.models[name])
+            groups[name, version],
+            log,
+            model=name,
+            version=version,
+            audits=audits_digest(project.models[name]),
+            now=now,
         )
         for name, version in revisions
     }
-    shown = control.environments.read(environment)
     versions = control.versions.all() if shown.pointers else {}
-    return Facts(
+    facts = Facts(
         now=now,
         environment=shown,
         shown={n: versions[n, p.version].signature for n, p in shown.pointers.items() if (n, p.version) in versions},
@@ -70,3 +81,14 @@ def read_facts(
         patched={version: covered for version, (covered, _) in patched.items()},
         patched_heads={version: head for version, (_, head) in patched.items()},
     )
+    if not every_version:
+        return facts
+    known = {
+        key: Known(
+            record=record,
+            have=version_coverage(groups.get(key, []), log, model=key[0], version=key[1], audits="", now=now)[0],
+            invalidated=invalidated(groups.get(key, [])),
+        )
+        for key, record in control.versions.all().items()
+    }
+    return replace(facts, versions=known, published=published(control.lasting()))

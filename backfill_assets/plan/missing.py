@@ -1,11 +1,11 @@
-"""Which intervals are missing, and which of them can be built already?"""
+"""Which intervals are missing, in which batches, and which of them can be built already?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
 
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.snapshots.model import Model
 
 
@@ -16,11 +16,16 @@ def wanted(
     start: datetime | None = None,
     end: datetime | None = None,
     end_bounded: bool = False,
+    ignore_cron: bool = False,
+    shown: Ranges = NOTHING,
 ) -> Ranges:
     """The intervals of the model that a request is about: those that should be there by `now`, cut to whole intervals
     that the requested range touches, or (`end_bounded`) to those that end within it.
+
+    The open interval is one of them with `ignore_cron`, or when it is among the `shown`.
     """
-    expected = model.expected(now)
+    begun = model.begun(now)
+    expected = begun if ignore_cron else model.expected(now) | (begun & shown)
     span = expected.span
     if span is None or (start is None and end is None):
         return expected
@@ -30,6 +35,20 @@ def wanted(
     if first >= last:
         return Ranges()
     return expected & Ranges((model.cadence.cover(Interval(first, last)),))
+
+
+def split_open(model: Model, intervals: Ranges, now: datetime) -> tuple[Ranges, Ranges]:
+    """The intervals that are over at `now`, and the one that is open."""
+    over = intervals.until(model.cadence.floor(now))
+    return over, intervals - over
+
+
+def batches(model: Model, intervals: Ranges, now: datetime) -> tuple[Interval, ...]:
+    """The intervals cut into batches of the model's size. An open one has a batch of its own: it is recorded as
+    partial."""
+    return tuple(
+        batch for part in split_open(model, intervals, now) for batch in part.batches(model.cadence, model.batch_size)
+    )
 
 
 def needed(model: Model, upstream: Model, interval: Interval) -> Ranges:
@@ -42,24 +61,39 @@ def needed(model: Model, upstream: Model, interval: Interval) -> Ranges:
 
 
 def ready(
-    model: Model, intervals: Ranges, upstreams: Mapping[str, Model], complete: Mapping[str, Ranges]
+    model: Model,
+    intervals: Ranges,
+    upstreams: Mapping[str, Model],
+    complete: Mapping[str, Ranges],
+    *,
+    now: datetime,
+    ignore_cron: bool = False,
 ) -> tuple[Ranges, dict[str, tuple[Ranges, Ranges]]]:
     """Split intervals in those that can be built and those that wait.
 
     `complete` says what each upstream model has. The waiting ones are given by upstream: (intervals, what they need).
+    An interval that is over needs upstream intervals that are over. An open one needs those that exist by `now`: with
+    `ignore_cron` the open ones as well.
     """
+    over, open_ = split_open(model, intervals, now)
     waiting: dict[str, tuple[Ranges, Ranges]] = {}
     for name, upstream in upstreams.items():
         have = complete[name]
-        if all(not (needed(model, upstream, i) - have) for i in intervals):
-            continue
+        closed = have.until(upstream.cadence.floor(now))
+        exist = upstream.begun(now) if ignore_cron else upstream.expected(now)
         stuck: list[Interval] = []
         lack = Ranges()
-        for unit in intervals.split(model.cadence):
-            if short := needed(model, upstream, unit) - have:
+        if any(needed(model, upstream, i) - closed for i in over):
+            for unit in over.split(model.cadence):
+                if short := needed(model, upstream, unit) - closed:
+                    stuck.append(unit)
+                    lack = lack | short
+        for unit in open_.split(model.cadence):
+            if short := (needed(model, upstream, unit) & exist) - have:
                 stuck.append(unit)
                 lack = lack | short
-        waiting[name] = (Ranges.of(stuck), lack)
+        if stuck:
+            waiting[name] = (Ranges.of(stuck), lack)
     good = intervals
     for late, _ in waiting.values():
         good = good - late

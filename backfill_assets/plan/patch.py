@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.plan.missing import wanted
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.environment import Environment, Pointer, Segment
@@ -35,7 +36,19 @@ def overlay(below: Sequence[Segment], above: Sequence[Segment]) -> tuple[Segment
     """Segments in order of time: those above, and what they leave of those below."""
     covered = Ranges.of(s.interval for s in above)
     left = [replace(s, interval=part) for s in below for part in Ranges((s.interval,)) - covered]
-    return tuple(sorted([*left, *above], key=lambda s: s.interval))
+    return joined([*left, *above])
+
+
+def joined(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    """The same rows in order of time, neighbours of one table at one commit as one segment."""
+    found: list[Segment] = []
+    for segment in sorted(segments, key=lambda s: s.interval):
+        last = found[-1] if found else None
+        if last and replace(last, interval=segment.interval) == segment and last.interval.end == segment.interval.start:
+            found[-1] = replace(last, interval=Interval(last.interval.start, segment.interval.end))
+        else:
+            found.append(segment)
+    return tuple(found)
 
 
 def kept_segments(pointer: Pointer | None, version: str) -> tuple[Segment, ...]:
@@ -51,11 +64,14 @@ def restatement(
     environment: Environment,
     restate: Sequence[tuple[str, Interval]],
     sources: Mapping[str, Mapping[str, object]],
+    now: datetime,
+    lapsed: Mapping[str, Ranges],
 ) -> dict[str, Patch]:
     """The intervals to compute again, of the models that are named and of all that read them, in revisions.
 
     A revision's name follows from what is restated, what is shown and what the sources are: an interrupted restatement
-    is taken up, one of later source data is another. Raises PlanError for what the environment does not show.
+    is taken up, one of later source data is another. Open intervals, and `lapsed` ones, are not among them: they are
+    built again in any case. Raises PlanError for what the environment does not show.
     """
     asked: dict[str, Ranges] = {}
     for name, interval in restate:
@@ -70,7 +86,7 @@ def restatement(
         for upstream in model.upstreams:
             if upstream.name in patches:
                 again = again | Ranges.of(reached(model, part) for part in patches[upstream.name].intervals)
-        again = again & pointer.covers
+        again = (again & pointer.covers & model.expected(now)) - lapsed.get(name, NOTHING)
         if again:
             _shown(project, environment, name)
             read = [[u.name, pin] for u in model.upstreams if (pin := sources.get(u.name))]
@@ -82,17 +98,24 @@ def restatement(
     for name, ranges in asked.items():
         if name not in patches:
             raise PlanError(
-                f"{environment.name} shows nothing of {name} in {ranges}",
+                f"{environment.name} shows nothing of {name} in {ranges} that is over",
                 why=f"it shows {environment.pointers[name].covers}",
-                fix="restate days that are published; others are built by `backfill apply`",
+                fix="restate days that are published; others are built by `backfill apply`, open ones by --ignore-cron",
             )
     return patches
 
 
 def forward(
-    project: Project, environment: Environment, changed: Sequence[str], since: datetime, now: datetime
+    project: Project,
+    environment: Environment,
+    changed: Sequence[str],
+    since: datetime,
+    now: datetime,
+    *,
+    ignore_cron: bool = False,
 ) -> dict[str, Patch]:
-    """The changed models' new versions from a day on, over their old rows until then.
+    """The changed models' new versions from a day on, over their old rows until then. An open interval is one of them
+    when it is shown, or with `ignore_cron`.
 
     Raises PlanError for a day after which no interval of a changed model is over.
     """
@@ -101,7 +124,7 @@ def forward(
         model, pointer = project.models[name], environment.pointers[name]
         start = model.cadence.ceil(since)
         later = Ranges((Interval(start, EVER.end),))
-        intervals = model.expected(now) & later
+        intervals = wanted(model, now=now, ignore_cron=ignore_cron, shown=pointer.covers) & later
         if not intervals:
             raise PlanError(
                 f"no {model.cadence.value} interval of {name} from {start:%Y-%m-%d} on is over yet",
@@ -115,8 +138,12 @@ def forward(
 
 def reached(model: Model, upstream: Interval) -> Interval:
     """The model's intervals that read any of an upstream's interval: over it, and as many more as look back."""
-    cadence = model.cadence
-    return Interval(cadence.floor(upstream.start), cadence.shift(cadence.ceil(upstream.end), model.lookback))
+    return reach(model.cadence, model.lookback, upstream)
+
+
+def reach(cadence: Cadence, lookback: int, upstream: Interval) -> Interval:
+    """The same for a model of which only that is known."""
+    return Interval(cadence.floor(upstream.start), cadence.shift(cadence.ceil(upstream.end), lookback))
 
 
 def _shown(project: Project, environment: Environment, name: str) -> Model:

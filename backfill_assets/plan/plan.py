@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.category import Category, Change, compare
-from backfill_assets.plan.missing import ready, wanted
-from backfill_assets.plan.patch import Patch, forward, restatement
+from backfill_assets.plan.missing import batches, ready, split_open, wanted
+from backfill_assets.plan.partial import UpstreamNow, moved
+from backfill_assets.plan.patch import Patch, forward, kept_segments, restatement
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Approve, Audit, Blocked, Build, Plan, Promote, Request, Stage
+from backfill_assets.plan.versions import Known, invalidations
 from backfill_assets.plan.why import reasons
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project, Signature
-from backfill_assets.state.environment import Environment, Pointer, as_written
+from backfill_assets.state.environment import Environment, Pointer, Segment, as_written
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import logic_of
 
@@ -36,6 +38,12 @@ class Facts:
     patched_heads: Mapping[str, int] = field(default_factory=dict[str, int])
     shown: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
     """Of the version that the environment's pointer of a model shows."""
+    versions: Mapping[tuple[str, str], Known] = field(default_factory=dict[tuple[str, str], Known])
+    """Every version that was ever built. Only looked up for a restatement of all versions; with `published`."""
+    published: Mapping[tuple[str, str], Sequence[Segment]] = field(
+        default_factory=dict[tuple[str, str], Sequence[Segment]]
+    )
+    """What environments (other than those of plans) show of each version's table."""
 
     def of(self, model: str, version: str) -> Coverage:
         """What a revision, or else the model's version of the code, amounts to."""
@@ -55,14 +63,21 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     """
     _check_range(request)
     if request.restate:
-        patches = restatement(project, facts.environment, request.restate, facts.sources)
+        lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
+        patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, lapsed)
         asked = {name for name, _ in request.restate}
-        return _patched(project, facts, request, patches, dict.fromkeys(asked, "restated"))
+        plan = _patched(project, facts, request, patches, dict.fromkeys(asked, "restated"))
+        if request.all_versions:
+            others = invalidations(request.restate, patches, facts.versions, facts.published)
+            return replace(plan, stages=(*others, *plan.stages))
+        return plan
     if request.forward_only:
         changes = _changes(project, facts)
         selected = select_models(project, request.select)
         changed = [n for n in selected if changes[n].category not in (Category.NEW, Category.UNCHANGED)]
-        patches = forward(project, facts.environment, changed, request.forward_only, facts.now)
+        patches = forward(
+            project, facts.environment, changed, request.forward_only, facts.now, ignore_cron=request.ignore_cron
+        )
         since = f"new logic from {request.forward_only:%Y-%m-%d} on"
         return _patched(project, facts, request, patches, dict.fromkeys(changed, since), changes)
     selected = select_models(project, request.select)
@@ -71,10 +86,13 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     blocked: list[Blocked] = []
     kept: dict[str, str] = {}
     complete = {name: facts.coverage[name].complete for name in project.models}
+    building: dict[str, Ranges] = {}
     asked = Ranges()
     for name in selected:
         model, version, have = project.models[name], project.fingerprints[name], facts.coverage[name]
-        want = wanted(model, now=facts.now, start=request.start, end=request.end, end_bounded=request.end_bounded)
+        want = asked_of(project, facts, request, name)
+        if request.ignore_cron:
+            have = have.without(moved(model, have, _upstreams_now(project, facts, model, building), facts.sources))
         asked = asked | want
         recheck = want & have.unaudited
         if recheck:
@@ -82,7 +100,8 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
             stages.append(Audit(model=name, version=version, intervals=recheck, count=count))
         missing = want - have.complete - have.unaudited
         upstreams = upstream_models(project, model)
-        buildable, waiting = ready(model, missing, upstreams, complete)
+        buildable, waiting = ready(model, missing, upstreams, complete, now=facts.now, ignore_cron=request.ignore_cron)
+        building[name] = buildable
         blocked.extend(
             Blocked(model=name, intervals=stuck, count=stuck.count(model.cadence), upstream=up, needs=needs)
             for up, (stuck, needs) in waiting.items()
@@ -94,9 +113,10 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
                     version=version,
                     intervals=buildable,
                     count=buildable.count(model.cadence),
-                    batches=tuple(buildable.batches(model.cadence, model.batch_size)),
+                    batches=batches(model, buildable, facts.now),
                     concurrency=model.batch_concurrency,
-                    reason=_reason(facts, name, version, have),
+                    reason=_reason(facts, name, version, have, buildable),
+                    open=split_open(model, buildable, facts.now)[1],
                 )
             )
         if not recheck and not missing:
@@ -112,7 +132,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     moves = tuple(
         (name, project.fingerprints[name])
         for name in selected
-        if name not in stuck and _moves(facts.environment, project, name, complete[name])
+        if name not in stuck and _moves(project, facts, request, name, complete[name], building[name])
     )
     if moves:
         stages.extend(_move(project, facts.environment, moves, {}))
@@ -153,9 +173,10 @@ def _patched(
                     version=patch.version,
                     intervals=missing,
                     count=missing.count(model.cadence),
-                    batches=tuple(missing.batches(model.cadence, model.batch_size)),
+                    batches=batches(model, missing, facts.now),
                     concurrency=model.batch_concurrency,
                     reason=why.get(name) or f"reads restated days of {above}",
+                    open=split_open(model, missing, facts.now)[1],
                 )
             )
     if patches:
@@ -199,6 +220,21 @@ def _rewrites(pointer: Pointer, version: str, patch: Patch | None) -> bool:
     return bool(Ranges.of(s.interval for s in pointer.segments if s.version != version) & patch.intervals)
 
 
+def asked_of(project: Project, facts: Facts, request: Request, name: str) -> Ranges:
+    """The intervals that a request is about. A changed model replaces all that is shown of it: an open interval too."""
+    pointer = facts.environment.pointers.get(name)
+    changed = pointer is not None and pointer.version != project.fingerprints[name]
+    return wanted(
+        project.models[name],
+        now=facts.now,
+        start=request.start,
+        end=request.end,
+        end_bounded=request.end_bounded,
+        ignore_cron=request.ignore_cron,
+        shown=pointer.covers if pointer and changed else Ranges(),
+    )
+
+
 def upstream_models(project: Project, model: Model) -> dict[str, Model]:
     """The models (not sources) that a model reads."""
     return {u.name: project.models[u.name] for u in model.upstreams if u.name in project.models}
@@ -229,10 +265,12 @@ def _check_range(request: Request) -> None:
         )
 
 
-def _reason(facts: Facts, name: str, version: str, have: Coverage) -> str:
+def _reason(facts: Facts, name: str, version: str, have: Coverage, missing: Ranges) -> str:
     pointer = facts.environment.pointers.get(name)
     if pointer and any(logic_of(s.version) != version for s in pointer.segments) and pointer.version == version:
         return f"{facts.environment.name} shows older logic before {_since(pointer, version):%Y-%m-%d}"
+    if missing and not missing - have.lapsed:
+        return "was built before it was over"
     if have.built or have.empty:
         return "intervals are missing"
     if pointer is None:
@@ -257,12 +295,36 @@ def _extent(model: Model, now: datetime) -> str:
     return f"{expected}" if expected else f"starts {model.start:%Y-%m-%d}, nothing over yet"
 
 
-def _moves(environment: Environment, project: Project, name: str, complete: Ranges) -> bool:
-    pointer = environment.pointers.get(name)
+def _upstreams_now(
+    project: Project, facts: Facts, model: Model, building: Mapping[str, Ranges]
+) -> dict[str, UpstreamNow]:
+    return {
+        name: UpstreamNow(
+            model=upstream,
+            version=project.fingerprints[name],
+            have=facts.coverage[name],
+            over=kept_segments(facts.environment.pointers.get(name), project.fingerprints[name]),
+            building=building.get(name, Ranges()),
+        )
+        for name, upstream in upstream_models(project, model).items()
+    }
+
+
+def _moves(project: Project, facts: Facts, request: Request, name: str, complete: Ranges, building: Ranges) -> bool:
+    """Whether there is anything to show: another version, more intervals, or newer rows of those that are shown."""
+    pointer = facts.environment.pointers.get(name)
+    if not request.ignore_cron:
+        over, open_ = split_open(project.models[name], complete, facts.now)
+        complete = over | (open_ & pointer.covers) if pointer else over
     if pointer is None:
         return bool(complete)
+    shown = [s for s in pointer.segments if s.version == project.fingerprints[name]]
+    own = Ranges.of(s.interval for s in shown) & complete
+    built = facts.coverage[name].batches(own)
     return (
         pointer.version != project.fingerprints[name]
         or bool(complete - pointer.covers)
+        or bool(building & own)
+        or any(e.table_commit > s.commit for part, e in built for s in shown if part.intersection(s.interval))
         or as_written(pointer.columns, project.columns.get(name, ())) != pointer.columns
     )

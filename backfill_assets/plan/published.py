@@ -39,7 +39,9 @@ def published(project: Project, environment: Environment, versions: Mapping[tupl
     return replace(
         project,
         models={name: models[name] for name in order},
-        columns={name: project.columns[name] for name in order if models[name] is project.models.get(name)},
+        columns={
+            n: columns for n, columns in project.columns.items() if n in models and models[n] is project.models[n]
+        },
         lineage={},
         fingerprints={name: environment.pointers[name].version for name in order},
         signatures={name: s for name, s in project.signatures.items() if name in project.sources}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.estimate import sample_intervals
-from backfill_assets.plan.missing import needed
+from backfill_assets.plan.missing import batches, needed
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.stages import Audit, Build, Plan
 from backfill_assets.snapshots.model import Project
@@ -27,15 +28,16 @@ def sampled(plan: Plan, project: Project, count: int) -> Plan:
             if upstream.name in builds:
                 for interval in chosen[name].split(model.cadence):
                     chosen[upstream.name] = chosen.get(upstream.name, Ranges()) | needed(model, upstream, interval)
-    stages = [_cut(s, chosen[s.model], project) if isinstance(s, Build) else s for s in plan.stages]
+    stages = [_cut(s, chosen[s.model], project, plan.now) if isinstance(s, Build) else s for s in plan.stages]
     return replace(plan, stages=tuple(s for s in stages if isinstance(s, Build | Audit)))
 
 
-def _cut(stage: Build, intervals: Ranges, project: Project) -> Build:
+def _cut(stage: Build, intervals: Ranges, project: Project, now: datetime) -> Build:
     model = project.models[stage.model]
     return replace(
         stage,
         intervals=intervals,
         count=intervals.count(model.cadence),
-        batches=tuple(intervals.batches(model.cadence, model.batch_size)),
+        batches=batches(model, intervals, now),
+        open=stage.open & intervals,
     )

@@ -36,6 +36,18 @@ def select_models(project: Project, patterns: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in project.models if name in chosen)
 
 
+def one_of(names: Sequence[str], name: str) -> str:
+    """A model that must be one of these. Raises PlanError, with the closest."""
+    if name in names:
+        return name
+    close = difflib.get_close_matches(name, names, n=1)
+    raise PlanError(
+        f"no model named {name}",
+        why=f"there are: {', '.join(names) or 'no models'}",
+        fix=f"did you mean {close[0]}?" if close else "name one of these",
+    )
+
+
 def _reach(name: str, step: Callable[[str], Iterable[str]]) -> set[str]:
     found: set[str] = set()
     todo = [name]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.plan.category import Change
 from backfill_assets.plan.patch import Patch
 
@@ -25,6 +25,8 @@ class Build:
     batches: tuple[Interval, ...]
     concurrency: int
     reason: str
+    open: Ranges = NOTHING
+    """Which of the intervals is not over yet: it is recorded as partial, through the plan's moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,18 @@ class Promote:
     """Model and version."""
 
 
-Stage = Build | Audit | Approve | Promote
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invalidate:
+    """Let what is built of a version that nobody is shown count for nothing: it was computed from what is restated."""
+
+    model: str
+    version: str
+    intervals: Ranges
+    count: int
+    reason: str
+
+
+Stage = Build | Audit | Approve | Promote | Invalidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +79,12 @@ class Request:
     end_bounded: bool = False
     """Whether an interval that only begins before `end` is left out (the month of a range that ends within it)."""
     select: tuple[str, ...] = ()
+    ignore_cron: bool = False
+    """Whether the interval that is not over yet is included."""
     restate: tuple[tuple[str, Interval], ...] = ()
     """Published history to compute again: model and range."""
+    all_versions: bool = False
+    """Whether the restated intervals of versions that are not published are invalidated as well."""
     forward_only: datetime | None = None
     """From when on changed models get their new logic; before that they keep the rows that are shown."""
 
@@ -78,6 +95,8 @@ class Request:
             "end": self.end and self.end.isoformat(),
             "end_bounded": self.end_bounded,
             "select": list(self.select),
+            "ignore_cron": self.ignore_cron,
+            "all_versions": self.all_versions,
             "restate": [[name, i.start.isoformat(), i.end.isoformat()] for name, i in self.restate],
             "forward_only": self.forward_only and self.forward_only.isoformat(),
         }
@@ -136,6 +155,11 @@ class Plan:
         """Whose yes is needed before anything moves."""
         return tuple(owner for s in self.stages if isinstance(s, Approve) for owner, _ in s.owners)
 
+    @property
+    def invalidations(self) -> tuple[Invalidate, ...]:
+        """The stages that only write records."""
+        return tuple(s for s in self.stages if isinstance(s, Invalidate))
+
     def to_json(self) -> dict[str, object]:
         """The plan as plain values; times are ISO 8601 UTC, intervals `[start, end)` pairs."""
         return {
@@ -182,6 +206,8 @@ def request_from_json(said: Mapping[str, Any]) -> Request:
         end=utc(said["end"]) if said.get("end") else None,
         end_bounded=bool(said.get("end_bounded")),
         select=tuple(said.get("select", ())),
+        ignore_cron=bool(said.get("ignore_cron")),
+        all_versions=bool(said.get("all_versions")),
         restate=tuple((name, Interval(utc(a), utc(b))) for name, a, b in said.get("restate", ())),
         forward_only=utc(said["forward_only"]) if said.get("forward_only") else None,
     )
@@ -205,6 +231,7 @@ def stage_json(stage: Stage) -> dict[str, object]:
                 "batches": ranges_json(Ranges(stage.batches)),
                 "concurrency": stage.concurrency,
                 "reason": stage.reason,
+                "open": ranges_json(stage.open),
             }
         case Audit():
             return {
@@ -218,6 +245,15 @@ def stage_json(stage: Stage) -> dict[str, object]:
             return {
                 "stage": "approve",
                 "owners": [{"owner": owner, "models": list(models)} for owner, models in stage.owners],
+            }
+        case Invalidate():
+            return {
+                "stage": "invalidate",
+                "model": stage.model,
+                "version": stage.version,
+                "intervals": ranges_json(stage.intervals),
+                "count": stage.count,
+                "reason": stage.reason,
             }
         case Promote():
             return {

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from backfill_assets.intervals import NOTHING, Ranges
 from backfill_assets.plan.category import affects, compare
-from backfill_assets.plan.missing import wanted
+from backfill_assets.plan.missing import needed, split_open
 from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.plan import Facts, asked_of, upstream_models
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.why import reads_of
 from backfill_assets.promote.pointers import patched, pin, shown_beside
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project
-from backfill_assets.state.environment import Pointer
-from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.ledger import Coverage, read_version
 from backfill_assets.state.versions import Version, logic_of
 
 
@@ -64,21 +64,24 @@ def gate(
         shown = facts.environment.pointers.get(name)
         if patches and name in patches:
             patch = patches[name]
-            if found := _obstacles(model, facts.of(name, patch.version), patch.intervals):
+            if found := _obstacles(model, facts.of(name, patch.version), patch.intervals, request):
                 obstacles.extend(found)
             else:
                 pointers.append(patched(project, facts, versions, name, patch))
             continue
-        older = Ranges()
-        publish = wanted(model, now=facts.now, start=request.start, end=request.end, end_bounded=request.end_bounded)
+        older = held = Ranges()
+        publish = asked = asked_of(project, facts, request, name)
         if shown and shown.version == project.fingerprints[name]:
             beside = shown_beside(facts, name, project.fingerprints[name])
             older = Ranges.of(s.interval for s in beside if logic_of(s.version) != project.fingerprints[name])
             publish = (publish | shown.covers) - older
+            # An open interval that cannot be shown anew stays as it is shown: it holds up nothing.
+            held = split_open(model, shown.covers, facts.now)[1] - asked - facts.coverage[name].green
+            publish = publish - held
         if not publish:
             continue
-        found = _obstacles(model, facts.coverage[name], publish)
-        if shown and (lost := shown.covers - publish - older):
+        found = _obstacles(model, facts.coverage[name], publish, request)
+        if shown and (lost := shown.covers - publish - older - held):
             found.append(
                 Obstacle(
                     model=name,
@@ -87,26 +90,28 @@ def gate(
                     remedy="promote a range that holds them as well: backfill apply, then backfill promote",
                 )
             )
+        found.extend(_built_from_nothing(project, facts, model, publish))
         if found:
             obstacles.extend(found)
             continue
-        pointer = pin(project, facts, versions, name, publish)
+        pointer = pin(project, facts, versions, name, publish, held)
         if shown is None or pointer != shown:
             pointers.append(pointer)
     if not obstacles:
-        obstacles.extend(_mismatches(facts, versions, pointers))
+        obstacles.extend(mismatches(facts.environment, versions, pointers))
     return Verdict(pointers=tuple(pointers), obstacles=tuple(obstacles))
 
 
-def _obstacles(model: Model, have: Coverage, publish: Ranges) -> list[Obstacle]:
+def _obstacles(model: Model, have: Coverage, publish: Ranges, request: Request) -> list[Obstacle]:
     found: list[Obstacle] = []
+    remedy = f"backfill apply --select {model.name}{' --ignore-cron' * request.ignore_cron}"
     if lacking := publish - have.built - have.empty:
         found.append(
             Obstacle(
                 model=model.name,
                 what=f"{lacking.count(model.cadence)} intervals are not built, or failed their audits:",
                 intervals=lacking,
-                remedy=f"backfill apply --select {model.name}",
+                remedy=remedy,
             )
         )
     if pending := publish & have.unaudited:
@@ -115,7 +120,7 @@ def _obstacles(model: Model, have: Coverage, publish: Ranges) -> list[Obstacle]:
                 model=model.name,
                 what=f"{pending.count(model.cadence)} intervals lack audits:",
                 intervals=pending,
-                remedy=f"backfill apply --select {model.name}",
+                remedy=remedy,
             )
         )
     if hollow := publish & have.empty:
@@ -124,17 +129,43 @@ def _obstacles(model: Model, have: Coverage, publish: Ranges) -> list[Obstacle]:
                 model=model.name,
                 what="intervals are declared complete without rows:",
                 intervals=hollow,
-                remedy="build them, or promote a range without them (--start, --end)",
+                remedy=f"backfill withdraw {model.name}:{hollow.intervals[0]}, then backfill apply; "
+                "or promote a range without them (--start, --end)",
             )
         )
     return found
 
 
-def _mismatches(
-    facts: Facts, versions: Mapping[tuple[str, str], Version], pointers: Sequence[Pointer]
+def _built_from_nothing(project: Project, facts: Facts, model: Model, publish: Ranges) -> list[Obstacle]:
+    """What was computed from upstream intervals that are declared complete without rows."""
+    found: list[Obstacle] = []
+    for name, upstream in upstream_models(project, model).items():
+        if not (empty := facts.coverage[name].empty):
+            continue
+        hollow = Ranges.of(
+            unit
+            for part, entry in facts.coverage[model.name].batches(publish)
+            if read_version(entry, name) == project.fingerprints[name]
+            for unit in model.cadence.split(part)
+            if needed(model, upstream, unit) & empty
+        )
+        if hollow:
+            found.append(
+                Obstacle(
+                    model=model.name,
+                    what=f"intervals were computed from declared-empty ones of {name}:",
+                    intervals=hollow,
+                    remedy=f"backfill withdraw {name}:{empty.intervals[0]}, then backfill apply",
+                )
+            )
+    return found
+
+
+def mismatches(
+    environment: Environment, versions: Mapping[tuple[str, str], Version], pointers: Sequence[Pointer]
 ) -> list[Obstacle]:
     """Models that would be shown beside a version of an upstream in which something that they read is different."""
-    after = {name: p.version for name, p in facts.environment.pointers.items()} | {p.model: p.version for p in pointers}
+    after = {name: p.version for name, p in environment.pointers.items()} | {p.model: p.version for p in pointers}
     found: list[Obstacle] = []
     for name, version in after.items():
         record = versions.get((name, version))
@@ -144,7 +175,7 @@ def _mismatches(
                 found.append(
                     Obstacle(
                         model=name,
-                        what=f"was built from {upstream} {built_from}, but {facts.environment.name} would show {shown}",
+                        what=f"was built from {upstream} {built_from}, but {environment.name} would show {shown}",
                         remedy=f"promote both together: backfill promote --select {upstream}+",
                     )
                 )

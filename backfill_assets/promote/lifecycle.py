@@ -148,7 +148,7 @@ def abandon(control: Control, log: TableLog, warehouse: str, plan: str, *, by: s
         raise PlanError(
             f"plan {record.id} cannot be abandoned",
             why=f"it was promoted to {record.environment} at {record.since:%Y-%m-%d %H:%M} UTC",
-            fix=f"to undo it, promote the code that was there before to {record.environment}",
+            fix="to undo it: backfill rollback",
         )
     already = record.status is Status.ABANDONED
     if not already:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.plan.patch import Patch, kept_segments, overlay
 from backfill_assets.plan.plan import Facts
 from backfill_assets.snapshots.model import Project
@@ -14,10 +14,16 @@ from backfill_assets.state.versions import Version, logic_of
 
 
 def pin(
-    project: Project, facts: Facts, versions: Mapping[tuple[str, str], Version], name: str, intervals: Ranges
+    project: Project,
+    facts: Facts,
+    versions: Mapping[tuple[str, str], Version],
+    name: str,
+    intervals: Ranges,
+    held: Ranges = NOTHING,
 ) -> Pointer:
     """A pointer that shows these intervals of a model, and nothing that was written since the facts were read.
 
+    `held` intervals stay at the commit that they are shown at.
     What is shown beside the version's own table stays as it is: corrections, and older rows of a change made forward
     only, unless the version has those intervals by now.
     """
@@ -28,10 +34,18 @@ def pin(
         timestamps=model.cadence is Cadence.HOURLY,
         columns=as_written(versions[name, version].columns, project.columns.get(name, ())),
         segments=overlay(
-            [Segment(version=version, commit=facts.heads[name], interval=part) for part in intervals],
+            [
+                *(Segment(version=version, commit=facts.heads[name], interval=part) for part in intervals),
+                *_at_their_commit(facts.environment.pointers.get(name), held),
+            ],
             shown_beside(facts, name, version),
         ),
     )
+
+
+def _at_their_commit(shown: Pointer | None, held: Ranges) -> list[Segment]:
+    segments = shown.segments if shown else ()
+    return [replace(s, interval=part) for s in segments for part in Ranges((s.interval,)) & held]
 
 
 def shown_beside(facts: Facts, name: str, version: str) -> tuple[Segment, ...]:

@@ -42,18 +42,28 @@ def promote(
     views: ViewCatalog | None,
     *,
     release: str = "",
+    remove: Collection[str] = (),
+    by: str = "",
+    back_to: str = "",
 ) -> Environment:
-    """Move the pointers, all in one commit. `seen` is the environment that the gate looked at.
+    """Move the pointers, and drop the models in `remove`, all in one commit. `seen` is what the gate looked at.
+
+    The same commit records the release: who moved it, and for a rollback the release that it goes `back_to`.
 
     Raises PromotionError, having moved nothing, when the environment moved since or another promotion is under way.
     Killed at any point, the next promotion (or `recover`) puts the views right.
     """
     release = release or f"r{datetime.now(UTC):%Y%m%d%H%M%S}-{new_id()[:6]}"
-    if not pointers:
+    if not pointers and not remove:
         return seen
+
+    def flip(current: Environment) -> Environment:
+        now = datetime.now(UTC)
+        return environments.flip(current, pointers, remove=remove, release=release, at=now, by=by, back_to=back_to)
+
     if views is None:
-        return environments.flip(seen, pointers, release=release, at=datetime.now(UTC))
-    promotion = _promotion(release, [p.model for p in pointers])
+        return flip(seen)
+    promotion = _promotion(release, [*(p.model for p in pointers), *remove])
     with _at_work(promotion):
         try:
             opened = environments.open(seen, promotion)
@@ -63,7 +73,7 @@ def promote(
             ) from None
         try:
             cutover = _expand(views, opened, pointers)
-            flipped = environments.flip(opened, pointers, release=release, at=datetime.now(UTC))
+            flipped = flip(opened)
         except Exception:
             _clean_up(environments, promotion, seen.name, views)
             raise

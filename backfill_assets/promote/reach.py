@@ -1,11 +1,13 @@
-"""Which version tables does anybody still need? Those that an environment shows, that open plans build, or read."""
+"""Which version tables does anybody still need, and who? Whatever is not in the answer is free to go."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.releases import Release
 from backfill_assets.state.versions import Version
 
 Table = tuple[str, str]
@@ -13,15 +15,32 @@ Table = tuple[str, str]
 
 
 def reachable(
-    environments: Iterable[Environment], plans: Iterable[PlanRecord], versions: Mapping[Table, Version]
-) -> set[Table]:
-    """The tables that environments point at or that open plans lead to, and all that those were built from."""
-    todo = [(p.model, s.version) for e in environments for p in e.pointers.values() for s in p.segments]
-    todo += [(t.model, t.version) for plan in plans if plan.live for t in plan.targets]
-    found: set[Table] = set()
+    environments: Iterable[Environment],
+    plans: Iterable[PlanRecord],
+    versions: Mapping[Table, Version],
+    releases: Iterable[Release] = (),
+) -> dict[Table, str]:
+    """The tables that environments point at, that open plans lead to, or that one could go back to by these releases;
+    and all that those were built from. Each with what keeps it.
+    """
+    todo = deque[tuple[Table, str]]()
+    for environment in environments:
+        todo += _pointed(environment.pointers.values(), f"{environment.name} shows it")
+    for plan in plans:
+        if plan.live:
+            todo += [((t.model, t.version), f"plan {plan.id} is open") for t in plan.targets]
+    for release in sorted(releases, key=lambda r: r.at, reverse=True):
+        both = [p for m in release.moves for p in (m.before, m.after) if p is not None]
+        todo += _pointed(both, f"release {release.id} of {release.environment} can be gone back to, or undone")
+    found: dict[Table, str] = {}
     while todo:
-        table = todo.pop()
+        table, why = todo.popleft()
         if table not in found:
-            found.add(table)
-            todo += list(versions[table].upstream.items()) if table in versions else []
+            found[table] = why
+            if table in versions:
+                todo += [(up, f"{table[0]} {table[1]} was built from it") for up in versions[table].upstream.items()]
     return found
+
+
+def _pointed(pointers: Iterable[Pointer], why: str) -> list[tuple[Table, str]]:
+    return [((p.model, s.version), why) for p in pointers for s in p.segments]

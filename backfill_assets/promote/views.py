@@ -7,16 +7,9 @@ from datetime import datetime
 
 from backfill_assets.audit.compile import quoted
 from backfill_assets.errors import PromotionError
+from backfill_assets.snapshots.types import safe_cast
 from backfill_assets.state.environment import ENVIRONMENTS, Pointer, Segment
 from backfill_assets.state.versions import table_path
-
-_NUMBERS = ("tinyint", "smallint", "int", "bigint")
-SAFE_CASTS = frozenset(
-    {(a, b) for i, a in enumerate(_NUMBERS) for b in _NUMBERS[i:]}
-    | {(a, "double") for a in ("tinyint", "smallint", "int", "float")}
-    | {("date", "timestamp")}
-)
-"""(from, to) pairs of types that keep every value."""
 
 
 def view_name(environment: str, model: str) -> str:
@@ -52,21 +45,6 @@ def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str, 
         f"SELECT {_selected(new, old.columns, s)} FROM {_rows(new, s, warehouse)} AND {already}" for s in new.segments
     ]
     return "\nUNION ALL\n".join([*before, *after])
-
-
-def safe_cast(source: str, target: str) -> bool:
-    """Whether every value of one Spark type is a value of the other.
-
-    >>> safe_cast("int", "bigint"), safe_cast("bigint", "int"), safe_cast("decimal(10,2)", "decimal(12,2)")
-    (True, False, True)
-    """
-    if source == target or (source, target) in SAFE_CASTS:
-        return True
-    if source.startswith("decimal(") and target.startswith("decimal("):
-        p1, s1 = map(int, source[8:-1].split(","))
-        p2, s2 = map(int, target[8:-1].split(","))
-        return s2 >= s1 and p2 - s2 >= p1 - s1
-    return False
 
 
 def _selected(pointer: Pointer, wanted: Sequence[tuple[str, str]], segment: Segment) -> str:

@@ -8,7 +8,8 @@ from backfill_assets.settings import Settings
 from backfill_assets.snapshots.audits import audit_columns, parse_audits
 from backfill_assets.snapshots.documents import did_you_mean
 from backfill_assets.snapshots.draft import Draft
-from backfill_assets.snapshots.model import Audit, Model, Upstream
+from backfill_assets.snapshots.header import DeclaredTerms
+from backfill_assets.snapshots.model import Audit, Model, Rule, Terms, Upstream
 from backfill_assets.snapshots.outputs import Outputs
 
 
@@ -31,7 +32,15 @@ def build_model(
         lookback=header.lookback, batch_size=header.batch_size or settings.batch_size,
         batch_concurrency=header.batch_concurrency, retries=header.retries,
         timeout=round(header.timeout) if header.timeout else None, pool=header.pool, spark=header.spark,
-        tags=header.tags, columns=declared, audits=audits, upstreams=upstreams,
+        tags=header.tags, columns=declared, audits=audits, upstreams=upstreams, terms=_terms(header.contract),
+    )  # fmt: skip
+
+
+def _terms(said: DeclaredTerms) -> Terms:
+    return Terms(
+        semantics=said.semantics, deletes=said.deletes, late_rows=said.late_rows,
+        validation_owner=said.validation_owner,
+        rules=tuple(Rule(text=r.rule, since=r.since, until=r.until) for r in said.rules),
     )  # fmt: skip
 
 
@@ -56,6 +65,8 @@ def _column_problems(draft: Draft, audits: tuple[Audit, ...], outputs: Outputs) 
         for column in audit_columns(audit):
             if not (audit.kind == "unique_grain" and column in header.grain):
                 check(column, f"audit `{audit.name}`:", "audits", index)
+    for column in header.contract.semantics:
+        check(column, "the contract's", "contract", "semantics", column)
     needed = "timestamp" if header.cadence is Cadence.HOURLY else "date"
     actual = types.get(header.time_column.lower())
     if actual is not None and actual != needed:

@@ -21,6 +21,30 @@ class DeclaredColumn(Strict):
     description: Text = ""
 
 
+class DeclaredRule(Strict):
+    """A rule of a `contract:` and its period; `until` is the first day that it does not hold for any more."""
+
+    rule: Text
+    since: Instant | None = None
+    until: Instant | None = None
+
+    @model_validator(mode="after")
+    def _ends_after_it_starts(self) -> DeclaredRule:
+        if self.since is not None and self.until is not None and self.until <= self.since:
+            raise ValueError("`until` must be after `since`")
+        return self
+
+
+class DeclaredTerms(Strict):
+    """A `contract:`: what a header promises beyond types, grain, audits and descriptions."""
+
+    semantics: dict[Name, Text] = Field(default_factory=dict[str, str])
+    deletes: Text = ""
+    late_rows: Text = ""
+    rules: tuple[DeclaredRule, ...] = ()
+    validation_owner: Text = ""
+
+
 def _described(value: object) -> object:
     return {"description": value} if isinstance(value, str) else {} if value is None else value
 
@@ -64,6 +88,7 @@ class Header(Strict):
         default_factory=dict[str, DeclaredColumn]
     )
     audits: list[Any] = Field(default_factory=list[Any])
+    contract: DeclaredTerms = Field(default_factory=DeclaredTerms)
 
     @model_validator(mode="after")
     def _ends_after_it_starts(self) -> Header:
@@ -87,6 +112,8 @@ FIXES = {
     "tags": "write a mapping, as in {team: growth}",
     "columns": "write `name: description`, or `name: {type: bigint, description: …}`",
     "audits": "write a list, as in `- not_null: [ds]`",
+    "contract": "it has semantics (column: meaning), deletes, late_rows, rules, validation_owner; "
+    "types, grain and audits have their own keys",
 }
 
 

@@ -1,15 +1,16 @@
-"""What is a model, a source, a consumer, a project? The frozen values that everything else reasons about."""
+"""What is a model, a source, a project? The frozen values that everything else reasons about."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Literal
 
-from backfill_assets.intervals import Cadence, Interval, Ranges, closed
+from backfill_assets.intervals import Cadence, Interval, Ranges, begun, closed
 from backfill_assets.settings import Settings
+from backfill_assets.snapshots.consumer import Consumer
 
 Language = Literal["sql", "python"]
 
@@ -32,6 +33,28 @@ class Audit:
     arguments: Mapping[str, object] = field(default_factory=dict[str, object])
     blocking: bool = True
     line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule that decided the rows of a period; open where it has no end, or no beginning."""
+
+    text: str
+    since: datetime | None = None
+    until: datetime | None = None
+    """The first instant that it does not hold for any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a header promises in its `contract:`, beyond types, grain, audits and descriptions."""
+
+    semantics: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the values of a column mean: unit, zone, rule. By the name that the header gives."""
+    deletes: str = ""
+    late_rows: str = ""
+    rules: tuple[Rule, ...] = ()
+    validation_owner: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +121,17 @@ class Model:
     columns: tuple[Column, ...] = ()
     audits: tuple[Audit, ...] = ()
     upstreams: tuple[Upstream, ...] = ()
+    terms: Terms = field(default_factory=Terms)
     helpers: tuple[str, ...] = ()
     """The project's files, other than its own, that a Python model imports."""
 
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""
         return closed(self.cadence, start=self.start, now=now, end=self.end)
+
+    def begun(self, now: datetime) -> Ranges:
+        """These, and the open interval: the one that is not over at `now`."""
+        return begun(self.cadence, start=self.start, now=now, end=self.end)
 
     def window(self, interval: Interval) -> Interval:
         """What this model reads of its upstreams to compute the interval: it and the `lookback` ones before it."""
@@ -130,20 +158,6 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Consumer:
-    """Somebody who reads prod views: a dashboard, an export, a notebook, an agent."""
-
-    name: str
-    kind: str = "dashboard"
-    owner: str = ""
-    reads: tuple[str, ...] = ()
-    description: str = ""
-    url: str = ""
-    file: Path
-    line: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
     """Everything that a project's folder says, checked. `models` is in dependency order.
 
@@ -162,6 +176,8 @@ class Project:
     fingerprints: Mapping[str, str]
     """Each model's version: 16 hex digits that change exactly when its table may."""
     signatures: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
+    consumers_verified: date | None = None
+    """When somebody last made sure that nobody is missing among the consumers; None: nobody ever did."""
 
     def downstream(self, name: str) -> tuple[str, ...]:
         """The models that read this model or source directly, in dependency order."""

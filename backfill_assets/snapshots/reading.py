@@ -41,7 +41,7 @@ def read_project(root: Path) -> Reading:
     sources, written, found_out = read_sources(root, problems)
     drafts = list(_drafts(root, problems))
     linked = link(drafts, sources, problems)
-    consumers = read_consumers(root, [d.name for d in drafts], problems)
+    consumers = read_consumers(root, [d.name for d in drafts], settings.environment, problems)
 
     models: dict[str, Model] = {}
     outputs: dict[str, Outputs] = {}
@@ -61,7 +61,8 @@ def read_project(root: Path) -> Reading:
     }
     signatures = _signatures(settings, models, sources, written, linked, outputs)
     project = Project(
-        root=root, settings=settings, models=models, sources=sources, consumers=consumers,
+        root=root, settings=settings, models=models, sources=sources,
+        consumers=consumers.entries, consumers_verified=consumers.verified,
         columns={name: found.columns for name, found in outputs.items()},
         lineage={name: found.lineage for name, found in outputs.items()}, signatures=signatures,
         fingerprints={name: version_of(signatures[name]) for name in models},

@@ -100,18 +100,18 @@ def read_sources(root: Path, problems: list[Problem]) -> tuple[dict[str, Source]
     return sources, written, found_out
 
 
-def read_list(file: Path, key: str, problems: list[Problem]) -> tuple[Document, list[object]]:
-    """The entries of a file that holds `key: [...]`; none when there is no such file."""
+def read_list(
+    file: Path, key: str, problems: list[Problem], *, beside: frozenset[str] = frozenset()
+) -> tuple[Document, list[object]]:
+    """The entries of a file that holds `key: [...]` (and maybe the keys `beside`); none when there is no such file."""
     if not file.is_file():
         return Document(file=file), []
     document = read_yaml(file.read_text(encoding="utf-8-sig"), file, problems)
     if document is None or document.data is None:
         return Document(file=file), []
     match document.data:
-        case {**rest} if set(rest) == {key} and isinstance(rest[key], list):
-            return document, rest[key]
-        case {**rest} if key in rest and rest[key] is None and len(rest) == 1:
-            return document, []
+        case {**rest} if key in rest and set(rest) <= {key, *beside} and isinstance(rest[key], list | None):
+            return document, rest[key] or []
         case _:
             what, fix = f"the file must be one list, `{key}:`", f"write `{key}:` and below it `  - name: …` entries"
             problems.append(document.problem(what=what, fix=fix))

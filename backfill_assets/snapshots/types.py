@@ -12,6 +12,12 @@ _PRIMITIVES = {
 }  # fmt: skip
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|`[^`]+`|\d+|[<>(),:])")
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
+SAFE_CASTS = frozenset(
+    {(a, b) for i, a in enumerate(INTEGERS) for b in INTEGERS[i:]}
+    | {(a, "double") for a in ("tinyint", "smallint", "int", "float")}
+    | {("date", "timestamp")}
+)
+"""(from, to) pairs of types that keep every value."""
 
 
 def spark_type(text: str) -> str:
@@ -34,6 +40,21 @@ def spark_type(text: str) -> str:
     if tokens[end]:
         raise ValueError(_unknown(text))
     return spelled
+
+
+def safe_cast(source: str, target: str) -> bool:
+    """Whether every value of one Spark type is a value of the other.
+
+    >>> safe_cast("int", "bigint"), safe_cast("bigint", "int"), safe_cast("decimal(10,2)", "decimal(12,2)")
+    (True, False, True)
+    """
+    if source == target or (source, target) in SAFE_CASTS:
+        return True
+    if source.startswith("decimal(") and target.startswith("decimal("):
+        p1, s1 = map(int, source[8:-1].split(","))
+        p2, s2 = map(int, target[8:-1].split(","))
+        return s2 >= s1 and p2 - s2 >= p1 - s1
+    return False
 
 
 def decimal_parts(name: str | None) -> tuple[int, int] | None:

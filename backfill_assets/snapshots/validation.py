@@ -47,7 +47,7 @@ def validate(
                 what, why, fix = f"`{path}` is missing", "", fix or f"add `{path}: …`"
             elif entry["type"] == "extra_forbidden":
                 what, why = f"unknown key `{path}`", ""
-                fix = did_you_mean(str(loc[-1]), known) if len(loc) == 1 else ""
+                fix = did_you_mean(str(loc[-1]), known) if len(loc) == 1 else fix
                 fix = fix or (f"known keys: {', '.join(known)}" if len(loc) == 1 else "remove it")
             else:
                 message = str(entry["msg"]).removeprefix("Value error, ")

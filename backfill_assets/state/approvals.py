@@ -102,6 +102,10 @@ class Approvals:
         }
         self._table.append([row])
 
+    def compact(self) -> None:
+        """Join the small files that many appends left."""
+        self._table.compact()
+
     def of(self, plans: list[str]) -> list[Approval]:
         """What was said about these plans, oldest first."""
         rows = self._table.read({"plan": plans})

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Self
 
 from backfill_assets.state.approvals import Approvals
-from backfill_assets.state.environment import Environments
+from backfill_assets.state.contracts import Contracts
+from backfill_assets.state.environment import Environment, Environments
 from backfill_assets.state.ledger import Ledger
 from backfill_assets.state.plans import Plans
 from backfill_assets.state.proofs import Proofs
+from backfill_assets.state.releases import Releases
+from backfill_assets.state.removals import Removals
 from backfill_assets.state.results import AuditResults
 from backfill_assets.state.store import Store
 from backfill_assets.state.versions import Versions
@@ -26,6 +29,15 @@ class Control:
     plans: Plans
     approvals: Approvals
     proofs: Proofs
+    releases: Releases
+    removals: Removals
+    contracts: Contracts
+
+    def compact(self) -> None:
+        """Join the small files that many commits left in each table."""
+        tables = (self.ledger, self.results, self.versions, self.environments, self.plans, self.approvals, self.proofs)
+        for each in tables:
+            each.compact()
 
     @classmethod
     def over(cls, store: Store) -> Self:
@@ -38,4 +50,12 @@ class Control:
             plans=Plans(store),
             approvals=Approvals(store),
             proofs=Proofs(store),
+            releases=Releases(store),
+            removals=Removals(store),
+            contracts=Contracts(store),
         )
+
+    def lasting(self) -> list[Environment]:
+        """Every environment that is not a plan's own."""
+        candidates = {record.candidate for record in self.plans.all()}
+        return [self.environments.read(name) for name in self.environments.names() if name not in candidates]

@@ -1,6 +1,7 @@
 """What does an environment show of each model? Pointers made of segments, moved for many models in one commit.
 
-The journal of an open promotion is a row of the same table: opening, flipping and withdrawing exclude each other.
+The journal of an open promotion is a row of the same table: opening, flipping and withdrawing exclude each other. So
+are the record of each release, written by the commit that moves the pointers, and the tables that the janitor removes.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
@@ -102,6 +103,10 @@ class Environment:
     """Model → the release (promotion) that moved its pointer last."""
     promotion: Promotion | None = None
     """The promotion that is under way: it may have altered views, and has not finished."""
+    condemned: frozenset[tuple[str, str]] = frozenset()
+    """(model, version) of the tables that the janitor is removing: nothing can be pointed at them."""
+    removals: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    """The same and all that it has removed, with the revision in which each was condemned."""
 
 
 ENVIRONMENTS = TableSpec(
@@ -114,6 +119,7 @@ ENVIRONMENTS = TableSpec(
         "release": "text",
         "at": "time",
     },
+    partition="environment",  # releases grow, and whoever reads pointers should not read them
 )
 
 
@@ -125,16 +131,21 @@ class Environments:
 
     def read(self, name: str) -> Environment:
         """The environment as it is now; an unknown one is empty."""
-        rows, revision = self._table.read_at({"environment": [name]})
+        rows, revision = self._table.read_at({"environment": [name, REMOVALS]})
         return _environment(name, rows, revision)
 
     def names(self) -> list[str]:
         """Every environment that shows something."""
-        return sorted({cast(str, row["environment"]) for row in self._table.read()})
+        return sorted({name for row in self._table.read() if "/" not in (name := cast(str, row["environment"]))})
 
     def revision(self) -> int:
         """Moves with every flip of any environment."""
         return self._table.revision()
+
+    def compact(self) -> None:
+        """Join small files, unless a promotion is open: it would have to look again."""
+        if not any(row["model"] == _JOURNAL for row in self._table.read()):
+            self._table.compact()
 
     def open(self, seen: Environment, promotion: Promotion) -> Environment:
         """Write a promotion down before it touches any view. Raises ConflictError when anything moved since `seen`."""
@@ -159,17 +170,23 @@ class Environments:
         remove: Collection[str] = (),
         release: str,
         at: datetime,
+        by: str | None = None,
+        back_to: str = "",
     ) -> Environment:
         """Move the given pointers (and drop the models in `remove`) in one commit, all or nothing.
 
-        A lost race is retried when the models it is about, and the open promotion, are as `seen` had them; otherwise
-        PromotionError, and nothing moved.
+        `by` is who releases, `back_to` the release that is gone back to; None: this is no release, but a candidate that
+        follows its plan. A lost race is retried when the models it is about, and the open promotion, are as `seen` had
+        them; otherwise PromotionError, and nothing moved.
         """
         models = sorted({p.model for p in pointers} | set(remove))
+        rows = [_to_row(seen.name, p, release, at) for p in pointers]
         current = seen
         for _ in range(_ATTEMPTS):
+            _refuse_removed(current, pointers, since=seen.revision)
+            record = _release_row(current, pointers, models, release, at, by, back_to) if by is not None else None
             try:
-                return self._commit(current, [_to_row(seen.name, p, release, at) for p in pointers], models, release)
+                return self._commit(current, rows, models, release, record)
             except ConflictError:
                 current = self.read(seen.name)
                 moved = [m for m in models if current.pointers.get(m) != seen.pointers.get(m)]
@@ -181,11 +198,15 @@ class Environments:
                     ) from None
         raise PromotionError(f"{seen.name} is too busy", why="every attempt lost its race", fix="try again in a minute")
 
-    def _commit(self, seen: Environment, rows: Sequence[Row], models: Sequence[str], release: str) -> Environment:
+    def _commit(
+        self, seen: Environment, rows: Sequence[Row], models: Sequence[str], release: str, record: Row | None = None
+    ) -> Environment:
         """Returns the environment as this commit left it: what others commit right after it is theirs to explain."""
         revision = self._table.replace(
-            rows,
-            where={"environment": [seen.name], "model": models},
+            [*rows, record] if record else rows,
+            where={"environment": [seen.name, releases_of(seen.name)], "model": [*models, release]}
+            if record
+            else {"environment": [seen.name], "model": models},
             revision=seen.revision,
             note={"release": release, "environment": seen.name},
         )
@@ -196,7 +217,14 @@ class Environments:
             pointers={**{m: p for m, p in seen.pointers.items() if m not in models}, **moved.pointers},
             releases={**{m: r for m, r in seen.releases.items() if m not in models}, **moved.releases},
             promotion=moved.promotion if _JOURNAL in models else seen.promotion,
+            condemned=seen.condemned,
+            removals=seen.removals,
         )
+
+
+def releases_of(environment: str) -> str:
+    """Under which name the table keeps an environment's releases; no environment has a slash in its name."""
+    return f"{environment}/releases"
 
 
 def as_written(stored: Sequence[tuple[str, str]], written: Sequence[Column]) -> tuple[tuple[str, str], ...]:
@@ -228,10 +256,15 @@ def pointer_from_json(text: str) -> Pointer:
 _ATTEMPTS = 20
 _JOURNAL = ""
 """The model name of the row that holds the open promotion."""
+REMOVALS = "/removals"
+"""Under which name the table keeps what the janitor removes; see `removals.py`."""
+CONDEMNED, GONE = "condemned", "gone"
+"""What a removal's row says in `release`."""
 
 
 def _environment(name: str, rows: Sequence[Row], revision: int) -> Environment:
-    shown = {cast(str, row["model"]): row for row in rows}
+    shown = {cast(str, row["model"]): row for row in rows if row["environment"] == name}
+    removals = [row for row in rows if row["environment"] == REMOVALS]
     journal = shown.pop(_JOURNAL, None)
     return Environment(
         name=name,
@@ -239,7 +272,51 @@ def _environment(name: str, rows: Sequence[Row], revision: int) -> Environment:
         pointers={model: pointer_from_json(cast(str, row["pointer"])) for model, row in shown.items()},
         releases={model: cast(str, row["release"]) for model, row in shown.items()},
         promotion=_promotion(journal) if journal else None,
+        condemned=frozenset(table_of(row) for row in removals if row["release"] == CONDEMNED),
+        removals={table_of(row): json.loads(cast(str, row["pointer"]))["revision"] for row in removals},
     )
+
+
+def table_of(removal: Row) -> tuple[str, str]:
+    """Model and version of the table that a removal's row is about."""
+    model, _, version = cast(str, removal["model"]).partition("/")
+    return model, version
+
+
+def _refuse_removed(current: Environment, pointers: Sequence[Pointer], *, since: int) -> None:
+    """Refuse tables that are being removed, or were since whoever wants to point at them had a look."""
+    tables = {(p.model, s.version) for p in pointers for s in p.segments}
+    if lost := {t for t in tables if t in current.condemned or current.removals.get(t, -1) > since}:
+        raise PromotionError(
+            f"{current.name} cannot show {', '.join(f'{m} {v}' for m, v in sorted(lost))}; nothing was changed",
+            why="nothing needed it for longer than the retention, and the janitor removes it",
+            fix="let `backfill janitor --apply` finish, build it again with `backfill apply`, then promote",
+        )
+
+
+def _release_row(
+    before: Environment,
+    pointers: Sequence[Pointer],
+    models: Sequence[str],
+    release: str,
+    at: datetime,
+    by: str,
+    back_to: str,
+) -> Row:
+    """What moved from where to where; `releases.py` reads it back."""
+    after = {p.model: p.to_json() for p in pointers}
+    moves = [
+        [model, old.to_json() if (old := before.pointers.get(model)) else None, after.get(model)] for model in models
+    ]
+    said = {"by": by, "back_to": back_to, "revision": before.revision + 1, "moves": moves}
+    return {
+        "environment": releases_of(before.name),
+        "model": release,
+        "pointer_id": "",
+        "pointer": json.dumps(said),
+        "release": release,
+        "at": at,
+    }
 
 
 def _to_row(environment: str, pointer: Pointer, release: str, at: datetime) -> Row:

@@ -31,7 +31,7 @@ class Kind(StrEnum):
     EMPTY = "empty"
     """Recorded as complete without computing it, because somebody asked for that."""
     WITHDRAWN = "withdrawn"
-    """An EMPTY that no longer counts."""
+    """An EMPTY or a BUILT that no longer counts, because somebody said so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,8 @@ class Entry:
     bytes: int = 0
     seconds: float = 0.0
     reason: str = ""
+    through: datetime | None = None
+    """Of a BUILT that is partial: the instant at which its interval was still open. None: it was over."""
     at: datetime
     id: str = ""
 
@@ -79,6 +81,7 @@ LEDGER = TableSpec(
         "bytes": "int",
         "seconds": "float",
         "reason": "text",
+        "through": "time",
     },
 )
 
@@ -132,15 +135,17 @@ class Dirt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """What one version's table amounts to. The three sets are disjoint; what is in none of them is missing.
+    """What one version's table amounts to. The first three are disjoint; what is in none of them is missing.
 
-    `green` is built and audited, `unaudited` is built and waits for (newer) audits, `empty` is declared complete.
+    `green` is built and audited, `unaudited` is built and waits for (newer) audits, `empty` is declared complete. What
+    is missing is `lapsed` where the newest build is partial, of an interval that is over since.
     `sources` says which BUILT entry computed each part of `green` and `unaudited`.
     """
 
     green: Ranges = NOTHING
     unaudited: Ranges = NOTHING
     empty: Ranges = NOTHING
+    lapsed: Ranges = NOTHING
     sources: tuple[tuple[Interval, Entry], ...] = ()
 
     @property
@@ -152,6 +157,21 @@ class Coverage:
         """What may be built upon."""
         return self.green | self.empty
 
+    @property
+    def partial(self) -> Ranges:
+        """What of `green` and `unaudited` was computed of an interval that is still open."""
+        return Ranges.of(part for part, entry in self.sources if entry.through)
+
+    def without(self, ranges: Ranges) -> Coverage:
+        """The same with these missing."""
+        return Coverage(
+            green=self.green - ranges,
+            unaudited=self.unaudited - ranges,
+            empty=self.empty - ranges,
+            lapsed=self.lapsed,
+            sources=tuple((part, entry) for whole, entry in self.sources for part in Ranges((whole,)) - ranges),
+        )
+
     def batches(self, ranges: Ranges) -> list[tuple[Interval, Entry]]:
         """Which BUILT entries computed these ranges, cut to them."""
         found: list[tuple[Interval, Entry]] = []
@@ -161,12 +181,18 @@ class Coverage:
 
 
 def coverage(
-    entries: Sequence[Entry], *, audits: str, dirt: Iterable[Dirt] = (), commit: int | None = None
+    entries: Sequence[Entry],
+    *,
+    audits: str,
+    now: datetime | None = None,
+    dirt: Iterable[Dirt] = (),
+    commit: int | None = None,
 ) -> Coverage:
     """What the entries of one version add up to, looking at its table at `commit` (None: now).
 
     The newest entry of an interval decides, newest by table commit first: two writers may record in another order
-    than they committed. `audits` is the digest of the model's audits; results for other digests do not count.
+    than they committed. `audits` is the digest of the model's audits; results for other digests do not count. What is
+    partial counts while its interval is not over at `now` (None: never).
     """
     painted: list[tuple[tuple[int, datetime, str], Interval | None, Entry | None]] = []
     newest = max((e.at for e in entries), default=_EPOCH)
@@ -189,6 +215,7 @@ def coverage(
     seen = Ranges()
     built: list[tuple[Interval, Entry]] = []
     empty: list[Interval] = []
+    lapsed: list[Interval] = []
     for _, interval, entry in painted:
         if interval is None:  # foreign data anywhere: nothing older than it counts
             break
@@ -196,7 +223,9 @@ def coverage(
         seen = seen | fresh
         if entry is None:
             continue
-        if entry.kind is Kind.BUILT:
+        if entry.through and (now is None or entry.interval.end <= now):
+            lapsed.extend(fresh)
+        elif entry.kind is Kind.BUILT:
             built.extend((part, entry) for part in fresh)
         elif entry.kind is Kind.EMPTY:
             empty.extend(fresh)
@@ -210,8 +239,15 @@ def coverage(
         green=Ranges.of(green),
         unaudited=Ranges.of(unaudited),
         empty=Ranges.of(empty),
+        lapsed=Ranges.of(lapsed),
         sources=tuple(sorted(built, key=lambda b: b[0])),
     )
+
+
+def read_version(entry: Entry, upstream: str) -> str | None:
+    """The version of an upstream model that a BUILT entry's rows were computed from."""
+    said = cast(Mapping[str, Mapping[str, str]], entry.inputs or {}).get(upstream, {})
+    return said.get("version")
 
 
 def new_id() -> str:
@@ -241,6 +277,7 @@ def _to_row(entry: Entry) -> Row:
         "bytes": entry.bytes,
         "seconds": entry.seconds,
         "reason": entry.reason,
+        "through": entry.through or _EPOCH,
     }
 
 
@@ -249,6 +286,8 @@ def _from_row(row: Row) -> Entry:
     interval = Interval(cast(datetime, values.pop("start")), cast(datetime, values.pop("end")))
     values["kind"] = Kind(cast(str, values["kind"]))
     values["inputs"] = json.loads(cast(str, values["inputs"]))
+    if values["through"] == _EPOCH:
+        values["through"] = None
     return replace(_BLANK, interval=interval, **values)  # pyright: ignore[reportArgumentType]
 
 

@@ -127,6 +127,10 @@ class Plans:
             note={"plan": record.id},
         )
 
+    def compact(self) -> None:
+        """Join the small files that many plans left."""
+        self._table.compact()
+
     def mark(self, records: Collection[PlanRecord], status: Status, *, by: str, at: datetime) -> None:
         """From now on the plans have this status, whatever other machines' clocks said before."""
         if records:

@@ -67,6 +67,10 @@ class Proofs:
         if proofs:
             self._table.append([_row(proof) for proof in proofs])
 
+    def compact(self) -> None:
+        """Join the small files that many appends left."""
+        self._table.compact()
+
     def of(self, plan: str) -> dict[str, Proof]:
         """Kind → the newest proof about the plan."""
         rows = sorted(self._table.read({"plan": [plan]}), key=lambda r: (cast(datetime, r["at"]), cast(str, r["id"])))

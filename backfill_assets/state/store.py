@@ -21,6 +21,8 @@ class TableSpec:
 
     name: str
     columns: Mapping[str, ColumnType]
+    partition: str = ""
+    """The text column, if any, by whose values rows are kept apart: reading one value does not touch the others."""
 
 
 class ControlTable(Protocol):

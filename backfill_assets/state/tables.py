@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from backfill_assets.intervals import Interval
+from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind, coverage
 
 
@@ -38,24 +39,80 @@ class TableLog(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTable:
+    """The folder of a version's table: what is in it, files of older commits and of writers that died included."""
+
+    model: str
+    version: str
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readable:
+    """What was found of a segment's files: how many there are, and what is wrong with those that cannot be read."""
+
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    broken: tuple[str, ...] = ()
+
+
+class TableStorage(Protocol):
+    """The folders of version tables, without a JVM."""
+
+    def tables(self) -> list[StoredTable]:
+        """Every folder that looks like a version's table."""
+        ...
+
+    def readable(self, model: str, version: str, commit: int, interval: Interval) -> Readable:
+        """Whether the files of an interval are all there, at a commit, and have the rows that the log says."""
+        ...
+
+    def remove(self, model: str, version: str) -> None:
+        """Delete the table's folder, its log first: what is left of it after a crash is no table. Again is harmless."""
+        ...
+
+
 def dirt(entries: Sequence[Entry], log: TableLog, model: str, version: str) -> list[Dirt]:
     """The data commits of the version's table that no BUILT entry speaks for."""
     return _compare(entries, log, model, version, log.head(model, version))[1]
 
 
 def version_coverage(
-    entries: Sequence[Entry], log: TableLog, *, model: str, version: str, audits: str
+    entries: Sequence[Entry], log: TableLog, *, model: str, version: str, audits: str, now: datetime | None = None
 ) -> tuple[Coverage, int]:
     """What a version amounts to now, and the table commit that this was seen at (-1: there is no table).
 
-    `entries` are the version's own. A table that vanished covers nothing, whatever the ledger says.
+    `entries` are the version's own; what is partial counts while its interval is open at `now` (None: never). A table
+    that vanished covers nothing, whatever the ledger says.
     """
     head = log.head(model, version)
     if head < 0:
         empties = [e for e in entries if e.kind in (Kind.EMPTY, Kind.WITHDRAWN)]
         return coverage(empties, audits=audits), head
     there, spots = _compare(entries, log, model, version, head)
-    return coverage(there, audits=audits, dirt=spots, commit=head), head
+    return coverage(there, audits=audits, now=now, dirt=spots, commit=head), head
+
+
+def vouched(entries: Sequence[Entry], log: TableLog, *, model: str, version: str, commit: int) -> Ranges:
+    """The intervals whose rows, at a commit, are of a batch that the ledger knows and no audit has failed since.
+
+    `entries` are the version's own.
+    """
+    head = log.head(model, version)
+    if head < commit:
+        return NOTHING
+    there, spots = _compare(entries, log, model, version, head)
+    failed: dict[str, list[Interval]] = defaultdict(list)
+    for entry in there:
+        if entry.kind is Kind.INVALIDATED:
+            failed[entry.batch].append(entry.interval)
+    found = coverage(there, audits="", dirt=spots, commit=commit)
+    return Ranges.of(
+        good for part, entry in found.sources for good in Ranges((part,)) - Ranges.of(failed.get(entry.batch, ()))
+    )
 
 
 def _compare(
@@ -66,11 +123,11 @@ def _compare(
     A batch is not in the table when the folder was deleted, or restored from a backup, and made anew: its entries must
     not vouch for commits that only have the same numbers.
     """
-    recorded = {e.batch for e in entries if e.kind is Kind.BUILT}
-    if head == len(recorded):  # commit 0 creates the table; each later one is a batch
+    recorded = {e.batch: e.table_commit for e in entries if e.kind is Kind.BUILT}
+    if head == len(recorded) == len(set(recorded.values())):  # commit 0 creates the table; each later one is a batch
         return entries, []
     commits = log.commits(model, version)
-    gone = recorded - {c.batch for c in commits}
+    gone = recorded.keys() - {c.batch for c in commits}
     spots = [
         Dirt(table_commit=c.table_commit, interval=c.interval if c.batch else None, batch=c.batch)
         for c in commits

@@ -69,6 +69,10 @@ class Versions:
             found.setdefault((record.model, record.version), record)
         return found
 
+    def compact(self) -> None:
+        """Join the small files that many versions left."""
+        self._table.compact()
+
     def put(self, version: Version) -> None:
         """Record the version unless it is known."""
         if self.get(version.model, version.version) is None:

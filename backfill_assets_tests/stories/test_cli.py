@@ -60,7 +60,8 @@ def test_a_plan_changes_nothing(tmp_path: Path) -> None:
     assert set(plan) >= {"id", "environment", "now", "models", "stages", "blocked", "kept", "sources"}
     assert (plan["environment"], plan["models"]) == ("prod", ["daily", "running"])
     build, _, promote = plan["stages"]
-    assert set(build) == {"stage", "model", "version", "intervals", "count", "batches", "concurrency", "reason"}
+    shown = {"stage", "model", "version", "intervals", "count", "batches", "concurrency", "reason", "open"}
+    assert set(build) == shown
     assert build["count"] == 5 and len(build["batches"]) == 3
     assert build["intervals"] == [["2024-01-01T00:00:00+00:00", "2024-01-06T00:00:00+00:00"]]
     assert [m["model"] for m in promote["models"]] == ["daily", "running"]

@@ -19,6 +19,14 @@ columns:
   cpc: {description: "Spend per click, EUR; NULL without clicks.", type: "decimal(18,6)"}
   conversions: {description: "Conversions attributed to clicks of this day, whenever they happened.", type: bigint}
   cost_per_acquisition: {description: "Spend per conversion, EUR; NULL without conversions.", type: "decimal(18,6)"}
+contract:
+  semantics:
+    ds: "UTC day of the event; conversions are on the day of the click they are attributed to"
+    spend: "EUR, as the platforms bill it"
+    conversions: "attributed to the last click, counted on its UTC day"
+    cost_per_acquisition: "EUR per conversion, both by the UTC day of the click"
+  late_rows: "events land up to 3 days, conversions up to 14 days after their day; later deliveries need a restatement"
+  validation_owner: marketing-analytics@example.com
 audits:
   - not_null: [ds, campaign_id, campaign_name, channel, impressions, clicks, spend, conversions]
   - unique_grain

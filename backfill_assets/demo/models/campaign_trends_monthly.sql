@@ -21,6 +21,9 @@ columns:
   clicks_change: {description: Relative change of clicks., type: double}
   spend_change: {description: Relative change of spend., type: double}
   ctr_change: {description: "Difference to the ctr of the month before (0.01 is one point).", type: double}
+contract:
+  late_rows: "a month is computed once it is over; it changes when one of its days is restated"
+  validation_owner: data-science@example.com
 audits:
   - not_null: [month, campaign_id, campaign_name, channel, active_days, impressions, clicks, spend]
   - unique_grain

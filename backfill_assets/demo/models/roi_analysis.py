@@ -39,6 +39,15 @@ from backfill_assets import model
             "type": "double",
         },
     },
+    contract={
+        "semantics": {
+            "revenue": "EUR, value of conversions by the UTC day of their click",
+            "roi": "a ratio: 0.5 is half of the cost on top",
+            "cost_per_acquisition": "EUR per conversion, both by the UTC day of the click",
+        },
+        "late_rows": "conversions land up to 14 days after the click; later deliveries need a restatement",
+        "validation_owner": "finance@example.com",
+    },
     audits=[
         {"not_null": ["ds", "campaign_id", "channel", "spend", "conversions", "revenue", "spend_7d", "conversions_7d"]},
         "unique_grain",

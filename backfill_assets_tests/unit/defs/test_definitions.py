@@ -44,7 +44,8 @@ SELECT ds, n + 1 AS more FROM daily WHERE ds >= :start AND ds < :end
 """
 CONSUMERS = """\
 consumers:
-  - {name: board, kind: dashboard, owner: bob@example.com, reads: [daily], url: "https://example.com/board"}
+  - {name: board, kind: dashboard, owner: bob@example.com, reads: {daily: [ds, n]}, history: 30 days, notice: 7 days,
+     last_verified: 2024-01-02, url: "https://example.com/board"}
 """
 
 
@@ -71,6 +72,14 @@ def test_graph_runs_from_sources_to_consumers(specs: dict[str, dg.AssetSpec]) ->
         "prod/later": ["later"],
         "consumer/board": ["prod/daily"],
     }
+
+
+def test_a_consumer_carries_its_terms(specs: dict[str, dg.AssetSpec]) -> None:
+    """What it reads and how far back, how long before it wants to know, when somebody made sure."""
+    metadata = specs["consumer/board"].metadata
+    said = {k: getattr(v, "text", v) for k, v in metadata.items()}
+    assert said["reads daily"] == "ds, n, the newest 30 days"
+    assert (said["notice"], said["confirmed"], said["criticality"]) == ("7 days", "2024-01-02", "medium")
 
 
 def test_asset_carries_what_the_file_says(specs: dict[str, dg.AssetSpec], root: Path) -> None:
@@ -121,7 +130,8 @@ def test_runs_are_made_for_ranges(root: Path) -> None:
     assert {o.io_manager_key for n, o in asset.op.output_dict.items() if n == "result"} == {IO_MANAGER_KEY}
     assert found.resources and IO_MANAGER_KEY in found.resources
     assert found.executor is dg.in_process_executor
-    assert {j.name for j in found.jobs or ()} == {"apply", "approve", "promote", "routine"}  # none over partitions
+    jobs = {j.name for j in found.jobs or ()}
+    assert jobs == {"apply", "approve", "promote", "routine", "rollback", "janitor"}  # none over partitions
 
 
 def test_only_models_can_be_materialized(root: Path) -> None:

@@ -12,6 +12,7 @@ from backfill_assets.snapshots.model import Model
 from backfill_assets_tests.fakes import NOW, a_model, days, ranges
 from backfill_assets_tests.strategies import aligned, cadences, quick, sets_of_days, spans
 
+LATER = utc("2026-01-01")
 D, W, M, H = Cadence.DAILY, Cadence.WEEKLY, Cadence.MONTHLY, Cadence.HOURLY
 
 
@@ -94,7 +95,7 @@ def test_ready_splits_exactly(
     upstream = a_model("u", cadence=theirs, start=life.start, end=life.end)
     asked = Ranges.of(mine.cover(i) for i in asked)
     have = Ranges.of(theirs.cover(i) for i in have)
-    good, waiting = ready(model, asked, {"u": upstream}, {"u": have})
+    good, waiting = ready(model, asked, {"u": upstream}, {"u": have}, now=LATER)
     assert list(good.split(mine)) == brute_ready(model, upstream, asked, have)
     stuck, lack = waiting.get("u", (Ranges(), Ranges()))
     assert good | stuck == asked
@@ -108,7 +109,7 @@ def test_every_upstream_is_named_that_holds_an_interval_back() -> None:
     """Two upstreams with different gaps: what either lacks waits, and each is said with its own gap."""
     model = a_model("m", "u", "v")
     have = {"u": ranges(days("01", "03")), "v": ranges(days("02", "05"))}
-    good, waiting = ready(model, ranges(days("01", "05")), {"u": a_model("u"), "v": a_model("v")}, have)
+    good, waiting = ready(model, ranges(days("01", "05")), {"u": a_model("u"), "v": a_model("v")}, have, now=LATER)
     assert str(good) == "2024-01-02..2024-01-03"
     assert {n: (str(a), str(b)) for n, (a, b) in waiting.items()} == {
         "u": ("2024-01-04..2024-01-05",) * 2,
@@ -119,7 +120,7 @@ def test_every_upstream_is_named_that_holds_an_interval_back() -> None:
 def test_no_upstream_models_no_waiting() -> None:
     """A model that reads sources only can be built at once."""
     asked = ranges(days("01", "05"))
-    assert ready(a_model("m", "raw"), asked, {}, {}) == (asked, {})
+    assert ready(a_model("m", "raw"), asked, {}, {}, now=LATER) == (asked, {})
 
 
 def test_end_bounded_leaves_out_what_goes_beyond() -> None:

@@ -191,15 +191,19 @@ def test_an_upstream_that_is_not_shown_does_not_matter() -> None:
 def test_an_open_gate_shows_green_days_only_and_loses_none(
     green: Ranges, unaudited: Ranges, empty: Ranges, shown: Ranges, same: bool, ranged: bool
 ) -> None:
-    """For any coverage and any environment: pointers are within green, hold what was shown, and all that is wanted."""
+    """For any coverage and any environment: pointers are within green, hold what was shown, and all that is wanted.
+    What is not over and not green stays at the commit that it is shown at."""
     coverage = Coverage(green=green, unaudited=unaudited - green, empty=empty - green - unaudited)
+    not_over = ranges(days("11", "14"))
     before = [a_pointer("a", "a-1" if same else "a-0", *shown)] if shown else []
     request = Request(start=days("03").start, end=days("05").end) if ranged else None
     verdict = ask(a_project(A), {"a": coverage}, *before, request=request)
     assert verdict.open or not verdict.pointers
     for pointer in verdict.pointers:
-        assert not pointer.covers - green
+        anew = Ranges.of(s.interval for s in pointer.segments if s.commit == 7)
+        assert not anew - green
+        assert pointer.covers - anew == (shown & not_over if same else Ranges()) - green
         assert not shown - pointer.covers
         assert days("03", "05") in pointer.covers if ranged else days("01", "10") in pointer.covers
-    if days("01", "10") in green and not shown - green:
+    if days("01", "10") in green and not shown - green - (not_over if same else Ranges()):
         assert verdict.open or (ranged and not same)

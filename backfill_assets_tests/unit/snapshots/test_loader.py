@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
+from textwrap import dedent
 
 import pyarrow as pa
 from deltalake import write_deltalake
 
 from backfill_assets.intervals import Cadence, utc
+from backfill_assets.snapshots.consumer import Bound, Use
 from backfill_assets.snapshots.loader import load_project
-from backfill_assets.snapshots.model import Column, ColumnRef, Upstream
+from backfill_assets.snapshots.model import Column, ColumnRef, Terms, Upstream
+from backfill_assets.snapshots.stored import from_definition, to_definition
 from backfill_assets_tests.unit.snapshots.helpers import PYTHON, REPORT, SOURCES, project, sql
 
 FULL = """\
@@ -102,6 +107,71 @@ def test_sources_say_where_they_are(tmp_path: Path) -> None:
     assert sources["raw.ad_events"].path == str((tmp_path / "data/ad_events").resolve())
     assert (sources["raw.ad_events"].freshness_hours, sources["raw.ad_events"].options) == (36.0, {"header": "true"})
     assert sources["clicks"].columns == (Column(name="id", type="bigint"), Column(name="at", type="string"))
+
+
+def test_all_of_a_consumer(tmp_path: Path) -> None:
+    """What it reads and how far back, how long before it wants to know, its queries and evaluations; when confirmed."""
+    text = """
+    last_verified: 2024-03-01
+    consumers:
+      - name: agent
+        kind: agent
+        owner: growth@example.com
+        criticality: high
+        how: extract
+        history: 400 days
+        notice: 14 days
+        reads:
+          EVENTS: {columns: [ds, clicks], history: 30 days}
+          m: all
+        queries:
+          - {name: n, sql: SELECT count(*) AS n FROM prod.events, min_rows: 1, bounds: {n: {min: 1, max: 9.5}}}
+        evaluations:
+          - {name: replay, query: n, days: 2024-01-01..2024-01-31}
+          - {name: script, command: make replay, days: 2024-02-01}
+      - {name: board, reads: {m: [ds]}, last_verified: 2024-04-01}
+    """
+    loaded = load_project(project(tmp_path, consumers=dedent(text), m_sql=REPORT))
+    agent, board = loaded.consumers.values()
+    assert loaded.consumers_verified == agent.last_verified == date(2024, 3, 1)
+    assert board.last_verified == date(2024, 4, 1)
+    assert (agent.kind, agent.criticality, agent.how, agent.notice) == ("agent", "high", "extract", 14)
+    assert agent.reads == ("events", "m")
+    assert agent.use("events") == Use(columns=("ds", "clicks"), history=30)
+    assert agent.use("m") == Use(history=400) and board.use("m") == Use(columns=("ds",))
+    [query] = agent.queries
+    assert (query.name, query.min_rows) == ("n", 1) and query.bounds == (Bound(column="n", min=1, max=9.5),)
+    assert [(e.name, e.query, e.command, str(e.days)) for e in agent.evaluations] == [
+        ("replay", "n", "", "2024-01-01..2024-01-31"),
+        ("script", "", "make replay", "2024-02-01"),
+    ]
+
+
+def test_terms(tmp_path: Path) -> None:
+    """A header's contract is part of the model and of its stored definition, and decides no row."""
+    text = """
+    contract:
+      semantics: {clicks: "distinct clicks, UTC days"}
+      deletes: a day is replaced as a whole
+      late_rows: up to three days
+      validation_owner: growth@example.com
+      rules:
+        - {rule: last click, until: 2024-06-01}
+        - {rule: any click, since: 2024-06-01}
+    """
+    plain = load_project(project(tmp_path / "plain", m_sql=REPORT))
+    loaded = load_project(project(tmp_path / "terms", m_sql=REPORT.replace("*/", dedent(text).strip() + "\n*/")))
+    terms = loaded.models["m"].terms
+    assert terms.semantics == {"clicks": "distinct clicks, UTC days"}
+    assert [(r.text, r.since, r.until) for r in terms.rules] == [
+        ("last click", None, utc("2024-06-01")),
+        ("any click", utc("2024-06-01"), None),
+    ]
+    assert loaded.fingerprints["m"] == plain.fingerprints["m"]
+    stored = json.loads(json.dumps(to_definition(loaded.models["m"])))
+    assert from_definition("m", "1", stored).terms == terms
+    del stored["contract"]  # a record of an earlier release
+    assert from_definition("m", "1", stored).terms == Terms()
 
 
 def test_consumers(tmp_path: Path) -> None:

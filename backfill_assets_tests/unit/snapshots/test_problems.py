@@ -21,6 +21,14 @@ def _py(old: str, new: str) -> str:
     return PYTHON.replace(old, new)
 
 
+def _consumer(lines: str) -> str:
+    return f"consumers:\n  - name: d\n    {lines}\n"
+
+
+def _query(text: str, more: str = "min_rows: 1") -> str:
+    return _consumer(f'reads: [events]\n    queries:\n      - {{name: q, sql: "{text}",\n         {more}}}')
+
+
 CASES: list[tuple[str, str, str, int, str, str]] = [
     # name, file, text, line, what, remedy
     ("no header", "m_sql", GOOD, 1, "no header", "begin the file with /*"),
@@ -90,6 +98,25 @@ CASES: list[tuple[str, str, str, int, str, str]] = [
     ("sources list", "sources", "source: []\n", 1, "must be one list", "`sources:`"),
     ("consumer", "consumers", "consumers:\n  - name: d\n    reads:\n      - evnets\n", 4, "`evnets`", "`events`?"),
     ("consumer kind", "consumers", "consumers:\n  - name: d\n    kind: chart\n    reads: [events]\n", 3, "`kind`", "dashboard"),
+    ("consumer column", "consumers", _consumer("reads: {events: [1x]}"), 3, "is not a name", "what it reads"),
+    ("consumer model", "consumers", _consumer("reads:\n      evnets: [ds]"), 4, "`evnets`", "`events`?"),
+    ("consumer days", "consumers", _consumer("reads: [events]\n    history: long"), 4, "number of days", "correct"),
+    ("consumer date", "consumers", _consumer("reads: [events]\n    last_verified: soon"), 4, "`last_verified`", "asked its owner"),
+    ("list date", "consumers", "last_verified: soon\nconsumers: []\n", 1, "`last_verified`", "asked its owner"),
+    ("query", "consumers", _query("SELECT FROM FROM"), 5, "`q` is not valid SQL", "correct the query"),
+    ("queries", "consumers", _query("SELECT 1; SELECT 2"), 5, "not one query", "one SELECT"),
+    ("query view", "consumers", _query("SELECT 1 FROM prod.evnets"), 5, "`prod.evnets`, which is not a view", "`events`?"),
+    ("query schema", "consumers", _query("SELECT 1 FROM events"), 5, "`events`, which is not a view", "write `prod.events`"),
+    ("query reads", "consumers", _query("SELECT 1 FROM prod.m"), 5, "not among what `d` reads", "add `m`"),
+    ("query bound", "consumers", _query("SELECT 1 AS n", "bounds: {n: {}}"), 6, "needs `min`", "bounds: {column"),
+    ("evaluation", "consumers", _consumer("reads: [events]\n    evaluations:\n      - {name: e, query: q, days: 2024-01-01}"), 5,
+     "no query of `d`", "none yet"),
+    ("evaluation ways", "consumers", _consumer("reads: [events]\n    evaluations:\n      - {name: e, days: 2024-01-01}"), 5,
+     "either a `query` or a `command`", "or `command:`"),
+    ("contract key", "m_sql", sql(GOOD, HEADER + "contract:\n  grain: [ds]\n"), 5, "unknown key `contract.grain`", "have their own keys"),
+    ("contract column", "m_sql", sql(GOOD, HEADER + "contract:\n  semantics:\n    clikcs: n\n"), 6, "contract's `clikcs`", "`clicks`?"),
+    ("contract rule", "m_sql", sql(GOOD, HEADER + "contract:\n  rules:\n    - {rule: x, since: 2024-02-01, until: 2024-01-01}\n"), 6,
+     "`until` must be after `since`", "own keys"),
     ("settings", "backfill", "warehose: x\n", 0, "warehose", "settings"),
 ]  # fmt: skip
 
@@ -97,7 +124,7 @@ CASES: list[tuple[str, str, str, int, str, str]] = [
 @pytest.mark.parametrize(("file", "text", "line", "what", "fix"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_problem(tmp_path: Path, file: str, text: str, line: int, what: str, fix: str) -> None:
     """The problem is at the right line and says what to do."""
-    root = project(tmp_path, **{file: text})
+    root = project(tmp_path, **({"m_sql": sql(GOOD)} | {file: text}))
     with pytest.raises(ProjectError) as caught:
         load_project(root)
     problems = caught.value.problems

@@ -1,0 +1,133 @@
+"""How are consumers' queries asked of an environment? In Spark, with the environment's views in place of prod's."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backfill_assets.adapters.spark_views import schema_name, show_environment
+from backfill_assets.audit.compile import quoted
+from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, rerun
+from backfill_assets.snapshots.consumer import Consumer, Query
+from backfill_assets.snapshots.sql import splice
+from backfill_assets.state.environment import Environment
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ENVIRONMENT_VARIABLE = "BACKFILL_ENVIRONMENT"
+"""Says to an evaluation's command which environment it is about."""
+TIMEOUT = 3600
+
+
+def run_queries(
+    spark: SparkSession, consumers: Iterable[Consumer], candidate: Environment, shown: Environment, warehouse: str
+) -> Iterator[Rerun]:
+    """Every query over both environments; evaluations that are queries once more, under their names.
+
+    A query names prod's views (`prod.model`); over the candidate it reads the candidate's. One that fails is an answer.
+    """
+    for environment in (shown, candidate):
+        show_environment(spark, environment, warehouse)
+    for consumer in consumers:
+        found = [
+            rerun(
+                consumer,
+                query,
+                ask(spark, query, in_place_of(shown, candidate, query.sql)),
+                ask(spark, query, query.sql),
+            )
+            for query in consumer.queries
+        ]
+        yield from found
+        yield from evaluated(consumer, found)
+
+
+def run_commands(consumers: Iterable[Consumer], candidate: Environment, root: Path) -> Iterator[Rerun]:
+    """Every evaluation that is a command, run in the project's folder; what it ends with is its answer.
+
+    The candidate's name is in BACKFILL_ENVIRONMENT: `backfill_assets.read` and `spark` follow it.
+    """
+    for consumer in consumers:
+        for evaluation in consumer.evaluations:
+            if evaluation.command:
+                answer = _command(evaluation.command, candidate.name, root)
+                missed = (answer.error,) if answer.error else ()
+                yield Rerun(
+                    consumer=consumer.name, query=evaluation.command, evaluation=evaluation.name,
+                    candidate=answer, shown=None, missed=missed,
+                )  # fmt: skip
+
+
+def in_place_of(shown: Environment, candidate: Environment, sql: str) -> str:
+    """The query with the candidate's views for those of the environment that it names."""
+    schema = quoted(schema_name(candidate.name))
+    models = {*shown.pointers, *candidate.pointers}
+    return splice(sql, {f"{shown.name}.{model}".lower(): f"{schema}.{quoted(model)}" for model in models})
+
+
+def ask(spark: SparkSession, query: Query, sql: str) -> Answer:
+    """What the query gives; Spark's reason when it fails."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return _ask(spark, query, sql)
+    except (PySparkException, Py4JError) as error:
+        return Answer(error=str(error).strip().splitlines()[0][:300])
+
+
+def _ask(spark: SparkSession, query: Query, sql: str) -> Answer:
+    from pyspark.sql import functions as F
+
+    frame = spark.sql(sql)
+    names, types = frame.columns, [field.dataType.simpleString() for field in frame.schema.fields]
+    flat = frame.toDF(*(f"c{i}" for i in range(len(names))))  # a result may have a name twice
+    # Sums of doubles differ in their last digits with the order in which they are added up.
+    told = [
+        F.format_string("%.12g", f"c{i}").alias(f"c{i}") if kind in ("double", "float") else F.col(f"c{i}")
+        for i, kind in enumerate(types)
+    ]
+    hashed = F.xxhash64(F.to_json(F.struct(*told), {"ignoreNullFields": "false"})).cast("decimal(38,0)")
+    lower = [name.lower() for name in names]
+    bound = {
+        b.column: f"c{lower.index(b.column.lower())}"
+        for b in query.bounds
+        if b.column.lower() in lower and _is_number(types[lower.index(b.column.lower())])
+    }
+    ends = [
+        end(F.col(column).cast("double")).alias(f"{word}_{column}")
+        for column in bound.values()
+        for word, end in (("min", F.min), ("max", F.max))
+    ]
+    [found] = flat.agg(F.count(F.lit(1)).alias("n"), F.sum(hashed).alias("total"), *ends).collect()
+    return Answer(
+        columns=tuple(names),
+        rows=found["n"],
+        checksum=f"{int(found['total'] or 0) & (2**64 - 1):016x}",
+        sample=tuple(tuple("NULL" if v is None else str(v) for v in row) for row in frame.limit(SAMPLE).collect()),
+        extremes={name: (found[f"min_{c}"], found[f"max_{c}"]) for name, c in bound.items()},
+    )
+
+
+def _is_number(kind: str) -> bool:
+    return kind in ("tinyint", "smallint", "int", "bigint", "float", "double") or kind.startswith("decimal")
+
+
+def _command(command: str, environment: str, root: Path) -> Answer:
+    env = os.environ | {ENVIRONMENT_VARIABLE: environment, "BACKFILL_PROJECT": str(root)}
+    try:
+        done = subprocess.run(
+            shlex.split(command), cwd=root, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return Answer(error=str(error))
+    lines = (done.stdout.strip() or done.stderr.strip()).splitlines()[-SAMPLE:]
+    sample = tuple((line,) for line in lines)
+    if done.returncode:
+        return Answer(sample=sample, error=f"it ended with {done.returncode}: {lines[-1] if lines else 'no words'}")
+    return Answer(sample=sample)

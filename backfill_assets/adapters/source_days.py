@@ -1,0 +1,105 @@
+"""For which time does a source have rows? From partition values and file statistics: no rows are read, no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote
+
+from backfill_assets.adapters.source_pins import data_files
+from backfill_assets.adapters.table_log import open_table
+from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
+from backfill_assets.snapshots.model import Source
+
+MOST_FILES = 5_000
+"""Looking at the footers of more Parquet files would make planning slow."""
+
+
+def source_days(source: Source, pin: Mapping[str, object]) -> Ranges | None:
+    """The time between the first and the last row of each file, by the source's time column: what lies outside has no
+    rows. None when files do not say.
+    """
+    if source.time_column is None or source.path is None:
+        return None
+    if source.format == "delta":
+        spans = _delta(source.path, source.time_column, cast("int | None", pin.get("commit")))
+    elif "://" in source.path:
+        return None
+    else:
+        root, files = Path(source.path), data_files(Path(source.path))
+        if len(files) > MOST_FILES:
+            return None
+        spans = (_file(root, file, source) for file in files)
+    found: list[Interval] = []
+    for span in spans:
+        if span is None:
+            return None
+        found += span
+    return Ranges.of(found)
+
+
+def _delta(path: str, column: str, commit: int | None) -> Iterable[Ranges | None]:
+    table = open_table(path, commit)
+    if table is None:
+        return
+    actions = table.get_add_actions(flatten=True)
+    names = {name.lower(): name for name in actions.schema.names}
+    wanted = column.lower()
+    first = names.get(f"partition.{wanted}") or names.get(f"min.{wanted}")
+    last = names.get(f"partition.{wanted}") or names.get(f"max.{wanted}")
+    if not actions.num_rows:
+        return
+    if first is None or last is None:
+        yield None
+        return
+    lows, highs = actions.column(first).to_pylist(), actions.column(last).to_pylist()
+    for low, high, rows in zip(lows, highs, actions.column("num_records").to_pylist(), strict=True):
+        yield NOTHING if rows == 0 else _span(low, high)
+
+
+def _file(root: Path, file: Path, source: Source) -> Ranges | None:
+    """By a folder's name (`ds=2024-03-01`), or by the footer of a Parquet file."""
+    column = cast(str, source.time_column).lower()
+    for part in file.relative_to(root).parts[:-1] if file != root else ():
+        name, equals, value = part.partition("=")
+        if equals and name.lower() == column:
+            return _span(unquote(value), unquote(value))
+    return _footer(file, column) if source.format == "parquet" else None
+
+
+def _footer(file: Path, column: str) -> Ranges | None:
+    from pyarrow import ArrowInvalid
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        said: Any = ParquetFile(file).metadata
+    except (ArrowInvalid, OSError):
+        return None
+    if said.num_rows == 0:
+        return NOTHING
+    places = [i for i in range(said.num_columns) if said.schema.column(i).path.lower() == column]
+    if not places:
+        return None
+    lows: list[Any] = []
+    highs: list[Any] = []
+    for group in range(said.num_row_groups):
+        statistics = said.row_group(group).column(places[0]).statistics
+        if statistics is None or not statistics.has_min_max:
+            return None
+        lows.append(statistics.min)
+        highs.append(statistics.max)
+    return _span(min(lows), max(highs))
+
+
+def _span(low: object, high: object) -> Ranges | None:
+    """From a file's first value to its last, included. Delta cuts instants to milliseconds."""
+    try:
+        first, last = (utc(v) if isinstance(v, str | date) else None for v in (low, high))
+    except ValueError:
+        return None
+    if first is None or last is None:
+        return None
+    whole = len(high) <= len("2024-03-01") if isinstance(high, str) else not isinstance(high, datetime)
+    return Ranges((Interval(first, last + (timedelta(days=1) if whole else timedelta(milliseconds=1))),))

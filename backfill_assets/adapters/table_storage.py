@@ -1,0 +1,124 @@
+"""What lies in the folders of version tables? Listed, looked into and deleted by Arrow's file systems: no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from backfill_assets.adapters.table_log import open_table
+from backfill_assets.intervals import Interval, utc
+from backfill_assets.state.tables import Readable, StoredTable
+from backfill_assets.state.versions import table_path
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo, FileSystem
+
+LOG = "_delta_log"
+
+
+class DeltaTableStorage:
+    """A TableStorage over the version tables of one warehouse."""
+
+    def __init__(self, warehouse: str) -> None:
+        self._warehouse = warehouse
+
+    def tables(self) -> list[StoredTable]:
+        from pyarrow.fs import FileType
+
+        system, root = _file_system(self._warehouse)
+        found: list[StoredTable] = []
+        for model in _children(system, root):
+            if model.type != FileType.Directory or model.base_name.startswith(("_", ".")):
+                continue
+            for version in _children(system, model.path):
+                inside = {info.base_name for info in _children(system, version.path)}
+                if LOG in inside:
+                    files = [i for i in _children(system, version.path, deep=True) if i.type == FileType.File]
+                    size = sum(i.size or 0 for i in files)
+                    found.append(
+                        StoredTable(model=model.base_name, version=version.base_name, files=len(files), bytes=size)
+                    )
+        return sorted(found, key=lambda t: (t.model, t.version))
+
+    def readable(self, model: str, version: str, commit: int, interval: Interval) -> Readable:
+        from deltalake.exceptions import DeltaError
+
+        location = table_path(self._warehouse, model, version)
+        try:
+            table = open_table(location, commit)
+        except DeltaError as error:
+            return Readable(broken=(f"{location} has no commit {commit}: {str(error).splitlines()[0]}",))
+        if table is None:
+            return Readable(broken=(f"there is no table at {location}",))
+        actions = table.get_add_actions(flatten=True)
+        day = next(n for n in actions.schema.names if n.startswith("partition."))
+        columns = (actions.column(n).to_pylist() for n in ("path", day, "size_bytes", "num_records"))
+        files = [
+            _File(path=unquote(path), size=size, rows=rows or 0)
+            for path, value, size, rows in zip(*columns, strict=True)
+            if value is not None and interval.start <= utc(value) < interval.end
+        ]
+        system, root = _file_system(location)
+        with ThreadPoolExecutor(max_workers=8) as pool:
+            problems = list(pool.map(lambda file: _problem(system, root, file), files))
+        return Readable(
+            files=len(files),
+            rows=sum(f.rows for f in files),
+            bytes=sum(f.size for f in files),
+            broken=tuple(p for p in problems if p),
+        )
+
+    def remove(self, model: str, version: str) -> None:
+        from pyarrow.fs import FileType
+
+        system, path = _file_system(table_path(self._warehouse, model, version))
+        # The pointer to the checkpoint, then the newest commit first: what a crash leaves is the table as it once was.
+        log = [i for i in _children(system, f"{path}/{LOG}", deep=True) if i.type == FileType.File]
+        for info in sorted(log, key=lambda i: i.base_name, reverse=True):
+            system.delete_file(info.path)
+        if system.get_file_info(path).type == FileType.Directory:
+            system.delete_dir(path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    path: str
+    size: int
+    rows: int
+
+
+def _problem(system: FileSystem, root: str, file: _File) -> str:
+    """What is wrong with a data file: its size and its footer are looked at, not its rows. Empty when nothing is."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow.fs import FileType
+
+    try:
+        info = system.get_file_info(f"{root}/{file.path}")
+        if info.type != FileType.File:
+            return f"{file.path} is missing"
+        if info.size != file.size:
+            return f"{file.path} has {info.size} bytes, not {file.size}"
+        with system.open_input_file(f"{root}/{file.path}") as opened:
+            rows = pq.ParquetFile(opened).metadata.num_rows
+    except (OSError, pa.ArrowException) as error:
+        return f"{file.path}: {str(error).splitlines()[0]}"
+    return "" if rows == file.rows else f"{file.path} has {rows} rows, not {file.rows}"
+
+
+def _children(system: FileSystem, path: str, *, deep: bool = False) -> Iterable[FileInfo]:
+    from pyarrow.fs import FileSelector
+
+    return system.get_file_info(FileSelector(path, allow_not_found=True, recursive=deep))
+
+
+def _file_system(location: str) -> tuple[FileSystem, str]:
+    from pyarrow.fs import FileSystem, LocalFileSystem
+
+    if "://" not in location:
+        return LocalFileSystem(), location
+    system, path = FileSystem.from_uri(location)
+    return system, path

@@ -1,0 +1,152 @@
+"""What does somebody write into the ledger without building? Declared empty, withdrawn, invalidated intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from backfill_assets.audit.digest import audits_digest
+from backfill_assets.errors import PlanError
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.patch import reached
+from backfill_assets.plan.plan import Facts, asked_of
+from backfill_assets.plan.select import select_models
+from backfill_assets.plan.stages import Invalidate, Request
+from backfill_assets.plan.versions import published
+from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.state.control import Control
+from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, read_version
+from backfill_assets.state.tables import TableLog, version_coverage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """Intervals of a model's version that are missing again: because they were named, or read some that were."""
+
+    model: str
+    version: str
+    intervals: Ranges
+    named: bool
+
+
+def declare_empty(control: Control, project: Project, facts: Facts, request: Request, *, by: str) -> dict[str, Ranges]:
+    """Record what is missing, of what the request is about, as complete without computing it; returns it by model.
+
+    Intervals that are not over, or that are built and wait for audits, are left as they are.
+    """
+    found: dict[str, Ranges] = {}
+    entries: list[Entry] = []
+    for name in select_models(project, request.select):
+        model, have = project.models[name], facts.coverage[name]
+        missing = asked_of(project, facts, request, name) & model.expected(facts.now)
+        if missing := missing - have.complete - have.unaudited:
+            found[name] = missing
+            entries += [
+                Entry(
+                    kind=Kind.EMPTY,
+                    model=name,
+                    version=project.fingerprints[name],
+                    interval=part,
+                    table_commit=facts.heads[name],
+                    reason=f"declared complete by {by}",
+                    at=datetime.now(UTC),
+                )
+                for part in missing
+            ]
+    control.ledger.append(entries)
+    return found
+
+
+def withdraw(
+    control: Control,
+    log: TableLog,
+    project: Project,
+    asked: Sequence[tuple[str, Interval]],
+    *,
+    now: datetime,
+    by: str,
+    reason: str = "",
+) -> tuple[Withdrawn, ...]:
+    """Make intervals of the code's versions missing again, and those that were built from them. Again is harmless.
+
+    Raises PlanError, having written nothing, for an unknown model and for intervals that an environment shows.
+    """
+    select_models(project, [name for name, _ in asked])
+    groups = by_version(control.ledger.entries(kinds=DECIDING))
+    shown = published(control.lasting())
+    gone: dict[str, Ranges] = {}
+    found: list[Withdrawn] = []
+    entries: list[Entry] = []
+    for name, model in project.models.items():
+        version = project.fingerprints[name]
+        have, head = version_coverage(
+            groups.get((name, version), []),
+            log,
+            model=name,
+            version=version,
+            audits=audits_digest(model),
+            now=now,
+        )
+        named = Ranges.of(model.cadence.cover(interval) for each, interval in asked if each == name)
+        built = [*have.batches(named), *_readers(project, model, have, gone)]
+        parts = Ranges.of(part for part, _ in built) | (named & have.empty)
+        if not parts:
+            continue
+        if seen := parts & Ranges.of(s.interval for s in shown.get((name, version), ())):
+            raise _refusal(name, seen, named)
+        gone[name] = parts
+        found.append(Withdrawn(model=name, version=version, intervals=parts, named=bool(named)))
+        said = f"{reason or 'withdrawn'} (by {by})"
+        blank = {"kind": Kind.WITHDRAWN, "model": name, "version": version, "table_commit": head, "reason": said}
+        # With the batch's name: should the table be made anew, what is said of its batches goes with them.
+        for part, batch in [*((p, e.batch) for p, e in built), *((p, "") for p in named & have.empty)]:
+            entries.append(Entry(**blank, interval=part, batch=batch, at=datetime.now(UTC)))  # pyright: ignore[reportArgumentType]
+    control.ledger.append(entries)
+    return tuple(found)
+
+
+def invalidate(control: Control, log: TableLog, stages: Sequence[Invalidate], *, now: datetime, run: str) -> None:
+    """Carry out the stages that let other versions' intervals count for nothing."""
+    groups = by_version(control.ledger.entries([s.model for s in stages], kinds=DECIDING)) if stages else {}
+    entries: list[Entry] = []
+    for stage in stages:
+        of = groups.get((stage.model, stage.version), [])
+        have, head = version_coverage(of, log, model=stage.model, version=stage.version, audits="", now=now)
+        entries += [
+            Entry(
+                kind=Kind.INVALIDATED,
+                model=stage.model,
+                version=stage.version,
+                interval=part,
+                table_commit=head,
+                batch=entry.batch,
+                run=run,
+                reason=stage.reason,
+                at=datetime.now(UTC),
+            )
+            for part, entry in have.batches(stage.intervals)
+        ]
+    control.ledger.append(entries)
+
+
+def _readers(
+    project: Project, model: Model, have: Coverage, gone: Mapping[str, Ranges]
+) -> list[tuple[Interval, Entry]]:
+    """What is built of a model from intervals that go, by what its entries say that they read."""
+    found: dict[Interval, Entry] = {}
+    for upstream in model.upstreams:
+        again = Ranges.of(reached(model, part) for part in gone.get(upstream.name, Ranges()))
+        version = project.fingerprints.get(upstream.name)
+        found |= {part: e for part, e in have.batches(again) if read_version(e, upstream.name) == version}
+    return list(found.items())
+
+
+def _refusal(name: str, seen: Ranges, named: Ranges) -> PlanError:
+    days = " ".join(f"--restate {name}:{part}" for part in seen)
+    return PlanError(
+        f"cannot withdraw {name} {seen}: it is published",
+        why="what an environment shows is replaced, never taken away"
+        + ("" if named else ", and it was built from what would go"),
+        fix=f"compute it again beside what is shown: backfill apply {days}",
+    )

@@ -1,0 +1,95 @@
+"""How does the janitor's work look: what goes and why, what is kept by what, how many bytes that frees?"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+import typer
+from rich.text import Text
+
+from backfill_assets.adapters.workspace import Housework, Workspace
+from backfill_assets.cli.estimates import BYTES, quantity
+from backfill_assets.cli.terminal import grid, out
+from backfill_assets.promote.janitor import Kept, Swept
+from backfill_assets.state.tables import StoredTable
+
+
+def run_janitor(place: Workspace, *, apply_it: bool, as_json: bool) -> None:
+    """Look, or (`apply_it`) look and delete; print what there is."""
+    found, swept = place.sweep() if apply_it else (place.janitor(), None)
+    if as_json:
+        typer.echo(json.dumps(housework_json(found, swept), indent=2, default=str))
+        return
+    print_housework(found, place.project.settings.retention_days)
+    if swept:
+        print_swept(found, swept)
+    elif found.rounds.goes or found.caches or found.rounds.unfinished:
+        out().print("Nothing was changed. To delete it: [bold]backfill janitor --apply[/]")
+
+
+def print_housework(found: Housework, days: int) -> None:
+    """What goes, what stays, what is nobody's."""
+    console, rounds = out(), found.rounds
+    if rounds.goes or found.caches:
+        console.print(f"Not needed, and not used for {days} days:")
+    table = grid()
+    for goes in rounds.goes:
+        table.add_row(Text("  go", style="red"), *_row(goes.table), f"last used {goes.since:%Y-%m-%d}; {goes.why}")
+    if found.caches:
+        size = quantity(sum(c.bytes for c in found.caches), BYTES)
+        table.add_row(Text("  go", style="red"), Text("cache", style="bold"), "", size, f"{len(found.caches)} files")
+    for removal in rounds.unfinished:
+        why = f"its removal, begun {removal.at:%Y-%m-%d %H:%M} UTC by {removal.by}, was interrupted"
+        table.add_row(
+            Text("  go", style="red"),
+            Text(removal.model, style="bold"),
+            removal.version,
+            quantity(removal.bytes, BYTES),
+            why,
+        )
+    if rounds.goes or found.caches or rounds.unfinished:
+        console.print(table)
+    else:
+        console.print(f"Nothing can go: all is needed, or was used within {days} days.")
+    kept = grid()
+    groups: dict[str, list[Kept]] = defaultdict(list)
+    for each in rounds.kept:
+        groups[each.why + (f"; can go from {each.until:%Y-%m-%d} on" if each.until else "")].append(each)
+    for why, tables in groups.items():
+        size = quantity(sum(k.table.bytes for k in tables), BYTES)
+        names = ", ".join(f"{k.table.model} {k.table.version}" for k in tables)
+        kept.add_row(Text("  keep", style="green"), size, names, Text(why, style="dim"))
+    console.print(kept)
+    for stored in rounds.unknown:
+        console.print(f"[yellow]No record knows {stored.model}/{stored.version}:[/] it is left alone")
+
+
+def print_swept(found: Housework, swept: Swept) -> None:
+    """What was really deleted."""
+    freed = sum(r.bytes for r in swept.removed) + sum(c.bytes for c in found.caches)
+    out().print(f"Removed {len(swept.removed)} tables and {len(found.caches)} files: {quantity(freed, BYTES)} are free")
+    for removal in swept.pardoned:
+        out().print(f"{removal.model} {removal.version} stays: somebody came to need it")
+
+
+def housework_json(found: Housework, swept: Swept | None) -> dict[str, object]:
+    """The same as plain values; `removed` is null for a dry run."""
+    rounds = found.rounds
+    return {
+        "goes": [_table_json(g.table) | {"why": g.why, "since": g.since.isoformat()} for g in rounds.goes],
+        "kept": [_table_json(k.table) | {"why": k.why, "until": k.until and k.until.isoformat()} for k in rounds.kept],
+        "unknown": [_table_json(t) for t in rounds.unknown],
+        "unfinished": [{"model": r.model, "version": r.version} for r in rounds.unfinished],
+        "caches": [{"path": str(c.path), "bytes": c.bytes} for c in found.caches],
+        "removed": swept and [{"model": r.model, "version": r.version, "bytes": r.bytes} for r in swept.removed],
+        "pardoned": swept and [{"model": r.model, "version": r.version} for r in swept.pardoned],
+    }
+
+
+def _table_json(stored: StoredTable) -> dict[str, object]:
+    return {"model": stored.model, "version": stored.version, "files": stored.files, "bytes": stored.bytes}
+
+
+def _row(stored: StoredTable) -> tuple[Text, str, str]:
+    return Text(stored.model, style="bold"), stored.version, quantity(stored.bytes, BYTES)

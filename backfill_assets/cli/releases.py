@@ -1,0 +1,171 @@
+"""How do releases look: all of them, one, or the difference between two?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import typer
+from rich.text import Text
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.cli.render import short
+from backfill_assets.cli.terminal import grid, out
+from backfill_assets.intervals import Ranges
+from backfill_assets.plan.stages import ranges_json
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.releases import Difference, Move, Release, compare, elsewhere, find_release, shown_at
+
+
+def show_releases(place: Workspace, one: str | None, other: str | None, *, as_json: bool) -> None:
+    """Print all releases, or one, or what is different between two."""
+    known = place.control.releases.all(place.environment)
+    if one is None:
+        if as_json:
+            _print_json([release_json(r) for r in known])
+        else:
+            print_releases(known, place.environment)
+        return
+    first = find_release(known, one)
+    if other is None:
+        if as_json:
+            _print_json(release_json(first))
+        else:
+            print_release(first)
+        return
+    second = find_release(known, other)
+    current = place.control.environments.read(place.environment).pointers
+    found = compare(shown_at(current, known, first), shown_at(current, known, second))
+    if as_json:
+        _print_json({"from": first.id, "to": second.id, "models": [_difference_json(d) for d in found]})
+    else:
+        print_difference(first, second, found)
+
+
+def release_json(release: Release) -> dict[str, object]:
+    """A release as plain values."""
+    return {
+        "id": release.id,
+        "environment": release.environment,
+        "at": release.at.isoformat(),
+        "by": release.by,
+        "back_to": release.back_to or None,
+        "growth": release.growth,
+        "models": [
+            {
+                "model": m.model,
+                "from": _pointer_json(m.before),
+                "to": _pointer_json(m.after),
+                "growth": m.growth,
+            }
+            for m in release.moves
+        ],
+    }
+
+
+def print_releases(releases: Sequence[Release], environment: str) -> None:
+    """A line a release, newest first."""
+    console = out()
+    if not releases:
+        console.print(f"Nothing was released to {environment} yet. Next: [bold]backfill promote[/]")
+        return
+    table = grid()
+    for release in reversed(releases):
+        table.add_row(
+            Text(release.id, style="bold"),
+            f"{release.at:%Y-%m-%d %H:%M} UTC",
+            release.by,
+            _kind(release),
+            ", ".join(_move_text(m) for m in release.moves),
+        )
+    console.print(table)
+
+
+def print_release(release: Release) -> None:
+    """Every move of one release."""
+    console = out()
+    head = f" of {release.environment}, {release.at:%Y-%m-%d %H:%M} UTC, by {release.by or 'nobody knows whom'}: "
+    console.print(Text("Release ") + Text(release.id, style="bold") + Text(head) + _kind(release))
+    table = grid()
+    for move in release.moves:
+        table.add_row(Text(f"  {move.model}", style="bold"), _side(move.before), "→", _side(move.after))
+    console.print(table)
+
+
+def print_difference(first: Release, second: Release, found: Sequence[Difference]) -> None:
+    """What the second release shows otherwise than the first."""
+    console = out()
+    if not found:
+        console.print(f"{first.id} and {second.id} show the same.")
+        return
+    console.print(f"From {first.id} to {second.id}")
+    for difference in found:
+        versions = " → ".join(dict.fromkeys(p.version if p else "nothing" for p in (difference.one, difference.other)))
+        console.print(Text(f"  {difference.model}", style="bold") + Text(f"  {versions}"))
+        for what, ranges in _parts(difference):
+            if ranges:
+                console.print(f"    {what} {short(ranges)}")
+        for what, columns in (("new columns:", difference.added), ("columns gone:", difference.removed)):
+            if columns:
+                console.print(f"    {what} {', '.join(columns)}")
+
+
+def _parts(difference: Difference) -> list[tuple[str, Ranges]]:
+    return [
+        ("rows of another table:", difference.changed),
+        ("new intervals:", difference.gained),
+        ("intervals gone:", difference.lost),
+    ]
+
+
+def _difference_json(difference: Difference) -> dict[str, object]:
+    return {
+        "model": difference.model,
+        "from": _pointer_json(difference.one),
+        "to": _pointer_json(difference.other),
+        "changed": ranges_json(difference.changed),
+        "gained": ranges_json(difference.gained),
+        "lost": ranges_json(difference.lost),
+        "columns_added": list(difference.added),
+        "columns_removed": list(difference.removed),
+    }
+
+
+def _pointer_json(pointer: Pointer | None) -> dict[str, object] | None:
+    return pointer and {
+        "version": pointer.version,
+        "covers": ranges_json(pointer.covers),
+        "segments": [
+            {"version": s.version, "commit": s.commit, "interval": ranges_json(Ranges((s.interval,)))[0]}
+            for s in pointer.segments
+        ],
+    }
+
+
+def _kind(release: Release) -> Text:
+    if release.back_to:
+        return Text(f"rollback to {release.back_to}", style="yellow")
+    return Text("new intervals", style="dim") if release.growth else Text("change", style="green")
+
+
+def _move_text(move: Move) -> str:
+    if move.before is None or move.after is None:
+        return f"{move.model} {'new' if move.before is None else 'gone'}"
+    said: list[str] = []
+    if move.before.version != move.after.version:
+        said.append(f"{move.before.version[:8]} → {move.after.version[:8]}")
+    elif again := elsewhere(move.before, move.after):
+        said.append(f"{short(again)} again")
+    if gained := move.after.covers - move.before.covers:
+        said.append(f"+{short(gained)}")
+    if lost := move.before.covers - move.after.covers:
+        said.append(f"-{short(lost)}")
+    return f"{move.model} {' '.join(said)}".rstrip()
+
+
+def _side(pointer: Pointer | None) -> str:
+    return f"{pointer.version} {short(pointer.covers)}" if pointer else "nothing"
+
+
+def _print_json(value: object) -> None:
+    typer.echo(json.dumps(value, indent=2, default=str))

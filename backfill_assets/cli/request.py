@@ -1,0 +1,123 @@
+"""What is a command about? The options that `plan`, `apply` and `promote` share, as one Request."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+import typer
+
+from backfill_assets.errors import SettingsError
+from backfill_assets.intervals import Interval, utc
+from backfill_assets.plan.stages import Request
+
+Start = Annotated[str | None, typer.Option(metavar="DAY", help="First day (or instant) of the range; default: all.")]
+End = Annotated[str | None, typer.Option(metavar="DAY", help="Last day, included; an instant with a time is excluded.")]
+EndBounded = Annotated[
+    bool, typer.Option("--end-bounded", help="Leave out what goes beyond --end, as the month of a day in its middle.")
+]
+IgnoreCron = Annotated[
+    bool, typer.Option("--ignore-cron", help="Include the interval that is not over yet, as far as it got.")
+]
+Select = Annotated[
+    list[str] | None,
+    typer.Option("--select", "-s", metavar="MODELS", help="Names; +name: and upstream, name+: and downstream."),
+]
+Restate = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MODEL:DAY..DAY",
+        help="Compute published days again, beside them, and what reads them; the last day is included.",
+    ),
+]
+AllVersions = Annotated[
+    bool,
+    typer.Option(
+        "--all-versions", help="With --restate: invalidate these days of versions that are not published, too."
+    ),
+]
+ForwardOnly = Annotated[
+    str | None,
+    typer.Option(metavar="DAY", help="Give changed models their new logic from this day on; older rows stay."),
+]
+
+
+def asked_for(
+    start: Start = None,
+    end: End = None,
+    end_bounded: EndBounded = False,
+    ignore_cron: IgnoreCron = False,
+    select: Select = None,
+    restate: Restate = None,
+    all_versions: AllVersions = False,
+    forward_only: ForwardOnly = None,
+) -> Request:
+    """The request that the options say. Raises SettingsError for what is no day, and options that need another."""
+    if all_versions and not restate:
+        raise SettingsError(
+            "--all-versions needs --restate",
+            why="it widens a restatement to the versions that are not published",
+            fix="name what is restated: --restate campaign_performance:2024-03-01..2024-03-04 --all-versions",
+        )
+    return Request(
+        end_bounded=end_bounded,
+        ignore_cron=ignore_cron,
+        start=_instant(start, "--start"),
+        end=_instant(end, "--end", last=True),
+        select=tuple(select or ()),
+        restate=tuple(days_of(text, "--restate ") for text in restate or ()),
+        all_versions=all_versions,
+        forward_only=_instant(forward_only, "--forward-only"),
+    )
+
+
+def with_request(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, whose first parameter is a Request, the options that make one."""
+    shared = inspect.signature(asked_for, eval_str=True)
+    first, *own = inspect.signature(command, eval_str=True).parameters.values()
+
+    @functools.wraps(command)
+    def run(**options: Any) -> None:
+        request = asked_for(**{name: options.pop(name) for name in shared.parameters})
+        command(**{first.name: request}, **options)
+
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*shared.parameters.values(), *own)]
+    run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
+def days_of(text: str, option: str = "") -> tuple[str, Interval]:
+    """`model:2024-03-01..2024-03-04`, or one day. Raises SettingsError, quoting `option` before it."""
+    model, _, days = text.partition(":")
+    first, _, last = days.partition("..")
+    try:
+        return model, Interval(utc(first), _after(last or first))
+    except ValueError as error:
+        raise SettingsError(
+            f"{option}{text} is not understood",
+            why=f"it names a model, then the first and the last day ({error})",
+            fix=f"write {option}campaign_performance:2024-03-01..2024-03-04",
+        ) from None
+
+
+def _after(text: str) -> datetime:
+    """The end of what a last day or an instant names: a day is included."""
+    return utc(text) + timedelta(days=1) if len(text.strip()) <= len("2024-03-01") else utc(text)
+
+
+def _instant(text: str | None, option: str, *, last: bool = False) -> datetime | None:
+    """The instant that a day or ISO text names; a last day is included, so its end is the next midnight."""
+    if text is None:
+        return None
+    try:
+        return _after(text) if last else utc(text)
+    except ValueError:
+        raise SettingsError(
+            f"{option} {text} is no day",
+            why="it must be ISO 8601",
+            fix=f"write {option} 2024-03-01, or 2024-03-01T05:00",
+        ) from None

@@ -1,0 +1,169 @@
+"""How does a rollback look on the terminal: what would move, what it lacks, whether it can be read, how it ended?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import typer
+from rich.text import Text
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.build.outcome import Outcome
+from backfill_assets.cli.render import amount, outcomes_json, short
+from backfill_assets.cli.terminal import grid, out
+from backfill_assets.plan.stages import Plan, ranges_json
+from backfill_assets.promote.gate import Obstacle
+from backfill_assets.promote.go_back import RolledBack, in_the_way
+from backfill_assets.promote.rehearsal import Proof
+from backfill_assets.promote.rollback import Rollback, Step
+
+INCOMPLETE, CLOSED = 3, 4
+
+
+def run_rollback(
+    place: Workspace, release: str | None, select: Sequence[str], *, at_once: bool, dry_run: bool, as_json: bool
+) -> int:
+    """Go back, or (`dry_run`) only prove that one could. Returns the exit code."""
+    found, proofs = place.look_back(release, select)
+    if not as_json:
+        print_look(found, proofs, at_once=at_once)
+    if dry_run:
+        obstacles = in_the_way(found, proofs, at_once=at_once)
+        if as_json:
+            typer.echo(json.dumps(rollback_json(found, proofs, obstacles), indent=2, default=str))
+        else:
+            print_obstacles(obstacles)
+            out().print(f"Nothing was changed. {'It would be refused.' if obstacles else 'It can be done.'}")
+        return CLOSED if obstacles else 0
+    outcomes: dict[str, Outcome] = {}
+
+    def build(there: Workspace, plan: Plan) -> None:
+        from backfill_assets.cli.app import carry_out
+
+        done, _ = carry_out(there, plan, quiet=as_json)
+        outcomes.update(done)
+        if not as_json and not all(o.ok for o in done.values()):
+            from backfill_assets.cli.render import print_outcomes
+
+            print_outcomes(plan, done, there.project, promoting=True)
+
+    ended = place.roll_back(found.release.id, select, at_once=at_once, build=build)
+    if as_json:
+        said = rollback_json(ended.found, ended.proofs, ended.obstacles) | {
+            "moved": ended.moved is not None,
+            "release": _made(ended),
+            "models": outcomes_json(outcomes),
+        }
+        typer.echo(json.dumps(said, indent=2, default=str))
+    else:
+        print_end(ended, at_once=at_once)
+    if ended.obstacles:
+        return CLOSED
+    return INCOMPLETE if ended.moved is None and ended.found.steps else 0
+
+
+def print_look(found: Rollback, proofs: Sequence[Proof], *, at_once: bool) -> None:
+    """What would move, and what the older version lacks."""
+    console, to = out(), found.release
+    console.print(
+        Text(f"Back to {found.environment.name} as it was after ")
+        + Text(to.id, style="bold")
+        + Text(f" ({to.at:%Y-%m-%d %H:%M} UTC, by {to.by or 'nobody knows whom'})")
+    )
+    if not found.steps:
+        console.print("It shows that already, and intervals that came since: nothing to go back to.")
+        return
+    table = grid()
+    for step in found.steps:
+        was, then = (p.version if p else "nothing" for p in (step.shown, step.older))
+        again = "earlier rows of " if was == then else ""
+        table.add_row(Text(f"  {step.model}", style="bold"), was, "→", f"{again}{then}", _newer(step, at_once=at_once))
+    console.print(table)
+    files, rows = sum(p.files for p in proofs), sum(p.rows for p in proofs)
+    bad = sum(len(p.broken) for p in proofs)
+    console.print(
+        "[red]Not readable in full[/]"
+        if bad
+        else f"Readable in full: {files:,} files with {rows:,} rows, each looked at"
+    )
+
+
+def print_obstacles(obstacles: Sequence[Obstacle]) -> None:
+    """All that is in the way."""
+    for obstacle in obstacles:
+        out().print(Text(f"  {obstacle}".replace("\n", "\n  ")))
+
+
+def print_end(ended: RolledBack, *, at_once: bool) -> None:
+    """What has moved, or why nothing has."""
+    console, found = out(), ended.found
+    if ended.obstacles:
+        console.print(f"[bold red]Not rolled back:[/] {len(ended.obstacles)} things are in the way")
+        print_obstacles(ended.obstacles)
+    elif ended.moved is None and found.steps:
+        lacking = "; ".join(f"{s.model} {short(s.lacks)}" for s in found.steps if s.lacks)
+        console.print(f"[bold red]Not rolled back:[/] could not be built: {lacking}")
+        console.print("After mending the cause run it again, or go back without them: [bold]--now[/]")
+    elif ended.moved is not None:
+        console.print(
+            Text("Rolled back ")
+            + Text(f"{len(found.steps)} models", style="bold")
+            + Text(f" of {found.environment.name} in one commit ({_made(ended) or 'views went'}). To undo it: ")
+            + Text("backfill rollback", style="bold")
+        )
+        missing = [f"{s.model} {short(s.lacks | s.never)}" for s in found.steps if s.lacks or s.never]
+        if at_once and missing:
+            console.print(f"[yellow]Missing now:[/] {'; '.join(missing)}. To build them: [bold]backfill routine[/]")
+
+
+def rollback_json(found: Rollback, proofs: Sequence[Proof], obstacles: Sequence[Obstacle]) -> dict[str, object]:
+    """A rollback as plain values."""
+    proven = {p.model: p for p in proofs}
+    return {
+        "environment": found.environment.name,
+        "back_to": found.release.id,
+        "steps": [
+            {
+                "model": s.model,
+                "from": s.shown and s.shown.version,
+                "to": s.older and s.older.version,
+                "lacks": ranges_json(s.lacks),
+                "never": ranges_json(s.never),
+                "covers": ranges_json(p.covers) if (p := s.pointer) else [],
+            }
+            for s in found.steps
+        ],
+        "readable": [
+            {
+                "model": p.model,
+                "segments": p.segments,
+                "files": p.files,
+                "rows": p.rows,
+                "bytes": p.bytes,
+                "broken": list(p.broken),
+                "red": ranges_json(p.red),
+            }
+            for p in proven.values()
+        ],
+        "in_the_way": [
+            {"model": o.model, "what": o.what, "intervals": ranges_json(o.intervals), "remedy": o.remedy}
+            for o in obstacles
+        ],
+    }
+
+
+def _newer(step: Step, *, at_once: bool) -> Text:
+    if step.older is None:
+        return Text("the view goes", style="yellow")
+    if not step.lacks:
+        return Text("")
+    how = "will be missing" if at_once else "built first"
+    return Text(f"lacks {short(step.lacks)} ({amount(step.lacks.count(step.cadence), step.cadence)}): {how}", "yellow")
+
+
+def _made(ended: RolledBack) -> str | None:
+    """The release that the rollback is."""
+    if ended.moved is None:
+        return None
+    return next((ended.moved.releases[p.model] for p in ended.found.pointers), None)

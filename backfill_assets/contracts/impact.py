@@ -1,0 +1,166 @@
+"""Whom does a plan affect? For each consumer: by which columns, on which of the days that it reads, and how badly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from backfill_assets.contracts.levels import ContractChange, Level, compare_contracts, worst
+from backfill_assets.contracts.publish import Contracts
+from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.plan.category import Category
+from backfill_assets.plan.patch import EVER
+from backfill_assets.plan.stages import Plan, ranges_json
+from backfill_assets.snapshots.consumer import Consumer, Evaluation
+from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.versions import logic_of
+
+_CRITICALITY = ("high", "medium", "low")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touched:
+    """What a plan changes of a model that is shown. `days` are those on which values may differ."""
+
+    changes: tuple[ContractChange, ...]
+    days: Ranges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelImpact:
+    """What of it reaches a consumer. `days` are those among the days that it reads; none: only promises change."""
+
+    model: str
+    level: Level
+    changes: tuple[ContractChange, ...]
+    days: Ranges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impact:
+    """What a plan means for a consumer; nothing when `models` is empty."""
+
+    consumer: Consumer
+    models: tuple[ModelImpact, ...] = ()
+    notice_until: datetime | None = None
+    """When the time is over that its owner wants to know before; None: no notice is needed."""
+    void: tuple[Evaluation, ...] = ()
+    """Evaluations that looked at days which change: they do not hold any more."""
+
+    @property
+    def level(self) -> Level | None:
+        """The worst of its models; None: it is not affected."""
+        return max((m.level for m in self.models), key=lambda level: level.rank, default=None)
+
+    @property
+    def affected(self) -> bool:
+        """Whether it may see other numbers, or fail."""
+        return self.level is not None and self.level.rank >= Level.BEHAVIOURAL.rank
+
+    def to_json(self) -> dict[str, object]:
+        """As plain values."""
+        c = self.consumer
+        return {
+            "consumer": c.name,
+            "kind": c.kind,
+            "owner": c.owner,
+            "criticality": c.criticality,
+            "how": c.how,
+            "affected": self.affected,
+            "level": self.level and self.level.value,
+            "models": [
+                {
+                    "model": m.model,
+                    "level": m.level.value,
+                    "changes": [{"level": x.level.value, "column": x.column, "what": x.what} for x in m.changes],
+                    "days": ranges_json(m.days),
+                }
+                for m in self.models
+            ],
+            "notice_days": c.notice,
+            "notice_until": self.notice_until and self.notice_until.isoformat(),
+            "void_evaluations": [{"name": e.name, "days": str(e.days)} for e in self.void],
+            "last_verified": c.last_verified and c.last_verified.isoformat(),
+        }
+
+
+def impacts(plan: Plan, consumers: Iterable[Consumer], shown: Environment, contracts: Contracts) -> tuple[Impact, ...]:
+    """The plan's impact on every consumer, the worst first. `shown` is the environment that the plan is for."""
+    moved = touched(plan, shown, contracts)
+    found = [_impact(c, moved, plan.now) for c in consumers]
+    return tuple(
+        sorted(
+            found,
+            key=lambda i: (
+                -i.level.rank if i.level else 1,
+                _CRITICALITY.index(i.consumer.criticality),
+                i.consumer.name,
+            ),
+        )
+    )
+
+
+def touched(plan: Plan, shown: Environment, contracts: Contracts) -> dict[str, Touched]:
+    """What the plan changes of what is shown, by model; days that are only added change nothing."""
+    found: dict[str, Touched] = {}
+    for name in plan.models:
+        pointer = shown.pointers.get(name)
+        if pointer is None:
+            continue
+        change, patch = plan.changes.get(name), plan.patches.get(name)
+        changed = change is not None and change.category not in (Category.NEW, Category.UNCHANGED)
+        changes = compare_contracts(contracts.old.get(name), contracts.new[name], change)
+        if patch and not changed:
+            changes, days = (*changes, _values("is computed again")), patch.intervals
+        elif older := older_rows(plan, name, pointer):
+            changes, days = (*changes, _values("older rows get the present logic")), older
+        else:
+            moves = pointer.covers & patch.intervals if patch else pointer.covers
+            days = moves if any(c.values for c in changes) else NOTHING
+        if changes:
+            found[name] = Touched(changes=changes, days=days)
+    return found
+
+
+def older_rows(plan: Plan, name: str, pointer: Pointer) -> Ranges:
+    """Published days of older logic (a change that was made forward only) that the plan builds with the present one."""
+    older = Ranges.of(s.interval for s in pointer.segments if logic_of(s.version) != pointer.version)
+    built = Ranges.of(i for s in plan.work if s.model == name and s.version == pointer.version for i in s.intervals)
+    return older & built
+
+
+def _values(what: str) -> ContractChange:
+    return ContractChange(level=Level.BEHAVIOURAL, what=what, values=True)
+
+
+def _impact(consumer: Consumer, moved: Mapping[str, Touched], now: datetime) -> Impact:
+    models: list[ModelImpact] = []
+    differ = NOTHING
+    for name in consumer.reads:
+        if name not in moved:
+            continue
+        use = consumer.use(name)
+        mine = {c.lower() for c in use.columns}
+        about = tuple(c for c in moved[name].changes if not c.column or not mine or c.column in mine)
+        if any(c.values for c in about):
+            differ = differ | moved[name].days
+        days = moved[name].days & _window(use.history, now) if any(c.values for c in about) else NOTHING
+        changes = tuple(c for c in about if not c.values or days)
+        level = worst(changes)
+        if level is not None:
+            models.append(ModelImpact(model=name, level=level, changes=changes, days=days))
+    found = Impact(
+        consumer=consumer,
+        models=tuple(models),
+        void=tuple(e for e in consumer.evaluations if Ranges((e.days,)) & differ),
+    )
+    if not found.affected or not consumer.notice:
+        return found
+    return replace(found, notice_until=now + timedelta(days=consumer.notice))
+
+
+def _window(history: int | None, now: datetime) -> Ranges:
+    """The days that somebody reads who looks back so many days from now."""
+    start = Cadence.DAILY.floor(now) - timedelta(days=history) if history is not None else EVER.start
+    return Ranges((Interval(start, EVER.end),))

@@ -1,0 +1,99 @@
+"""What jobs look after what was released? `rollback` goes back to an older release, `janitor` clears up."""
+
+# No `from __future__ import annotations`: Dagster reads the annotations of `context` and `config`.
+
+import dagster as dg
+from pydantic import Field
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.build.apply import apply
+from backfill_assets.build.outcome import Outcome
+from backfill_assets.defs.instance import require_lasting
+from backfill_assets.defs.promotions import unreported_views
+from backfill_assets.defs.runs import run_name, tell
+from backfill_assets.errors import BackfillError
+from backfill_assets.plan.stages import Plan
+from backfill_assets.promote.go_back import in_the_way
+
+
+class RollbackConfig(dg.Config):
+    """What `backfill rollback` takes."""
+
+    release: str = Field(default="", description="What to go back to; empty: before the last change.")
+    select: list[str] = Field(default=[], description="These models only; empty: all.")
+    now: bool = Field(default=False, description="Move at once, without newer days that the older version lacks.")
+    dry_run: bool = Field(default=False, description="Say what would happen, and whether all can be read.")
+
+
+class JanitorConfig(dg.Config):
+    """What `backfill janitor` takes."""
+
+    apply: bool = Field(default=False, description="Really delete; without it the job only says what would go.")
+
+
+def rollback_job(workspace: Workspace) -> dg.JobDefinition:
+    """Goes back to an older release, all models in one commit; fails when anything is in the way."""
+    environment = workspace.environment
+
+    @dg.op(name=f"point_{environment}_back", out=dg.Out(dg.Nothing))
+    def point_back(context: dg.OpExecutionContext, config: RollbackConfig) -> None:
+        outcomes: dict[str, Outcome] = {}
+
+        def build(there: Workspace, plan: Plan) -> None:
+            listen = tell(context.log.info, context.log.warning)
+            bench = there.bench(plan.sources, run=run_name(context.run), listen=listen)
+            outcomes.update(apply(bench, plan))
+
+        try:
+            require_lasting(context.instance)
+            found, proofs = workspace.look_back(config.release or None, config.select)
+            for step in found.steps:
+                lacks = f"lacks {step.lacks}" if step.lacks else "lacks nothing"
+                context.log.info(f"{step.model}: back to release {found.release.id}, {lacks}")
+            files = sum(p.files for p in proofs)
+            if config.dry_run:
+                obstacles = in_the_way(found, proofs, at_once=config.now)
+                context.log.info(f"{files} files looked at; nothing was changed")
+            else:
+                ended = workspace.roll_back(found.release.id, config.select, at_once=config.now, build=build)
+                found, obstacles = ended.found, ended.obstacles
+                if not obstacles and ended.moved is None and found.steps:
+                    lacking = "; ".join(f"{s.model} {s.lacks}" for s in found.steps if s.lacks)
+                    raise dg.Failure(description=f"could not be built: {lacking}", allow_retries=False)
+        except BackfillError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from None
+        if obstacles:
+            listed = "\n".join(map(str, obstacles))
+            raise dg.Failure(description=f"{environment} was not moved; in the way:\n{listed}", allow_retries=False)
+        if not config.dry_run:
+            for event in unreported_views(workspace, context.instance):
+                context.log_event(event)
+
+    @dg.job(name="rollback", description=f"Point {environment} back at an older release, all models in one commit.")
+    def rollback() -> None:
+        point_back()
+
+    return rollback
+
+
+def janitor_job(workspace: Workspace) -> dg.JobDefinition:
+    """Says which tables nothing needs any more, and deletes them when its config says so."""
+
+    @dg.op(name="clear_up", out=dg.Out(dg.Nothing))
+    def clear_up(context: dg.OpExecutionContext, config: JanitorConfig) -> None:
+        try:
+            require_lasting(context.instance)
+            found, swept = workspace.sweep() if config.apply else (workspace.janitor(), None)
+        except BackfillError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from None
+        for goes in found.rounds.goes:
+            table = goes.table
+            context.log.info(f"{table.model} {table.version}: {table.bytes} bytes, last used {goes.since}; {goes.why}")
+        freed = sum(r.bytes for r in swept.removed) if swept else 0
+        context.log.info(f"{freed} bytes freed" if swept else "nothing was changed: set `apply: true` to delete")
+
+    @dg.job(name="janitor", description="Delete tables that nothing needs any more. Says what would go, by default.")
+    def janitor() -> None:
+        clear_up()
+
+    return janitor

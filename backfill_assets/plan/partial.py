@@ -1,0 +1,75 @@
+"""Is a partial build still what its inputs say? What it read is in its ledger entry; what there is now is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.plan.missing import needed
+from backfill_assets.snapshots.model import Model
+from backfill_assets.state.environment import Segment
+from backfill_assets.state.ledger import Coverage, Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamNow:
+    """An upstream model as it would be read now. `building` is what is built of it before its reader is."""
+
+    model: Model
+    version: str
+    have: Coverage
+    over: tuple[Segment, ...] = ()
+    building: Ranges = NOTHING
+
+
+def moved(
+    model: Model,
+    have: Coverage,
+    upstreams: Mapping[str, UpstreamNow],
+    pins: Mapping[str, Mapping[str, object]],
+    *,
+    run: str = "",
+) -> Ranges:
+    """The partial intervals of the model that would be computed from other data now than they were.
+
+    Of a source that cannot be pinned nobody knows: it counts as other data. What `run` itself built does not count.
+    """
+    return Ranges.of(
+        part
+        for part, entry in have.sources
+        if entry.through and not (run and entry.run == run) and _moved(model, part, entry, upstreams, pins)
+    )
+
+
+def over_json(segments: Sequence[Segment]) -> list[dict[str, object]]:
+    """How a ledger entry says which segments were read instead of the version's own table."""
+    return [{"version": s.version, "commit": s.commit, "of": str(s.interval)} for s in segments]
+
+
+def _moved(
+    model: Model,
+    part: Interval,
+    entry: Entry,
+    upstreams: Mapping[str, UpstreamNow],
+    pins: Mapping[str, Mapping[str, object]],
+) -> bool:
+    read = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {})
+    for upstream in model.upstreams:
+        said = read.get(upstream.name, {})
+        if upstream.name not in upstreams:
+            pin = pins[upstream.name]
+            if "unpinned" in pin or said != pin:
+                return True
+            continue
+        there = upstreams[upstream.name]
+        reads = needed(model, there.model, part)
+        if (
+            said.get("version") != there.version
+            or said.get("over", []) != over_json(there.over)
+            or reads & there.building
+            or any(newer.table_commit > said["commit"] for _, newer in there.have.batches(reads))
+        ):
+            return True
+    return False

@@ -1,0 +1,109 @@
+"""Which intervals of which other versions does a restatement reach? By what each version said that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from backfill_assets.intervals import Cadence, Interval, Ranges
+from backfill_assets.plan.patch import Patch, reach
+from backfill_assets.plan.stages import Invalidate
+from backfill_assets.snapshots.digest import digest
+from backfill_assets.state.environment import Environment, Segment
+from backfill_assets.state.ledger import Coverage, Entry, Kind
+from backfill_assets.state.versions import Version, logic_of
+
+Table = tuple[str, str]
+"""Model and version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A version that was built at some time: what is there of it, and what was invalidated with which reason."""
+
+    record: Version
+    have: Coverage
+    invalidated: Mapping[str, Ranges]
+
+    @property
+    def cadence(self) -> Cadence:
+        return Cadence(self.record.definition.get("cadence", Cadence.DAILY.value))
+
+    @property
+    def lookback(self) -> int:
+        return int(cast(Any, self.record.definition.get("lookback", 0)))
+
+
+def invalidated(entries: Iterable[Entry]) -> dict[str, Ranges]:
+    """Reason → what was invalidated for it."""
+    found: dict[str, list[Interval]] = {}
+    for entry in entries:
+        if entry.kind is Kind.INVALIDATED:
+            found.setdefault(entry.reason, []).append(entry.interval)
+    return {reason: Ranges.of(parts) for reason, parts in found.items()}
+
+
+def published(environments: Iterable[Environment]) -> dict[Table, list[Segment]]:
+    """What these environments show of each version's table."""
+    found: dict[Table, list[Segment]] = {}
+    for environment in environments:
+        for name, pointer in environment.pointers.items():
+            for segment in pointer.segments:
+                found.setdefault((name, segment.version), []).append(segment)
+    return found
+
+
+def invalidations(
+    restate: Sequence[tuple[str, Interval]],
+    patches: Mapping[str, Patch],
+    versions: Mapping[Table, Known],
+    shown: Mapping[Table, Sequence[Segment]],
+) -> tuple[Invalidate, ...]:
+    """What is built of versions, other than the patches' own, that the restated intervals reach through all that they
+    read; without what is shown at the commit that it was built in, and what was invalidated for this before.
+
+    What the patches lie over stays: it is under them, and whoever promotes the next days wants it complete.
+    """
+    own = {(name, patch.version) for name, patch in patches.items()}
+    under = {(n, logic_of(p.version)): Ranges.of(s.interval for s in p.below) for n, p in patches.items()}
+    named = ", ".join(f"{name} {interval}" for name, interval in restate)
+    reason = f"all versions of {named} are restated ({digest(*sorted(p.version for p in patches.values()))[:8]})"
+    reached: dict[Table, Ranges] = {}
+    found: list[Invalidate] = []
+    for key in sorted(versions):
+        there = versions[key]
+        if key in own:
+            continue
+        again = _reached(key, restate, versions, reached) - under.get(key, Ranges())
+        built = [part for part, entry in there.have.batches(again) if not _is_shown(part, entry, shown.get(key, ()))]
+        if left := Ranges.of(built) - there.invalidated.get(reason, Ranges()):
+            found.append(
+                Invalidate(
+                    model=key[0],
+                    version=key[1],
+                    intervals=left,
+                    count=left.count(there.cadence),
+                    reason=reason,
+                )
+            )
+    return tuple(found)
+
+
+def _reached(
+    key: Table, restate: Sequence[tuple[str, Interval]], versions: Mapping[Table, Known], known: dict[Table, Ranges]
+) -> Ranges:
+    """The version's intervals that are restated, or read any that is. A revision is reached as its logic is."""
+    if key not in known:
+        there = versions[key]
+        parts = [there.cadence.cover(interval) for name, interval in restate if name == key[0]]
+        for upstream in there.record.upstream.items():
+            if upstream in versions:
+                above = _reached(upstream, restate, versions, known)
+                parts += [reach(there.cadence, there.lookback, part) for part in above]
+        known[key] = Ranges.of(parts)
+    return known[key]
+
+
+def _is_shown(part: Interval, entry: Entry, segments: Sequence[Segment]) -> bool:
+    return any(part in Ranges((s.interval,)) and entry.table_commit <= s.commit for s in segments)

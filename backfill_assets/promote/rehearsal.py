@@ -1,0 +1,83 @@
+"""Is what a pointer shows still readable, in full? Every file of every segment, without opening Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from backfill_assets.intervals import Ranges
+from backfill_assets.promote.gate import Obstacle
+from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.ledger import DECIDING, Ledger, by_version
+from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What was found of one model's pointer."""
+
+    model: str
+    segments: int
+    files: int
+    rows: int
+    bytes: int
+    broken: tuple[str, ...]
+    """What cannot be read, and why."""
+    red: Ranges
+    """Intervals whose rows the ledger does not vouch for (any more)."""
+
+
+def rehearse(pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, ledger: Ledger) -> list[Proof]:
+    """Look at every file that the pointers show, and at what the ledger says of every interval."""
+    groups = by_version(ledger.entries([p.model for p in pointers], kinds=DECIDING)) if pointers else {}
+
+    def one(pointer: Pointer, segment: Segment) -> tuple[Readable, Ranges]:
+        model, version, commit = pointer.model, segment.version, segment.commit
+        entries = groups.get((model, version), [])
+        good = vouched(entries, log, model=model, version=version, commit=commit)
+        return storage.readable(model, version, commit, segment.interval), Ranges((segment.interval,)) - good
+
+    proofs: list[Proof] = []
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        for pointer in pointers:
+            found = list(pool.map(one, [pointer] * len(pointer.segments), pointer.segments))
+            proofs.append(
+                Proof(
+                    model=pointer.model,
+                    segments=len(found),
+                    files=sum(r.files for r, _ in found),
+                    rows=sum(r.rows for r, _ in found),
+                    bytes=sum(r.bytes for r, _ in found),
+                    broken=tuple(problem for r, _ in found for problem in r.broken),
+                    red=Ranges.of(part for _, red in found for part in red),
+                )
+            )
+    return proofs
+
+
+def unreadable(proofs: Sequence[Proof]) -> list[Obstacle]:
+    """What forbids to show these pointers, whatever somebody wants."""
+    return [
+        Obstacle(
+            model=proof.model,
+            what=f"{len(proof.broken)} files cannot be read: {'; '.join(proof.broken[:3])}",
+            remedy="restore the files from a backup, or go back to another release",
+        )
+        for proof in proofs
+        if proof.broken
+    ]
+
+
+def doubtful(proofs: Sequence[Proof]) -> list[Obstacle]:
+    """What is there, but failed an audit since or is not what the ledger knows."""
+    return [
+        Obstacle(
+            model=proof.model,
+            what="an audit has failed since, or somebody else has written,",
+            intervals=proof.red,
+            remedy="go back to another release; --now shows them as they are",
+        )
+        for proof in proofs
+        if proof.red
+    ]

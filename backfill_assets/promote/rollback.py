@@ -1,0 +1,349 @@
+"""What would it be to go back to an older release? An older pointer a model, and the newer intervals that it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import pairwise
+
+from backfill_assets.audit.digest import audits_digest
+from backfill_assets.errors import BackfillError, PromotionError
+from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.plan.patch import joined, overlay
+from backfill_assets.plan.published import published
+from backfill_assets.plan.select import one_of
+from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
+from backfill_assets.promote.gate import Obstacle, mismatches
+from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.snapshots.stored import described
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
+from backfill_assets.state.releases import Release, find_release, grown, shown_at
+from backfill_assets.state.tables import TableLog, version_coverage
+from backfill_assets.state.versions import Version, logic_of
+
+Versions = Mapping[tuple[str, str], Version]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What going back does to one model. `older` is None when the older release did not show it: it goes."""
+
+    model: str
+    shown: Pointer | None
+    older: Pointer | None
+    cadence: Cadence = Cadence.DAILY
+    batch_size: int = 1
+    concurrency: int = 1
+    taken: tuple[Segment, ...] = ()
+    """Newer intervals that are there in the older logic already."""
+    missing: Ranges = NOTHING
+    """Newer intervals that are not: to be built by the older version's own definition."""
+    unaudited: Ranges = NOTHING
+    """The same, built but not audited."""
+    never: Ranges = NOTHING
+    """Intervals that are shown and that the older version, by its own definition, does not have."""
+
+    @property
+    def lacks(self) -> Ranges:
+        """The newer intervals that would be gone from sight if the pointer moved at once."""
+        return self.missing | self.unaudited
+
+    @property
+    def pointer(self) -> Pointer | None:
+        """What would be shown: the older segments as they were, and the newer intervals that there are."""
+        return self.older and replace(self.older, segments=joined(overlay(self.older.segments, self.taken)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollback:
+    """A way back, as things are now. `obstacles` forbid it; `losses` forbid it unless somebody wants it at once."""
+
+    environment: Environment
+    after: Environment
+    """What the environment would show."""
+    release: Release
+    """The one to go back to."""
+    steps: tuple[Step, ...]
+    obstacles: tuple[Obstacle, ...] = ()
+    losses: tuple[Obstacle, ...] = ()
+    project: Project | None = field(default=None, repr=False)
+    """The project as the older release shows it, when everything in it can still be executed."""
+
+    @property
+    def pointers(self) -> tuple[Pointer, ...]:
+        return tuple(p for s in self.steps if (p := s.pointer) is not None)
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        return tuple(s.model for s in self.steps if s.older is None)
+
+    @property
+    def lacking(self) -> bool:
+        """Whether newer intervals have to be built or audited first."""
+        return any(s.lacks for s in self.steps)
+
+
+def find_older(releases: Sequence[Release], name: str | None, models: Collection[str] = ()) -> Release:
+    """The release to go back to: the named one, or the one before the last that did more than to add intervals.
+
+    `models` says to which of them (empty: to any). Raises PromotionError when there is none.
+    """
+    if name is not None:
+        return find_release(releases, name)
+    for before, last in reversed(list(pairwise(releases))):
+        if any(not m.growth and (not models or m.model in models) for m in last.moves):
+            return before
+    about = f" of {', '.join(models)}" if models else ""
+    raise PromotionError(
+        f"there is no older release{about} to go back to",
+        why="its first release is what is shown, and new intervals" if releases else "there was no release yet",
+        fix="see `backfill releases`",
+    )
+
+
+def look_back(
+    project: Project,
+    control: Control,
+    log: TableLog,
+    *,
+    environment: str,
+    now: datetime,
+    release: str | None = None,
+    select: Sequence[str] = (),
+) -> Rollback:
+    """What going back to a release (a name; None: before the last change) would be. Reads only, and only records."""
+    seen = control.environments.read(environment)
+    releases, versions = control.releases.all(environment), control.versions.all()
+    known = sorted({m.model for r in releases for m in r.moves} | set(seen.pointers))
+    chosen = tuple(one_of(known, name) for part in select for name in part.replace(",", " ").split())
+    older = find_older(releases, release, chosen)
+    then = shown_at(seen.pointers, releases, older)
+    moved = [n for n in sorted({*seen.pointers, *then}) if _differs(seen.pointers.get(n), then.get(n))]
+    entries = by_version(control.ledger.entries(moved, kinds=DECIDING)) if moved else {}
+
+    def step(name: str) -> Step:
+        shown, wanted = seen.pointers.get(name), then.get(name)
+        if wanted is None:
+            return Step(model=name, shown=shown, older=None)
+        model = _model(project, versions, name, wanted.version)
+        mine = entries.get((name, wanted.version), [])
+        return _step(model, shown, wanted, versions.get((name, wanted.version)), mine, log, now)
+
+    every = [step(name) for name in moved]
+    steps = [s for s in every if not chosen or s.model in chosen]
+    left = [s for s in every if s not in steps]
+    after = _after(seen, steps)
+    gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}
+    obstacles = [*_removed_since(steps, gone), *_apart(after, seen, versions, steps, left, older)]
+    try:
+        as_it_was = published(project, after, versions)
+        problem = None
+    except BackfillError as error:
+        as_it_was, problem = None, error
+    losses = [*_losses(steps, problem), *_consumers(project, steps)]
+    return Rollback(
+        environment=seen,
+        after=after,
+        release=older,
+        steps=tuple(steps),
+        obstacles=tuple(obstacles),
+        losses=tuple(losses),
+        project=as_it_was,
+    )
+
+
+def rollback_plan(found: Rollback, now: datetime, sources: Mapping[str, Mapping[str, object]]) -> Plan:
+    """What has to be built and audited before the pointers may move, in dependency order."""
+    assert found.project is not None
+    steps = {s.model: s for s in found.steps if s.lacks}
+    names = tuple(name for name in found.project.models if name in steps)
+    stages: list[Stage] = []
+    for name in names:
+        step, version = steps[name], found.project.fingerprints[name]
+        if step.unaudited:
+            count = step.unaudited.count(step.cadence)
+            stages.append(Audit(model=name, version=version, intervals=step.unaudited, count=count))
+        if step.missing:
+            stages.append(
+                Build(
+                    model=name,
+                    version=version,
+                    intervals=step.missing,
+                    count=step.missing.count(step.cadence),
+                    batches=tuple(step.missing.batches(step.cadence, step.batch_size)),
+                    concurrency=step.concurrency,
+                    reason=f"{found.environment.name} has gained them since release {found.release.id}",
+                )
+            )
+    return Plan(
+        environment=found.environment.name,
+        now=now,
+        request=Request(),
+        models=names,
+        stages=tuple(stages),
+        blocked=(),
+        kept={},
+        sources=sources,
+    )
+
+
+def _differs(shown: Pointer | None, older: Pointer | None) -> bool:
+    """Whether going back from one to the other is more than to give up newer intervals, which nobody wants."""
+    if shown is None or older is None:
+        return shown is not older
+    return not grown(older, shown)
+
+
+def _model(project: Project, versions: Versions, name: str, version: str) -> Model | None:
+    """The model as a version defines it; None when its record is too old to tell."""
+    if project.fingerprints.get(name) == version:
+        return project.models[name]
+    try:
+        return described(name, version, versions[name, version].definition)
+    except (BackfillError, KeyError):
+        return None
+
+
+def _step(
+    model: Model | None,
+    shown: Pointer | None,
+    older: Pointer,
+    record: Version | None,
+    entries: Sequence[Entry],
+    log: TableLog,
+    now: datetime,
+) -> Step:
+    newer = (shown.covers - older.covers) if shown else NOTHING
+    alike = [s for s in shown.segments if logic_of(s.version) == older.version] if shown else []
+    taken = [_with_columns(s, shown.columns if shown else (), older, p) for s, p in _cut(alike, newer)]
+    rest = newer - Ranges.of(s.interval for s in taken)
+    if model is None:
+        return Step(model=older.model, shown=shown, older=older, taken=tuple(taken), never=rest)
+    rest = Ranges.of(model.cadence.cover(part) for part in rest) - older.covers
+    have, head = Coverage(), -1
+    if rest:
+        digest = audits_digest(model)
+        have, head = version_coverage(entries, log, model=model.name, version=older.version, audits=digest)
+        table = Segment(version=older.version, commit=head, interval=rest.intervals[0])
+        columns = record.columns if record else older.columns
+        parts = [replace(table, interval=part) for part in rest & have.green]
+        taken += [_with_columns(s, columns, older, s.interval) for s in parts]
+    possible = (rest - have.green) & model.expected(now)
+    return Step(
+        model=older.model,
+        shown=shown,
+        older=older,
+        cadence=model.cadence,
+        batch_size=model.batch_size,
+        concurrency=model.batch_concurrency,
+        taken=tuple(taken),
+        missing=possible - have.unaudited,
+        unaudited=possible & have.unaudited,
+        never=rest - have.green - possible,
+    )
+
+
+def _cut(segments: Iterable[Segment], to: Ranges) -> list[tuple[Segment, Interval]]:
+    return [(s, part) for s in segments for part in Ranges((s.interval,)) & to]
+
+
+def _with_columns(segment: Segment, of: tuple[tuple[str, str], ...], older: Pointer, part: Interval) -> Segment:
+    """The segment in a pointer of other columns: it says its own where they are not the same."""
+    there = segment.columns or of
+    return replace(segment, interval=part, columns=there if sorted(there) != sorted(older.columns) else ())
+
+
+def _after(seen: Environment, steps: Sequence[Step]) -> Environment:
+    moved = {s.model: p for s in steps if (p := s.pointer) is not None}
+    kept = {name: p for name, p in seen.pointers.items() if name not in {s.model for s in steps}}
+    return replace(seen, pointers=kept | moved)
+
+
+def _removed_since(steps: Sequence[Step], gone: Collection[tuple[str, str]]) -> list[Obstacle]:
+    return [
+        Obstacle(
+            model=step.model,
+            what=f"the janitor has removed {version}, which showed",
+            intervals=Ranges.of(s.interval for s in step.older.segments if s.version == version),
+            remedy="go back to a newer release, or promote the code of that time again: backfill apply",
+        )
+        for step in steps
+        if step.older
+        for version in dict.fromkeys(s.version for s in step.older.segments)
+        if (step.model, version) in gone
+    ]
+
+
+def _apart(
+    after: Environment,
+    seen: Environment,
+    versions: Versions,
+    steps: Sequence[Step],
+    left: Sequence[Step],
+    release: Release,
+) -> list[Obstacle]:
+    """Models that would be shown beside rows that they were not computed from, as a part of a release stays."""
+    before = {(o.model, o.what) for o in mismatches(seen, versions, ())}
+    names = {s.model for s in [*steps, *left]}
+    together = f"go back with all of them: backfill rollback {release.id} --select {','.join(sorted(names))}"
+    found = [replace(o, remedy=together) for o in mismatches(after, versions, ()) if (o.model, o.what) not in before]
+    told = {o.model for o in found}
+    for step in steps:
+        for other in left:
+            one, two = (_upstream(s, versions) for s in (step, other))
+            corrected = _same_logic(step) or _same_logic(other)
+            if corrected and (step.model in two or other.model in one) and other.model not in told:
+                what = f"moved together with {step.model}, by a restatement, and would stay"
+                found.append(Obstacle(model=other.model, what=what, remedy=together))
+    return found
+
+
+def _upstream(step: Step, versions: Versions) -> set[str]:
+    pointers = [p for p in (step.shown, step.older) if p is not None]
+    return {u for p in pointers if (v := versions.get((step.model, p.version))) for u in v.upstream}
+
+
+def _same_logic(step: Step) -> bool:
+    return bool(step.shown and step.older and step.shown.version == step.older.version)
+
+
+def _losses(steps: Sequence[Step], problem: BackfillError | None) -> list[Obstacle]:
+    """Intervals that would be gone from sight, and that building cannot bring back."""
+    found: list[Obstacle] = []
+    for step in steps:
+        if step.never:
+            found.append(
+                Obstacle(
+                    model=step.model,
+                    what="the older version does not have, by its own definition,",
+                    intervals=step.never,
+                    remedy="--now goes back without them",
+                )
+            )
+        if step.lacks and problem:
+            found.append(
+                Obstacle(
+                    model=step.model,
+                    what=f"the older version cannot be extended ({problem.what}; {problem.why}) by",
+                    intervals=step.lacks,
+                    remedy=f"{problem.fix}; --now goes back without them",
+                )
+            )
+    return found
+
+
+def _consumers(project: Project, steps: Sequence[Step]) -> list[Obstacle]:
+    return [
+        Obstacle(
+            model=step.model,
+            what=f"the older release does not show it, and {consumer.name} reads it",
+            remedy=f"tell {consumer.owner or consumer.name}; --now goes back, and the view is dropped",
+        )
+        for step in steps
+        if step.older is None
+        for consumer in project.consumers.values()
+        if step.model in consumer.reads
+    ]

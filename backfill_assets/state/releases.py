@@ -1,0 +1,183 @@
+"""Which releases did an environment have? Who moved which models from where to where, and what it showed at each."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from backfill_assets.errors import PromotionError
+from backfill_assets.intervals import Ranges
+from backfill_assets.state.environment import ENVIRONMENTS, Pointer, pointer_from_json, releases_of
+from backfill_assets.state.store import Row, Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """What one release did to one model. None: the environment did not show it before, or does not any more."""
+
+    model: str
+    before: Pointer | None
+    after: Pointer | None
+
+    @property
+    def growth(self) -> bool:
+        """Whether all that it did was to add intervals: what was shown before stayed as it was."""
+        return self.before is not None and self.after is not None and grown(self.before, self.after)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """One promotion or rollback that happened. `at` is of the real clock."""
+
+    id: str
+    environment: str
+    revision: int
+    """The one after what was seen: releases are in this order, whatever clocks say."""
+    at: datetime
+    by: str
+    back_to: str
+    """For a rollback, the release that it went back to."""
+    moves: tuple[Move, ...]
+
+    @property
+    def growth(self) -> bool:
+        """Whether it only added intervals."""
+        return all(move.growth for move in self.moves)
+
+
+class Releases:
+    """The records that promotions wrote in the commits in which they moved the pointers."""
+
+    def __init__(self, store: Store) -> None:
+        self._table = store.table(ENVIRONMENTS)
+
+    def all(self, environment: str) -> list[Release]:
+        """Every release of the environment, oldest first."""
+        rows = self._table.read({"environment": [releases_of(environment)]})
+        return sorted((_release(environment, row) for row in rows), key=lambda r: r.revision)
+
+    def everywhere(self) -> list[Release]:
+        """Every release of every environment."""
+        names = {cast(str, row["environment"]).removesuffix(releases_of("")) for row in self._table.read()}
+        return [r for name in sorted(names) for r in self.all(name)]
+
+
+def grown(before: Pointer, after: Pointer) -> bool:
+    """Whether a pointer shows what another one shows, and at most more intervals of the same logic."""
+    return (
+        before.columns == after.columns
+        and before.version == after.version
+        and not before.covers - after.covers
+        and not elsewhere(before, after)
+    )
+
+
+def elsewhere(one: Pointer, other: Pointer) -> Ranges:
+    """The time in which both show rows, but of different tables.
+
+    Within a table a published interval is not written again, so its commits agree in what both cover.
+    """
+    same = Ranges.of(
+        common
+        for a in one.segments
+        for b in other.segments
+        if a.version == b.version and (common := a.interval.intersection(b.interval))
+    )
+    return (one.covers & other.covers) - same
+
+
+def shown_at(current: Mapping[str, Pointer], releases: Sequence[Release], release: Release) -> dict[str, Pointer]:
+    """What the environment showed after a release: the present, with every later release undone, newest first."""
+    shown = dict(current)
+    for later in sorted(releases, key=lambda r: r.revision, reverse=True):
+        if later.revision <= release.revision:
+            break
+        for move in later.moves:
+            shown.pop(move.model, None)
+            if move.before is not None:
+                shown[move.model] = move.before
+    return shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What one look at an environment shows of a model otherwise than another one."""
+
+    model: str
+    one: Pointer | None
+    other: Pointer | None
+
+    @property
+    def changed(self) -> Ranges:
+        """Shown by both, from different tables."""
+        return elsewhere(self.one, self.other) if self.one and self.other else Ranges()
+
+    @property
+    def gained(self) -> Ranges:
+        return (self.other.covers if self.other else Ranges()) - (self.one.covers if self.one else Ranges())
+
+    @property
+    def lost(self) -> Ranges:
+        return (self.one.covers if self.one else Ranges()) - (self.other.covers if self.other else Ranges())
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Columns that only the other one shows."""
+        there = dict(self.one.columns) if self.one else {}
+        return tuple(c for c, _ in self.other.columns if c not in there) if self.one and self.other else ()
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """Columns that only the one shows."""
+        there = dict(self.other.columns) if self.other else {}
+        return tuple(c for c, _ in self.one.columns if c not in there) if self.one and self.other else ()
+
+
+def compare(one: Mapping[str, Pointer], other: Mapping[str, Pointer]) -> list[Difference]:
+    """Every model that is shown otherwise, whatever its commits are."""
+    found = [Difference(model=m, one=one.get(m), other=other.get(m)) for m in sorted({*one, *other})]
+    return [
+        d for d in found if d.changed or d.gained or d.lost or (d.one and d.other and d.one.columns != d.other.columns)
+    ]
+
+
+def find_release(releases: Sequence[Release], name: str) -> Release:
+    """The release that somebody means: its id, or a beginning or an end of it that no other has.
+
+    Raises PromotionError, naming the ones that come close.
+    """
+    ids = {r.id: r for r in releases}
+    meant = [ids[name]] if name in ids else [r for i, r in ids.items() if name and i.startswith(name)]
+    meant = meant or [r for i, r in ids.items() if name and i.endswith(name)]
+    if len(meant) == 1:
+        return meant[0]
+    close = [r.id for r in meant][-3:] or difflib.get_close_matches(name, ids, n=3, cutoff=0.4)
+    raise PromotionError(
+        f"several releases are called {name}" if meant else f"no release {name}",
+        why=f"the newest are: {', '.join([*ids][:-4:-1])}" if ids else "there was no release yet",
+        fix=f"did you mean {', '.join(close)}?" if close else "see `backfill releases`",
+    )
+
+
+def _release(environment: str, row: Row) -> Release:
+    said = json.loads(cast(str, row["pointer"]))
+    return Release(
+        id=cast(str, row["release"]),
+        environment=environment,
+        revision=said["revision"],
+        at=cast(datetime, row["at"]),
+        by=said["by"],
+        back_to=said["back_to"],
+        moves=tuple(
+            Move(
+                model=model,
+                before=pointer_from_json(before) if before else None,
+                after=pointer_from_json(after) if after else None,
+            )
+            for model, before, after in said["moves"]
+        ),
+    )

@@ -1,0 +1,155 @@
+"""What a TableStorage over Delta promises: each file is looked at; a killed deletion leaves an older table, or none."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from backfill_assets.adapters.caches import old_cache_files, remove_cache_files
+from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets_tests.fakes import days
+
+MODEL, VERSION = "orders", "abc"
+DAYS = 5
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A table of five days, three rows each, a commit a day; then the third day once more, with four."""
+    folder = tmp_path / MODEL / VERSION
+    for number in [*range(1, DAYS + 1), 3]:
+        rows = 4 if folder.exists() and number == 3 and DeltaTable(folder).version() == DAYS - 1 else 3
+        day = date(2024, 1, number)
+        table = pa.table({"ds": [day] * rows, "id": list(range(rows))})
+        predicate = {"predicate": f"ds = '{day}'"} if folder.exists() else {}
+        write_deltalake(folder, table, partition_by=["ds"], mode="overwrite" if predicate else "error", **predicate)
+    (tmp_path / "_control" / "ledger" / "_delta_log").mkdir(parents=True)
+    (tmp_path / MODEL / "notes").mkdir()
+    return tmp_path
+
+
+def test_what_looks_like_a_table_is_found(place: Path) -> None:
+    """Records and other folders are none; all of its files count, also those of older commits."""
+    [found] = DeltaTableStorage(str(place)).tables()
+    files = [f for f in (place / MODEL / VERSION).rglob("*") if f.is_file()]
+    assert (found.model, found.version, found.files) == (MODEL, VERSION, len(files))
+    assert found.bytes == sum(f.stat().st_size for f in files)
+    assert DeltaTableStorage(str(place / "nowhere")).tables() == []
+
+
+def test_files_are_those_of_the_commit_and_the_interval(place: Path) -> None:
+    """An older commit has the older file of a day that was written again."""
+    storage = DeltaTableStorage(str(place))
+    assert [
+        (found.files, found.rows, found.broken)
+        for found in (storage.readable(MODEL, VERSION, c, days("02", "04")) for c in (DAYS - 1, DAYS))
+    ] == [(3, 9, ()), (3, 10, ())]
+    assert storage.readable(MODEL, VERSION, DAYS, days("20")).files == 0
+
+
+def file_of(place: Path, day: str, commit: int) -> Path:
+    table = DeltaTable(place / MODEL / VERSION, version=commit)
+    [path] = [p for p in table.file_uris() if f"ds={day}" in p]
+    return Path(path)
+
+
+def test_each_kind_of_damage_is_told(place: Path) -> None:
+    """Gone, shorter, not Parquet any more, or another file under the same name; other commits are as they were."""
+    storage, file = DeltaTableStorage(str(place)), file_of(place, "2024-01-03", DAYS - 1)
+    whole = file.read_bytes()
+
+    def told() -> str:
+        found = storage.readable(MODEL, VERSION, DAYS - 1, days("01", "05"))
+        assert storage.readable(MODEL, VERSION, DAYS, days("01", "05")).broken == ()
+        assert found.files == DAYS and len(found.broken) == 1
+        return found.broken[0]
+
+    file.unlink()
+    assert told().endswith("is missing")
+    file.write_bytes(whole[:-1])
+    assert f"has {len(whole) - 1} bytes" in told()
+    file.write_bytes(whole[:-4] + b"BUMM")
+    assert "ds=2024-01-03" in told()
+    pq.write_table(pa.table({"id": [1]}), file)
+    small = file.read_bytes()
+    file.write_bytes(b"PAR1" + b"\0" * (len(whole) - len(small)) + small[4:])
+    assert "has 1 rows, not 3" in told() or "ds=2024-01-03" in told()
+    file.write_bytes(whole)
+    assert storage.readable(MODEL, VERSION, DAYS - 1, days("01", "05")).broken == ()
+
+
+def test_tables_and_commits_that_are_not_there(place: Path) -> None:
+    """Told as such, not raised."""
+    storage = DeltaTableStorage(str(place))
+    assert "no table" in storage.readable(MODEL, "other", 1, days("01")).broken[0]
+    assert "no commit 99" in storage.readable(MODEL, VERSION, 99, days("01")).broken[0]
+
+
+def test_a_removal_that_is_killed_leaves_an_older_table(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each file that goes, what is left is readable as some older commit, or is no table; again finishes it."""
+    from deltalake.exceptions import TableNotFoundError
+
+    folder = place / MODEL / VERSION
+    DeltaTable(folder).create_checkpoint()
+    storage = DeltaTableStorage(str(place))
+    log = sorted((p for p in (folder / "_delta_log").iterdir()), key=lambda p: p.name, reverse=True)
+    seen: list[int] = []
+    for file in log:  # the order in which `remove` deletes them
+        file.unlink()
+        try:
+            table = DeltaTable(folder)
+            table.to_pyarrow_table()
+            seen.append(table.version())
+        except TableNotFoundError:
+            seen.append(-1)
+    assert seen == sorted(seen, reverse=True) and seen[0] == DAYS and seen[-1] == -1
+    storage.remove(MODEL, VERSION)
+    assert not folder.exists() and (place / MODEL / "notes").exists()
+    storage.remove(MODEL, VERSION)
+
+
+def test_removal_deletes_the_log_newest_first(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pointer to the checkpoint, then commits backwards, then the rest."""
+    from backfill_assets.adapters import table_storage
+
+    gone: list[str] = []
+    real, root = table_storage._file_system(str(place / MODEL / VERSION))
+
+    class Told:
+        def __getattr__(self, name: str) -> object:
+            return getattr(real, name)
+
+        def delete_file(self, path: str) -> None:
+            gone.append(Path(path).name)
+            real.delete_file(path)
+
+    DeltaTable(place / MODEL / VERSION).create_checkpoint()
+    monkeypatch.setattr(table_storage, "_file_system", lambda location: (Told(), root))
+    DeltaTableStorage(str(place)).remove(MODEL, VERSION)
+    commits = [name for name in gone if name.endswith(".json")]
+    assert gone[0] == "_last_checkpoint"
+    assert commits == [f"{n:020}.json" for n in range(DAYS, -1, -1)]
+    assert not (place / MODEL / VERSION).exists()
+
+
+def test_only_our_old_cache_files_go(tmp_path: Path) -> None:
+    """By their age; what others put beside them stays."""
+    old = (datetime.now(UTC) - timedelta(days=40)).timestamp()
+    for name in ("project/a.pickle", "project/b.pickle", "python/c", "elsewhere/d", "e"):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("x")
+        if not name.endswith("b.pickle"):
+            os.utime(file, (old, old))
+    found = old_cache_files(tmp_path, before=datetime.now(UTC) - timedelta(days=30))
+    assert [f.path.name for f in found] == ["a.pickle", "c"] and all(f.bytes == 1 for f in found)
+    remove_cache_files(found)
+    remove_cache_files(found)
+    assert sorted(f.name for f in tmp_path.rglob("*") if f.is_file()) == ["b.pickle", "d", "e"]
+    assert old_cache_files(tmp_path / "nowhere", before=datetime.now(UTC)) == []

@@ -1,0 +1,103 @@
+"""For which days does a source have rows, as its files say? And what does a plan say of those for which it has none?"""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from deltalake import write_deltalake
+
+from backfill_assets.adapters.source_days import source_days
+from backfill_assets.intervals import Cadence, Ranges, utc
+from backfill_assets.plan.cover import uncovered
+from backfill_assets.plan.stages import Request
+from backfill_assets.snapshots.model import Source
+from backfill_assets_tests.fakes import World, a_model, days, ranges
+
+
+def a_source(path: Path, kind: str, column: str | None = "at") -> Source:
+    return Source(name="raw", format=kind, path=str(path), time_column=column, file=path)
+
+
+def rows(*instants: str) -> pd.DataFrame:
+    return pd.DataFrame({"at": pd.to_datetime(list(instants), utc=True, format="ISO8601"), "n": range(len(instants))})
+
+
+def touched(found: Ranges | None) -> str:
+    """The days in which there may be rows."""
+    assert found is not None
+    return str(Ranges.of(Cadence.DAILY.cover(part) for part in found))
+
+
+def test_a_delta_tables_files_say_it(tmp_path: Path) -> None:
+    """From statistics, each file by itself; at the commit that the plan froze."""
+    write_deltalake(tmp_path / "t", rows("2024-01-03T05:00", "2024-01-04T23:59:59.999900"))
+    write_deltalake(tmp_path / "t", rows("2024-01-08T00:00"), mode="append")
+    source = a_source(tmp_path / "t", "delta", "AT")
+    assert touched(source_days(source, {"commit": 1})) == "2024-01-03..2024-01-04, 2024-01-08"
+    assert touched(source_days(source, {"commit": 0})) == "2024-01-03..2024-01-04"
+
+
+def test_a_delta_tables_partitions_say_it(tmp_path: Path) -> None:
+    """A table that is partitioned by day: its values, gaps included."""
+    frame = pd.DataFrame({"ds": [date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 5)], "n": [1, 2, 3]})
+    write_deltalake(tmp_path / "t", frame, partition_by=["ds"])
+    source = a_source(tmp_path / "t", "delta", "ds")
+    assert touched(source_days(source, {"commit": 0})) == "2024-01-01..2024-01-02, 2024-01-05"
+
+
+def test_parquet_footers_say_it(tmp_path: Path) -> None:
+    """Files in a folder, one without rows."""
+    rows("2024-01-03T05:00", "2024-01-03T06:00").to_parquet(tmp_path / "a.parquet")
+    rows("2024-01-05T05:00").to_parquet(tmp_path / "b.parquet")
+    rows().to_parquet(tmp_path / "c.parquet")
+    assert touched(source_days(a_source(tmp_path, "parquet"), {})) == "2024-01-03, 2024-01-05"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_folders_that_are_named_by_day_say_it(tmp_path: Path, kind: str) -> None:
+    """`ds=2024-01-03/`: the files are not opened."""
+    for day in ("2024-01-03", "2024-01-04", "2024-01-09"):
+        (tmp_path / f"ds={day}").mkdir()
+        (tmp_path / f"ds={day}" / f"part.{kind}").write_text("whatever")
+    assert touched(source_days(a_source(tmp_path, kind, "ds"), {})) == "2024-01-03..2024-01-04, 2024-01-09"
+
+
+def test_what_does_not_say_it_is_unknown(tmp_path: Path) -> None:
+    """CSV files, no time column, a column that files know nothing of, a catalog table: nothing is claimed."""
+    (tmp_path / "a.csv").write_text("at\n2024-01-01\n")
+    assert source_days(a_source(tmp_path, "csv"), {}) is None
+    assert source_days(a_source(tmp_path, "csv", None), {}) is None
+    (tmp_path / "p").mkdir()
+    rows("2024-01-03T05:00").to_parquet(tmp_path / "p" / "a.parquet")
+    assert source_days(a_source(tmp_path / "p", "parquet", "n"), {}) is None
+    assert source_days(a_source(tmp_path / "p", "parquet", "other"), {}) is None
+    assert source_days(Source(name="raw", table="c.d.t", time_column="at", file=tmp_path), {}) is None
+
+
+def test_a_table_without_rows_covers_nothing(tmp_path: Path) -> None:
+    """Known, and empty: every day is without rows."""
+    write_deltalake(tmp_path / "t", rows("2024-01-01").iloc[:0])
+    assert source_days(a_source(tmp_path / "t", "delta"), {"commit": 0}) == Ranges()
+
+
+def test_a_plan_names_the_days_without_rows() -> None:
+    """Before the source's first day, after its newest, and in between; the open interval may still get some, and what
+    is built already is nobody's question. A month is without rows when all of it is."""
+    world = World(
+        a_model("d", "raw", batch_size=20),
+        a_model("m", "raw", cadence=Cadence.MONTHLY, start=utc("2023-11-01")),
+        a_model("r", "d"),
+    )
+    plan = world.plan(Request(ignore_cron=True))
+    has = {"raw": ranges(days("03", "05"), days("07", "08"))}
+    found = {gap.model: (str(gap.intervals), gap.count, str(gap.has)) for gap in uncovered(world.project, plan, has)}
+    assert found == {
+        "d": ("2024-01-01..2024-01-02, 2024-01-06, 2024-01-09..2024-01-10", 5, "2024-01-03..2024-01-08"),
+        "m": ("2023-11-01..2023-12-31", 2, "2024-01-03..2024-01-08"),
+    }
+    assert uncovered(world.project, plan, {}) == ()
+    [none, _] = uncovered(world.project, plan, {"raw": Ranges()})
+    assert (none.count, none.has) == (10, Ranges())

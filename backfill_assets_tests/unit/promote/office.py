@@ -1,0 +1,99 @@
+"""A project in memory whose code changes, day by day: released, extended, rolled back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from backfill_assets.build.apply import apply
+from backfill_assets.plan.published import published
+from backfill_assets.plan.stages import Request
+from backfill_assets.promote.gate import gate
+from backfill_assets.promote.go_back import RolledBack, go_back
+from backfill_assets.promote.promote import promote
+from backfill_assets.promote.rehearsal import Proof, rehearse
+from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.releases import Release
+from backfill_assets_tests.fakes import NOW, World, a_model, a_project
+
+MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
+
+
+class Office:
+    """A world in which code changes, days go by, and somebody goes back."""
+
+    def __init__(self) -> None:
+        self.world, self.now = World(*MODELS), NOW
+
+    @property
+    def prod(self) -> Environment:
+        return self.world.control.environments.read("prod")
+
+    def at(self, name: str) -> Environment:
+        return self.world.control.environments.read(name)
+
+    @property
+    def releases(self) -> list[Release]:
+        return self.world.control.releases.all("prod")
+
+    def shown(self) -> dict[str, str]:
+        """Model → its segments."""
+        return {m: "; ".join(f"{s.version} {s.interval}" for s in p.segments) for m, p in self.prod.pointers.items()}
+
+    def change(self, **versions: str) -> None:
+        self.world.project = a_project(*MODELS, versions=versions)
+
+    def release(self, request: Request | None = None, by: str = "ana") -> Environment:
+        """Apply and promote what the code says."""
+        request = request or Request()
+        plan = self.world.plan(request, self.now)
+        apply(self.world.bench(patches=plan.patches), plan)
+        facts = self.world.facts(self.now)
+        plan = self.world.plan(request, self.now)
+        versions = self.world.control.versions.all()
+        verdict = gate(self.world.project, facts, versions, request, plan.models, plan.patches)
+        assert verdict.open, verdict
+        return promote(self.world.control.environments, facts.environment, verdict.pointers, None, by=by)
+
+    def a_day(self) -> None:
+        """A routine run extends what is shown."""
+        self.now += timedelta(days=1)
+        code = self.world.project
+        self.world.project = published(code, self.prod, self.world.control.versions.all())
+        self.release(by="routine")
+        self.world.project = code
+
+    def look(self, release: str | None = None, select: Sequence[str] = ()) -> tuple[Rollback, list[Proof]]:
+        world = self.world
+        found = look_back(
+            world.project,
+            world.control,
+            world.tables,
+            environment="prod",
+            now=self.now,
+            release=release,
+            select=select,
+        )
+        return found, rehearse(found.pointers, world.tables, world.tables, world.control.ledger)
+
+    def back(self, release: str | None = None, select: Sequence[str] = (), *, at_once: bool = False) -> RolledBack:
+        """What `backfill rollback` does."""
+        world = self.world
+
+        def build(found: Rollback) -> None:
+            assert found.project is not None
+            apply(world.bench(project=found.project, shown=found.after.pointers), rollback_plan(found, self.now, {}))
+
+        def move(found: Rollback) -> Environment:
+            return promote(
+                world.control.environments,
+                found.environment,
+                found.pointers,
+                None,
+                remove=found.removed,
+                by="bob",
+                back_to=found.release.id,
+            )
+
+        return go_back(self.look, build, move, release, select, at_once=at_once)
