@@ -46,7 +46,7 @@ from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import select_models
-from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stages import Plan, Request, request_from_json
 from backfill_assets.promote.approval import Case, changed, subject, unapproved
 from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.candidate import known
@@ -505,12 +505,15 @@ class Workspace:
         sealed = record.status is Status.PROMOTED
         if sealed and (there := read_packet(folder)) is not None:
             return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
-        tables, content, said = DeltaTableFiles(self.warehouse), "", None
+        tables, content, said, meant = DeltaTableFiles(self.warehouse), "", None, None
         facts = self.facts()
         if record.live and self._is_ours(facts, record):
             case = self.case(facts, record)
             content = subject(self.project, facts, case).content
             said = [Yes(approval=a, doubt=self._why_not(facts, case, a)) for a in case.approvals]
+            document = self.control.plans.document(record.id) or {}
+            again = make_plan(self.project, facts, request_from_json(document.get("request", {})))
+            meant = [impact.to_json() for impact in self.impacts(again)]
         inputs = gather(
             self.project,
             self.control,
@@ -520,6 +523,7 @@ class Workspace:
             after=after,
             approvals=said,
             content=content,
+            impacts=meant,
         )
         made, files = make(inputs)
         written = write_packet(folder, record.id, files, sealed=sealed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from backfill_assets.audit.digest import audits_digest
@@ -23,6 +23,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord, Status, Target
+from backfill_assets.state.releases import Move
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version, logic_of
@@ -38,25 +39,21 @@ def gather(
     plan: PlanRecord,
     *,
     after: Mapping[str, Pointer] | None = None,
-    before: Mapping[str, Pointer] | None = None,
-    consumers_confirmed: date | None = None,
     approvals: Sequence[Yes] | None = None,
     content: str = "",
     impacts: Sequence[Json] | None = None,
 ) -> Inputs:
     """Everything that a packet of this plan is made from.
 
-    `after` is what the environment is about to show; None: it does not move now. `before` is what it showed before the
-    promotion; None: what it shows now, unless the plan was promoted, when that is not known any more. `approvals` are
-    those of the control table, looked at; `content` is what the plan's rows are now, as proofs name them. Raises
-    StateError for a plan without a document, and for a version whose definition cannot be read any more.
+    `after` is what the environment is about to show; None: it does not move now. `approvals` are those of the control
+    table, looked at; `content` is what the plan's rows are now, as proofs name them; `impacts` what contracts say.
+    Raises StateError for a plan without a document, and for a version whose definition cannot be read any more.
     """
     document = control.plans.document(plan.id)
     if document is None:
         raise StateError(f"plan {plan.id} has no content", why="an earlier release stored it", fix="apply it again")
     shown = control.environments.read(plan.environment).pointers
-    known = before is not None or plan.status is not Status.PROMOTED
-    earlier = before if before is not None else shown if known else {}
+    before = shown if plan.status is not Status.PROMOTED else _replaced(control, plan)
     pinned = after or (shown if plan.status is Status.PROMOTED else {})
     versions = control.versions.all()
     entries = control.ledger.entries([t.model for t in plan.targets])
@@ -65,7 +62,7 @@ def gather(
         _subject(
             project, control, log, tables, versions, target,
             entries=groups.get((target.model, target.version), []),
-            before=earlier.get(target.model),
+            before=before.get(target.model) if before is not None else None,
             pinned=pinned.get(target.model),
             patch=_patch(document, target),
             now=utc(document["now"]),
@@ -79,9 +76,9 @@ def gather(
         document=document,
         subjects=subjects,
         promoting=after is not None,
-        before_known=known,
+        before_known=before is not None,
         consumers=_readers(project.consumers.values(), changed | set(document["kept"])),
-        consumers_confirmed=consumers_confirmed,
+        consumers_confirmed=project.consumers_verified,
         estimate=guess,
         actual=took,
         approvals=tuple(approvals if approvals is not None else map(_unchecked, control.approvals.of([plan.id]))),
@@ -93,6 +90,25 @@ def gather(
 
 def _unchecked(approval: Approval) -> Yes:
     return Yes(approval=approval)
+
+
+def _replaced(control: Control, plan: PlanRecord) -> dict[str, Pointer] | None:
+    """What the environment showed before the release of a promoted plan; None when no release is recorded of it."""
+    for release in reversed(control.releases.all(plan.environment)):
+        moves = {m.model: m for m in release.moves}
+        mine = [t for t in plan.targets if t.model in moves]
+        if mine and not release.back_to and all(_brings(moves[t.model], t) for t in mine):
+            return {m.model: m.before for m in release.moves if m.before is not None}
+    return None
+
+
+def _brings(move: Move, target: Target) -> bool:
+    """Whether a release began to show a version."""
+
+    def shows(pointer: Pointer | None) -> bool:
+        return pointer is not None and target.version in {pointer.version, *(s.version for s in pointer.segments)}
+
+    return shows(move.after) and not shows(move.before)
 
 
 def _subject(

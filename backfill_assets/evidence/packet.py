@@ -87,7 +87,7 @@ def packet(inputs: Inputs) -> Packet:
                     url=c.url,
                     reads=list(c.reads),
                     affected=[name for name in c.reads if name in changed],
-                    confirmed=None,
+                    confirmed=c.last_verified and c.last_verified.isoformat(),
                 )
                 for c in inputs.consumers
             ],

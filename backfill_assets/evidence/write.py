@@ -127,7 +127,7 @@ def problems_of(folder: Folder) -> list[str]:
         return [f"{MANIFEST} was changed: it cannot be read"]
     problems += [f"{MANIFEST} does not name {name}, which every packet has" for name in FILES if name not in said]
     problems += [f"{name} does not belong to the packet" for name in folder.names() if name not in (*said, MANIFEST)]
-    if not problems and content != manifest(plan, found):
+    if not problems and (content != manifest(plan, found) or json.loads(found[PACKET])["plan"]["id"] != plan):
         problems.append(f"{MANIFEST} was changed")
     return problems
 

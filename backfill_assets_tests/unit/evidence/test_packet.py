@@ -143,15 +143,27 @@ def test_it_names_what_is_about_to_be_shown() -> None:
     assert {c.tested for c in made.checks} == {4} and len(made.models[0].rows) == 4
 
 
-def test_later_days_are_not_part_of_it() -> None:
-    """After the promotion, what was not known is said: a late packet does not invent what was shown before."""
+def test_a_late_packet_knows_what_was_shown_before() -> None:
+    """Made after the promotion, it takes what was shown before from the release that brought the plan."""
     world = two_models()
-    plan = opened(world)
+    first = opened(world)
     promoted(world)
-    late = packet(gathered(world, plan))
-    assert late.plan.status == "promoted" and not late.rollback.known
-    assert "not recorded" in late.rollback.text and late.models[0].before is None
-    assert late.models[0].ranges.count == 10
+    late = packet(gathered(world, first))
+    assert late.plan.status == "promoted" and late.rollback.known and late.models[0].kind == "new"
+    assert late.models[0].before is None and late.models[0].ranges.count == 10
+    newer = changed(world)
+    plan = opened(newer)
+    promoted(newer)
+    said = packet(gathered(newer, plan))
+    assert [(m.kind, m.before) for m in said.models] == [("changed", "daily-1"), ("changed", "sums-1")]
+    assert said.rollback.known and said.rollback.to[0].version == "daily-1"
+
+
+def test_what_is_not_recorded_is_not_invented() -> None:
+    """Without a release, what was shown before is said to be unknown."""
+    subject = replace(some_inputs().subjects[0], before=None, old=None)
+    late = packet(some_inputs(subjects=(subject,), before_known=False))
+    assert not late.rollback.known and "not recorded" in late.rollback.text and late.models[0].kind == "changed"
 
 
 def test_a_plan_that_came_to_nothing_has_a_packet_too() -> None:
