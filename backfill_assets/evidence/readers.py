@@ -26,7 +26,8 @@ def impact_on(packet: Packet, consumer: str) -> list[str]:
     level = found.get("level")
     if level is None:
         return ["is not affected"]
-    why = few([_change(m["model"], c) for m in found["models"] for c in m["changes"]], 3)
+    worst = [_change(m["model"], c) for m in found["models"] for c in m["changes"] if c["level"] == level]
+    why = "" if level == "compatible" else few(worst, 3)
     said = [f"{LEVELS[level]} ({why})" if why else LEVELS[level]]
     if until := found.get("notice_until"):
         said.append(
