@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.errors import StateError
 from backfill_assets.intervals import Interval, Ranges, utc
@@ -14,7 +15,6 @@ from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow.fs import SubTreeFileSystem
 
 
 def read_pointer(
@@ -81,17 +81,6 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
         low, high = pa.scalar(part.start, kind), pa.scalar(part.end, kind)
     else:
         low, high = pa.scalar(part.start.date(), pa.date32()), pa.scalar(part.end.date(), pa.date32())
-    files = table.to_pyarrow_dataset(filesystem=_files_under(location))
+    files = table.to_pyarrow_dataset(filesystem=file_system(location))
     there = {name for name, _ in segment.columns or pointer.columns}
     return files.to_table(columns=[c for c in columns if c in there], filter=(field >= low) & (field < high))
-
-
-def _files_under(location: str) -> SubTreeFileSystem:
-    """Arrow's own file system, rooted at a table. Through delta-rs's, which is Python's, about one process in twenty
-    aborts at its end: an Arrow thread that still frees a buffer asks for the interpreter's lock."""
-    from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
-
-    if "://" not in location:
-        return SubTreeFileSystem(location, LocalFileSystem())
-    system, path = FileSystem.from_uri(location)
-    return SubTreeFileSystem(path, system)

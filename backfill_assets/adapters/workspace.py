@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
 from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.signatures import doubt
 from backfill_assets.adapters.source_days import source_days
 from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.build.apply import MODELS_AT_ONCE
@@ -32,6 +34,11 @@ from backfill_assets.contracts.preflight import Finding, Grounds, preflight
 from backfill_assets.contracts.publish import publish_contracts, read_contracts
 from backfill_assets.contracts.rerun import Reruns, concerned
 from backfill_assets.errors import PlanError
+from backfill_assets.evidence.gather import gather
+from backfill_assets.evidence.inputs import Yes
+from backfill_assets.evidence.make import Evidence, make
+from backfill_assets.evidence.verify import read_packet
+from backfill_assets.evidence.write import digest, evidence_path, write_packet
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.cover import Uncovered, uncovered
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
@@ -42,8 +49,8 @@ from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import select_models
-from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.approval import Case, changed, unapproved
+from backfill_assets.plan.stages import Plan, Request, request_from_json
+from backfill_assets.promote.approval import Case, changed, subject, unapproved
 from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.candidate import known
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
@@ -55,6 +62,7 @@ from backfill_assets.promote.lifecycle import (
     abandon,
     end_promoted,
     find_plan,
+    fulfilled,
     look,
     only_open_plan,
     open_plan,
@@ -72,7 +80,7 @@ from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.ledger import new_id
-from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.versions import logic_of
 
 if TYPE_CHECKING:
@@ -426,6 +434,7 @@ class Workspace:
             models, verdict = made.models, self.gate(request, facts, made)
         if not verdict.open:
             return facts.environment, verdict
+        self.packets(facts.environment, verdict.pointers)
         moved = promote(self.control.environments, facts.environment, verdict.pointers, views, by=self.user)
         end_promoted(self.control, moved, by=self.user, views=lambda: views)
         publish_contracts(self.project, self.control, moved, models, at=datetime.now(UTC))
@@ -533,6 +542,55 @@ class Workspace:
         if verdict.pointers:
             moved = promote(self.control.environments, facts.environment, verdict.pointers, views, by=self.user)
         return moved, verdict, tuple(held)
+
+    def evidence(self, plan: str, *, after: Mapping[str, Pointer] | None = None) -> Evidence:
+        """Write a plan's packet, unless a promotion sealed the one that is there. Raises PlanError, StateError.
+
+        `after` is what the environment is about to show by this plan; None: it does not move now.
+        """
+        record = find_plan(self.control, plan)
+        folder = self.evidence_folder(record.id)
+        sealed = record.status is Status.PROMOTED
+        if sealed and (there := read_packet(folder)) is not None:
+            return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
+        tables, content, said, meant = DeltaTableFiles(self.warehouse), "", None, None
+        facts = self.facts()
+        if record.live and self._is_ours(facts, record):
+            case = self.case(facts, record)
+            content = subject(self.project, facts, case).content
+            said = [Yes(approval=a, doubt=self._why_not(facts, case, a)) for a in case.approvals]
+            document = self.control.plans.document(record.id) or {}
+            again = make_plan(self.project, facts, request_from_json(document.get("request", {})))
+            meant = [impact.to_json() for impact in self.impacts(again)]
+        inputs = gather(
+            self.project,
+            self.control,
+            self.log,
+            tables,
+            record,
+            after=after,
+            approvals=said,
+            content=content,
+            impacts=meant,
+        )
+        made, files = make(inputs)
+        written = write_packet(folder, record.id, files, sealed=sealed)
+        return Evidence(packet=made, location=folder.location, digest=written.digest, changed=written.changed)
+
+    def _why_not(self, facts: Facts, case: Case, approval: Approval) -> str:
+        """Why an approval does not count for the rows as they are; "" when it does."""
+        if subject(self.project, facts, case, approval.scope).digest != approval.digest:
+            return "rows, audits or comparisons are not those any more that it was about"
+        return self._doubt(approval)
+
+    def packets(self, shown: Environment, pointers: Sequence[Pointer]) -> dict[str, str]:
+        """Write the packets of the plans that end when the environment moves to these pointers: plan → digest."""
+        after = replace(shown, pointers={**shown.pointers, **{p.model: p for p in pointers}})
+        return {plan.id: self.evidence(plan.id, after=after.pointers).digest for plan in fulfilled(self.control, after)}
+
+    def evidence_folder(self, plan: str) -> ArrowFolder:
+        """Where the packet of a plan is, or will be."""
+        return ArrowFolder(evidence_path(self.warehouse, plan))
 
     def shared_views(self) -> ViewCatalog | None:
         """The shared catalog's views when the Spark configuration has one. Opens a session only then."""

@@ -473,6 +473,55 @@ def abandon(
 
 
 @app.command()
+def evidence(
+    plan: Annotated[
+        str | None, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it; default: the newest.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a plan's evidence packet and sum it up.
+
+    Which intervals changed, who depends on them, which tests passed, who accepted, how to go back. A promotion seals
+    it. Needs no Spark.
+    """
+    from backfill_assets.cli.evidence import evidence_json, meant, open_page, print_evidence
+
+    place = _open()
+    made = place.evidence(meant(place, plan).id)
+    if as_json:
+        _print_json(evidence_json(made))
+    else:
+        print_evidence(made)
+    if show:
+        open_page(made)
+
+
+@app.command()
+def verify(
+    target: Annotated[
+        str | None, typer.Argument(metavar="PLAN|FOLDER", help="A plan, or a packet's folder; default: the newest.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a packet and its tables are unchanged.
+
+    Every file of it against its hash, and every commit and data file that it names. A folder without its warehouse is
+    enough for the first.
+    Needs neither Spark nor a network.
+    """
+    from backfill_assets.cli.evidence import check, print_finding
+
+    found = check(target)
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        print_finding(found)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
 def releases(
     one: Annotated[
         str | None, typer.Argument(metavar="RELEASE", help="Its id, or a beginning or an end of it; default: list all.")

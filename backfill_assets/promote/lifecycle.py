@@ -169,11 +169,16 @@ def abandon(control: Control, log: TableLog, warehouse: str, plan: str, *, by: s
 
 def end_promoted(control: Control, shown: Environment, *, by: str, views: Views) -> tuple[PlanRecord, ...]:
     """End every open plan of which the environment shows all that it built; their candidates go."""
-    done = [r for r in control.plans.all() if r.live and r.environment == shown.name and _shows(shown, r)]
+    done = fulfilled(control, shown)
     control.plans.mark(done, Status.PROMOTED, by=by, at=datetime.now(UTC))
     for record in done:
         _move(control, record.candidate, lambda _: {}, views)
     return tuple(done)
+
+
+def fulfilled(control: Control, shown: Environment) -> list[PlanRecord]:
+    """The open plans of which the environment shows (or would show) all that they built."""
+    return [r for r in control.plans.all() if r.live and r.environment == shown.name and _shows(shown, r)]
 
 
 def find_plan(control: Control, name: str) -> PlanRecord:

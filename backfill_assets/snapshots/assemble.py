@@ -86,6 +86,10 @@ def _column_problems(draft: Draft, outputs: Outputs) -> list[Problem]:
     check(header.time_column, "the time column", "time_column")
     for index, column in enumerate(header.grain):
         check(column, "the grain's", "grain", index)
+    for index, order in enumerate(header.dedupe.order_by if header.dedupe else ()):
+        check(order.column, "the order of `dedupe`:", "dedupe", "order_by", index)
+    for column in header.contract.semantics:
+        check(column, "the contract's", "contract", "semantics", column)
     for role, columns in (("slices", header.slices), ("mask", header.mask)):
         for index, column in enumerate(columns):
             check(column, f"{role}:", role, index)

@@ -1,0 +1,56 @@
+"""How are plain files read and written where the warehouse is, a folder or a URI? Through Arrow's file systems."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyarrow.fs import SubTreeFileSystem
+
+
+class ArrowFolder:
+    """A Folder at a local path or a URI. A file is there whole or not at all."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location.removeprefix("file://").rstrip("/")
+
+    def names(self) -> list[str]:
+        from pyarrow.fs import FileSelector, FileType
+
+        found = file_system(self.location).get_file_info(FileSelector("", allow_not_found=True, recursive=True))
+        return sorted(i.path for i in found if i.type is FileType.File)
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            with file_system(self.location).open_input_stream(name) as stream:
+                return stream.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def write(self, name: str, content: bytes) -> None:
+        if "://" not in self.location:  # an object store shows an object when it is complete; a local file grows
+            target = Path(self.location, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            growing = target.with_name(f".{target.name}.{os.getpid()}")
+            growing.write_bytes(content)
+            growing.replace(target)
+            return
+        with file_system(self.location).open_output_stream(name) as stream:
+            stream.write(content)
+
+    def delete(self, name: str) -> None:
+        if self.read(name) is not None:
+            file_system(self.location).delete_file(name)
+
+
+def file_system(location: str) -> SubTreeFileSystem:
+    """Arrow's own file system, rooted at a folder. Through delta-rs's, which is Python's, about one process in twenty
+    aborts at its end: an Arrow thread that still frees a buffer asks for the interpreter's lock."""
+    from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
+
+    if "://" not in location:
+        return SubTreeFileSystem(location, LocalFileSystem())
+    system, path = FileSystem.from_uri(location)
+    return SubTreeFileSystem(path, system)

@@ -1,0 +1,258 @@
+"""What is known of a plan? Its records, tables, audits and consumers, read in one go and without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from backfill_assets.audit.digest import audits_digest
+from backfill_assets.build.apply import MODELS_AT_ONCE
+from backfill_assets.errors import StateError
+from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
+from backfill_assets.evidence.tables import TableReader
+from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
+from backfill_assets.plan.stages import Audit, Build
+from backfill_assets.settings import Cost
+from backfill_assets.snapshots.model import Consumer, Model, Project
+from backfill_assets.snapshots.stored import from_definition
+from backfill_assets.state.approvals import Approval
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.ledger import Entry, Kind, by_version
+from backfill_assets.state.plans import PlanRecord, Status, Target
+from backfill_assets.state.releases import Move
+from backfill_assets.state.results import AuditResult
+from backfill_assets.state.tables import TableLog, version_coverage
+from backfill_assets.state.versions import Version, logic_of
+
+Versions = Mapping[tuple[str, str], Version]
+
+
+def gather(
+    project: Project,
+    control: Control,
+    log: TableLog,
+    tables: TableReader,
+    plan: PlanRecord,
+    *,
+    after: Mapping[str, Pointer] | None = None,
+    approvals: Sequence[Yes] | None = None,
+    content: str = "",
+    impacts: Sequence[Json] | None = None,
+) -> Inputs:
+    """Everything that a packet of this plan is made from.
+
+    `after` is what the environment is about to show; None: it does not move now. `approvals` are those of the control
+    table, looked at; `content` is what the plan's rows are now, as proofs name them; `impacts` what contracts say.
+    Raises StateError for a plan without a document, and for a version whose definition cannot be read any more.
+    """
+    document = control.plans.document(plan.id)
+    if document is None:
+        raise StateError(f"plan {plan.id} has no content", why="an earlier release stored it", fix="apply it again")
+    shown = control.environments.read(plan.environment).pointers
+    before = shown if plan.status is not Status.PROMOTED else _replaced(control, plan)
+    pinned = after or (shown if plan.status is Status.PROMOTED else {})
+    versions = control.versions.all()
+    entries = control.ledger.entries([t.model for t in plan.targets])
+    groups = by_version(entries)
+    subjects = tuple(
+        _subject(
+            project, control, log, tables, versions, target,
+            entries=groups.get((target.model, target.version), []),
+            before=before.get(target.model) if before is not None else None,
+            pinned=pinned.get(target.model),
+            patch=_patch(document, target),
+            now=utc(document["now"]),
+        )
+        for target in plan.targets
+    )  # fmt: skip
+    guess, took = _spent(plan, document, entries, subjects, project.settings.cost)
+    changed = {s.target.model for s in subjects}
+    return Inputs(
+        plan=plan,
+        document=document,
+        subjects=subjects,
+        promoting=after is not None,
+        before_known=before is not None,
+        consumers=_readers(project.consumers.values(), changed | set(document["kept"])),
+        consumers_confirmed=project.consumers_verified,
+        estimate=guess,
+        actual=took,
+        approvals=tuple(approvals if approvals is not None else map(_unchecked, control.approvals.of([plan.id]))),
+        proofs=control.proofs.of(plan.id),
+        content=content,
+        impacts=tuple(impacts) if impacts is not None else None,
+    )
+
+
+def _unchecked(approval: Approval) -> Yes:
+    return Yes(approval=approval)
+
+
+def _replaced(control: Control, plan: PlanRecord) -> dict[str, Pointer] | None:
+    """What the environment showed before the release of a promoted plan; None when no release is recorded of it."""
+    for release in reversed(control.releases.all(plan.environment)):
+        moves = {m.model: m for m in release.moves}
+        mine = [t for t in plan.targets if t.model in moves]
+        if mine and not release.back_to and all(_brings(moves[t.model], t) for t in mine):
+            return {m.model: m.before for m in release.moves if m.before is not None}
+    return None
+
+
+def _brings(move: Move, target: Target) -> bool:
+    """Whether a release began to show a version."""
+
+    def shows(pointer: Pointer | None) -> bool:
+        return pointer is not None and target.version in {pointer.version, *(s.version for s in pointer.segments)}
+
+    return shows(move.after) and not shows(move.before)
+
+
+def _subject(
+    project: Project,
+    control: Control,
+    log: TableLog,
+    tables: TableReader,
+    versions: Versions,
+    target: Target,
+    *,
+    entries: Sequence[Entry],
+    before: Pointer | None,
+    pinned: Pointer | None,
+    patch: Ranges | None,
+    now: datetime,
+) -> Subject:
+    name, version = target.model, target.version
+    record = versions.get((name, version))
+    model = _model(project, name, version, record)
+    have, head = version_coverage(entries, log, model=name, version=version, audits=audits_digest(model))
+    mine = [s for s in pinned.segments if s.version == version] if pinned else []
+    commit = max((s.commit for s in mine), default=head)
+    shown = Ranges.of(s.interval for s in mine) or (patch & have.complete if patch is not None else have.complete)
+    kept = before.covers - shown if before and patch is not None else Ranges()
+    batches = tuple(have.batches(shown & have.green))
+    return Subject(
+        target=target,
+        model=model,
+        record=record,
+        before=before,
+        old=versions.get((name, before.version)) if before else None,
+        complete=have.complete,
+        shown=shown,
+        kept=kept,
+        missing=(patch if patch is not None else model.expected(now)) - have.complete,
+        table=tables.state(name, version, commit) if commit >= 0 else None,
+        batches=batches,
+        results=_results(control, target, batches),
+        old_rows=_rows(log, before, shown) if before else {},
+        new_rows=_within(log.rows(name, version, commit), shown) if commit >= 0 else {},
+    )
+
+
+def _model(project: Project, name: str, version: str, record: Version | None) -> Model:
+    if project.fingerprints.get(name) == logic_of(version):
+        return project.models[name]
+    if record is None:
+        raise StateError(
+            f"nothing is recorded of version {version} of {name}",
+            why="it was never built, and the code is another by now",
+            fix="load the code that the plan was made of",
+        )
+    return from_definition(name, version, {**record.definition, "helpers": []})  # to be told of, not to be executed
+
+
+def _patch(document: Json, target: Target) -> Ranges | None:
+    """The part of history that the plan replaces of a model; None: all of it."""
+    patch = document.get("patches", {}).get(target.model)
+    return _ranges(patch["intervals"]) if patch else None
+
+
+def _results(control: Control, target: Target, batches: Sequence[tuple[Interval, Entry]]) -> tuple[AuditResult, ...]:
+    """The newest result for each check and interval, of the batches that computed what is shown."""
+    parts: dict[str, list[Interval]] = {}
+    for interval, entry in batches:
+        parts.setdefault(entry.batch, []).append(interval)
+    newest: dict[tuple[str, Interval], AuditResult] = {}
+    for result in control.results.read(model=target.model, version=target.version):
+        if any(Ranges((part,)) & Ranges((result.interval,)) for part in parts.get(result.batch, ())):
+            newest[result.check, result.interval] = result
+    return tuple(sorted(newest.values(), key=lambda r: (r.check, r.interval)))
+
+
+def _rows(log: TableLog, pointer: Pointer, within: Ranges) -> dict[datetime, int]:
+    found: dict[datetime, int] = {}
+    for segment in pointer.segments:
+        if log.head(pointer.model, segment.version) >= segment.commit:
+            rows = log.rows(pointer.model, segment.version, segment.commit)
+            found |= _within(rows, Ranges((segment.interval,)) & within)
+    return found
+
+
+def _within(rows: Mapping[datetime, int], ranges: Ranges) -> dict[datetime, int]:
+    parts = list(ranges)
+    return {at: n for at, n in sorted(rows.items()) if any(p.start <= at < p.end for p in parts)}
+
+
+def _readers(consumers: Iterable[Consumer], models: Collection[str]) -> tuple[Consumer, ...]:
+    return tuple(c for c in consumers if any(name in models for name in c.reads))
+
+
+def _spent(
+    plan: PlanRecord, document: Json, entries: Sequence[Entry], subjects: Sequence[Subject], price: Cost | None
+) -> tuple[PlanEstimate, Actual]:
+    """The estimate as the ledger had it when the plan was opened, and what its stages took since."""
+    models = {s.target.model: s.model for s in subjects}
+    stages = [stage for raw in document["stages"] if (stage := _stage(raw))]
+    earlier = [e for e in entries if e.kind in USEFUL and e.at < plan.created]
+    guess = estimate(stages, earlier, models, at_once=MODELS_AT_ONCE, price=price)
+    took = actual(entries, stages, models, began=plan.created, price=price)
+    seconds = _at_work(entries, stages, plan.created)
+    return guess, replace(
+        took,
+        seconds=seconds,
+        used=price and price.units_per_hour * seconds / 3600,
+        cost=price and price.per_hour * seconds / 3600,
+    )
+
+
+def _at_work(entries: Sequence[Entry], stages: Sequence[Build | Audit], since: datetime) -> float:
+    """Seconds in which runs worked on the stages: from each run's first record to its last."""
+    runs: dict[str, list[datetime]] = {}
+    for entry in entries:
+        mine = any(
+            (entry.model, entry.version) == (s.model, s.version) and Ranges((entry.interval,)) & s.intervals
+            for s in stages
+        )
+        if mine and entry.run and entry.at >= since and entry.kind in USEFUL | {Kind.STARTED}:
+            runs.setdefault(entry.run, []).append(entry.at)
+    return sum((max(at) - min(at)).total_seconds() for at in runs.values())
+
+
+def _stage(raw: Json) -> Build | Audit | None:
+    match raw["stage"]:
+        case "build":
+            return Build(
+                model=raw["model"],
+                version=raw["version"],
+                intervals=_ranges(raw["intervals"]),
+                count=raw["count"],
+                batches=tuple(Interval(utc(a), utc(b)) for a, b in raw["batches"]),
+                concurrency=raw["concurrency"],
+                reason=raw["reason"],
+            )
+        case "audit":
+            return Audit(
+                model=raw["model"],
+                version=raw["version"],
+                intervals=_ranges(raw["intervals"]),
+                count=raw["count"],
+            )
+        case _:
+            return None
+
+
+def _ranges(pairs: Iterable[Any]) -> Ranges:
+    return Ranges.of(Interval(utc(a), utc(b)) for a, b in pairs)

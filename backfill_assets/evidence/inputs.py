@@ -1,0 +1,86 @@
+"""What is a packet made from? Frozen values, all read before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+from backfill_assets.evidence.tables import TableState
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.estimate import Actual, PlanEstimate
+from backfill_assets.snapshots.model import Consumer, Model
+from backfill_assets.state.approvals import Approval
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.ledger import Entry
+from backfill_assets.state.plans import PlanRecord, Target
+from backfill_assets.state.proofs import Proof
+from backfill_assets.state.results import AuditResult
+from backfill_assets.state.versions import Version
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One model that the plan changes, with all that was recorded of it."""
+
+    target: Target
+    model: Model
+    """By the definition that the version was built by."""
+    record: Version | None
+    """None: it was never built."""
+    before: Pointer | None
+    """What the environment shows, or showed before the promotion."""
+    old: Version | None
+    """The version that `before` shows."""
+    complete: Ranges
+    """What of the version is built and audited green."""
+    shown: Ranges
+    """What of it the environment shows after the promotion."""
+    kept: Ranges
+    """What it goes on to show from older tables."""
+    missing: Ranges
+    table: TableState | None
+    batches: tuple[tuple[Interval, Entry], ...]
+    """The BUILT entries of what is shown."""
+    results: tuple[AuditResult, ...]
+    """Of those batches; the newest for each check and interval."""
+    old_rows: Mapping[datetime, int] = field(default_factory=dict[datetime, int])
+    new_rows: Mapping[datetime, int] = field(default_factory=dict[datetime, int])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yes:
+    """An approval, and why it does not count ("" when it does)."""
+
+    approval: Approval
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """A plan with everything that is known of it."""
+
+    plan: PlanRecord
+    document: Json
+    """The plan as it was stored (`Plan.to_json`)."""
+    subjects: tuple[Subject, ...]
+    promoting: bool = False
+    """Whether the environment is about to move to it."""
+    before_known: bool
+    """Whether `Subject.before` is recorded: it is not for a plan that was promoted without a packet."""
+    consumers: tuple[Consumer, ...]
+    consumers_confirmed: date | None = None
+    """When somebody last made sure that nobody is missing among them."""
+    estimate: PlanEstimate
+    actual: Actual
+    approvals: tuple[Yes, ...] = ()
+    proofs: Mapping[str, Proof] = field(default_factory=dict[str, Proof])
+    """By kind."""
+    content: str = ""
+    """Which rows the plan has now, as proofs name them; empty: nobody looked."""
+    impacts: tuple[Json, ...] | None = None
+    """What the change means for each consumer (`Impact.to_json`); None: nobody looked."""
+    rollback_command: str = "backfill rollback"

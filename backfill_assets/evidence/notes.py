@@ -1,0 +1,122 @@
+"""Which messages go with a release? A note for the record, and a draft for those who read the views. Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from backfill_assets.evidence.moves import moves
+from backfill_assets.evidence.sentences import (
+    because,
+    effect,
+    in_words,
+    moved,
+    partial,
+    ranges,
+    what_changed,
+    who_accepted,
+)
+from backfill_assets.evidence.shape import ModelPart, Packet
+from backfill_assets.evidence.words import every, few, listed
+
+
+def release_note(packet: Packet) -> str:
+    """What this release does, for whoever looks it up later."""
+    plan, said = packet.plan, packet.summary
+    lines = [f"# Release note: {said.headline}", "", f"Plan {plan.id} for {plan.environment}, opened by {plan.by}.", ""]
+    if part := [sentence for m in packet.models for sentence in partial(m)]:
+        lines += ["**This release covers a part of history only.**", "", *_bullets(part), ""]
+    lines += ["## What changed", ""]
+    for m in packet.models:
+        lines += _bullets(what_changed(m, packet))
+    if plan.kept:
+        lines += ["", "## What stays as it was", "", *_bullets(f"{m}: {why}." for m, why in plan.kept.items())]
+    lines += ["", "## Who reads it", "", *_bullets(said.depends)]
+    lines += ["", "## How it was tested", "", *_bullets(said.tests)]
+    lines += ["", "## Who accepted it", "", *_bullets(who_accepted(packet.approvals))]
+    lines += ["", "## How to go back", "", packet.rollback.text, "", f"    {packet.rollback.command}", ""]
+    if packet.spent.sentence:
+        lines += ["## What it took", "", packet.spent.sentence, ""]
+    return "\n".join(lines)
+
+
+def cutover_message(packet: Packet) -> str:
+    """A draft for the readers of the views, to be sent before the switch."""
+    place, affected = packet.plan.environment, [c for c in packet.consumers.readers if c.affected]
+    names = listed(f"{place}.{m.model}" for m in packet.models)
+    lines = [f"Subject: New numbers in {few([m.model for m in packet.models], 3)}", ""]
+    if owners := sorted({c.owner for c in affected if c.owner}):
+        lines += [f"To: {', '.join(owners)}", ""]
+    lines += ["Hello,", "", f"we are about to switch {names} to newly computed rows.", "", "What you will see:", ""]
+    for m in packet.models:
+        lines += _bullets([f"{place}.{m.model}: {' '.join(_for_readers(m, packet))}"])
+    lines += ["", "What does not change:", "", *_bullets(_stays(packet))]
+    lines += ["", "What you need to do:", "", *_bullets(_to_do(packet))]
+    lines += [
+        "",
+        f"How it happens: {_together(packet)}. Every query sees either the old rows or the new ones, never a mixture.",
+        "",
+        "If something looks wrong to you, tell us: we can go back to the old rows at once.",
+        "",
+        _sender(packet.models, packet.plan.by),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
+    shown = in_words(m, ranges(m.ranges.shown))
+    if m.kind == "new":
+        return [f"it is new and has {shown}."]
+    if m.kind == "restated":
+        said = [f"corrected rows for {shown}."]
+    elif m.kind == "extended":
+        return [f"it now reaches further: {shown}."]
+    else:
+        said = [f"new rows for {shown}."]
+    if m.change is not None:
+        said += effect(m.change)
+        if why := because(m.change):
+            said.append(f"The reason: {why}.")
+    return said + [moved(move) for move in moves(packet.data_diff, m.model)[:1]]
+
+
+def _stays(packet: Packet) -> list[str]:
+    said = ["The names of the views, and how you query them."]
+    said += [
+        f"The rows of {m.model} for {in_words(m, kept)}." for m in packet.models if (kept := ranges(m.ranges.kept))
+    ]
+    if packet.plan.kept:
+        said.append(f"{few(list(packet.plan.kept))}: not touched.")
+    return said
+
+
+def _to_do(packet: Packet) -> list[str]:
+    said: list[str] = []
+    for m in packet.models:
+        gone = [c for c in m.change.removed if c not in m.change.renamed] if m.change else []
+        if gone:
+            said.append(f"If you read {few(gone, 4)} of {m.model}: stop doing so before the switch.")
+        if m.change and m.change.renamed:
+            said += [
+                f"If you read {old} of {m.model}: read {new} from the switch on."
+                for old, new in m.change.renamed.items()
+            ]
+        if m.change and (m.change.rows or m.change.columns):
+            what = "numbers" if m.change.rows else few(m.change.columns, 4)
+            said.append(f"If you kept copies of {what} from {m.model}: refresh them after the switch.")
+        elif m.kind == "restated":
+            said.append(f"If you kept copies of these days of {m.model}: refresh them after the switch.")
+    return said or ["Nothing."]
+
+
+def _together(packet: Packet) -> str:
+    many = len(packet.models)
+    return f"{every(many, 'table')} switch in the same moment" if many > 1 else "in one moment"
+
+
+def _sender(models: list[ModelPart], by: str) -> str:
+    owners = sorted({m.owner for m in models if m.owner})
+    return f"{listed(owners)} (sent by {by})" if owners else by
+
+
+def _bullets(lines: Iterable[str]) -> list[str]:
+    return [f"- {line}" for line in lines]

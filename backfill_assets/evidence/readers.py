@@ -1,0 +1,59 @@
+"""What does a change mean for each reader? The contracts' impact and the readers' own queries, in words."""
+
+from __future__ import annotations
+
+from backfill_assets.evidence.shape import Packet, Section
+from backfill_assets.evidence.words import day, few, listed, number
+from backfill_assets.intervals import utc
+
+LEVELS = {
+    "compatible": "notices nothing",
+    "additive": "has more to read, and need not",
+    "behavioural": "will see other numbers",
+    "breaking": "has to change, or it may fail",
+    "unknown": "may be affected: nobody can tell",
+}
+
+
+def impact_on(packet: Packet, consumer: str) -> list[str]:
+    """What is known of a reader: how it is affected, by what, whom to tell until when, and what does not hold any more.
+
+    Nothing where nobody looked into it.
+    """
+    found = next((i for i in packet.contract_impact or () if i["consumer"] == consumer), None)
+    if found is None:
+        return []
+    level = found.get("level")
+    if level is None:
+        return ["is not affected"]
+    worst = [_change(m["model"], c) for m in found["models"] for c in m["changes"] if c["level"] == level]
+    why = "" if level == "compatible" else few(worst, 3)
+    said = [f"{LEVELS[level]} ({why})" if why else LEVELS[level]]
+    if until := found.get("notice_until"):
+        said.append(
+            f"wants to know of it {number(found['notice_days'])} days before: not earlier than {day(utc(until))}"
+        )
+    said += [f"its evaluation {e['name']} ({e['days']}) no longer holds" for e in found.get("void_evaluations", ())]
+    return said
+
+
+def reruns(packet: Packet) -> list[Section]:
+    """The readers' queries that were asked again: over the new rows, and over those that are shown."""
+    return list(packet.query_reruns.document.get("reruns", ())) if packet.query_reruns else []
+
+
+def answers(packet: Packet) -> list[str]:
+    """What came of them, in a sentence; nothing when none was asked."""
+    asked = reruns(packet)
+    if not asked:
+        return []
+    bad = [r for r in asked if not r["met"]]
+    good = f"{number(len(asked) - len(bad))} of {number(len(asked))}"
+    said = [f"Readers' own queries over the new rows: {good} gave what their owners expect."]
+    said += [f"{r['consumer']}, {r['evaluation'] or r['query']}: {listed(r['missed'])}." for r in bad]
+    return said
+
+
+def _change(model: str, change: Section) -> str:
+    column = f"{model}.{change['column']}" if change.get("column") else model
+    return f"{column}: {change['what']}"

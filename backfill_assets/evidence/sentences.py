@@ -1,0 +1,272 @@
+"""What does a packet say in plain words? Sentences that somebody understands who never saw a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backfill_assets.evidence.moves import Move, moves
+from backfill_assets.evidence.readers import answers, impact_on
+from backfill_assets.evidence.shape import (
+    ApprovalPart,
+    Change,
+    Check,
+    ConsumerPart,
+    FindingPart,
+    ModelPart,
+    Packet,
+    Range,
+    Summary,
+)
+from backfill_assets.evidence.words import capital, count, day, every, few, listed, moment, number, percent, spans
+from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.plan.estimate import UNITS, amount
+
+SAID = 3
+"""How many columns of a model are told of one by one."""
+
+
+def summary(packet: Packet) -> Summary:
+    """The answers at a glance."""
+    return Summary(
+        headline=headline(packet),
+        changed=[sentence for m in packet.models for sentence in what_changed(m, packet)],
+        depends=who_depends(packet),
+        tests=[
+            *(tests_of(m, [c for c in packet.checks if c.model == m.model]) for m in packet.models),
+            *answers(packet),
+        ],
+        accepted=who_accepted(packet.approvals),
+        mind=to_mind(packet),
+    )
+
+
+def headline(packet: Packet) -> str:
+    """What it is about, in one line."""
+    names = [m.model for m in packet.models]
+    whole = Ranges.of(i for m in packet.models for i in ranges(m.ranges.recomputed or m.ranges.shown))
+    if not whole.span:
+        return f"Nothing was computed for {few(names)}"
+    fine = min((cadence(m) for m in packet.models), key=list(Cadence).index)
+    return f"{few(names)} {spans(Ranges((whole.span,)), fine)}"
+
+
+def what_changed(m: ModelPart, packet: Packet) -> list[str]:
+    """A model's change: which intervals, what about them, and why."""
+    said = [_which(m, packet.plan.environment)]
+    if m.change is not None and m.kind not in ("new", "restated"):
+        said += effect(m.change)
+        if why := because(m.change):
+            said.append(f"The reason: {why}.")
+    if m.kind != "new":
+        said += [moved(move) for move in moves(packet.data_diff, m.model)[:SAID]]
+    if missing := ranges(m.ranges.missing):
+        said.append(f"Not there yet: {in_words(m, missing)}.")
+    return [" ".join(said)]
+
+
+def effect(change: Change) -> list[str]:
+    """What a reader of the table notices."""
+    said: list[str] = []
+    if change.rows:
+        said.append("Any row may be different from before, and rows may have come or gone.")
+    elif change.columns:
+        said.append(f"The values of {few(change.columns)} may differ from before; all other columns keep theirs.")
+    renamed = change.renamed
+    said += [f"The column {old} is now called {new}." for old, new in renamed.items()]
+    if more := [c for c in change.added if c not in renamed.values()]:
+        rest = "" if change.rows or change.columns else "; what was there before keeps its values"
+        said.append(f"New {'columns' if len(more) > 1 else 'column'}: {few(more)}{rest}.")
+    if less := [c for c in change.removed if c not in renamed]:
+        said.append(f"No longer there: {few(less)}.")
+    return said
+
+
+def because(change: Change) -> str:
+    """The reason of a change, as half a sentence."""
+    return listed(
+        "its own definition was changed" if reason == "its own code changed" else _reading(reason)
+        for reason in change.because
+        if not reason.startswith("reads none")
+    )
+
+
+def moved(move: Move) -> str:
+    """How the values of a column moved, in one sentence."""
+    said = f"In {number(move.changed)} of {count(move.rows, 'row')}, {move.column} has another value"
+    if move.before is not None and move.after is not None:
+        said += f"; its {move.measure} went from {number(move.before)} to {number(move.after)}"
+        if move.share is not None:
+            said += f" ({percent(move.share)})"
+    return f"{said}."
+
+
+def who_depends(packet: Packet) -> list[str]:
+    """Who reads what changed, who reads only what stays, and how sure that list is."""
+    consumers = packet.consumers
+    said = [_reader(c, impact_on(packet, c.name)) for c in consumers.readers if c.affected]
+    if quiet := [c.name for c in consumers.readers if not c.affected]:
+        said.append(
+            f"Not touched: {few(quiet)} {'read' if len(quiet) > 1 else 'reads'} only tables that stay as they are."
+        )
+    if not said:
+        said.append("Nobody is listed as a reader of these tables.")
+    said.append(confirmed(packet))
+    return said
+
+
+def confirmed(packet: Packet) -> str:
+    """When the list of readers was last confirmed."""
+    at = packet.consumers.confirmed
+    if at is None:
+        return "Nobody has confirmed yet that this list of readers is complete."
+    return f"This list of readers was last confirmed on {day(utc(at))}."
+
+
+def tests_of(m: ModelPart, checks: Sequence[Check]) -> str:
+    """What became of a model's tests."""
+    if not checks:
+        return f"{m.model}: no test looked at it."
+    tested, bad = min(c.tested for c in checks), [c for c in checks if c.failures]
+    on = f"on each of {amount(tested, cadence(m))}" if tested > 1 else f"on the one {UNITS[cadence(m)]}"
+    if not bad:
+        return f"{m.model}: {every(len(checks), 'test')} passed {on}."
+    said = [
+        f"{c.check} {'failed' if c.blocking else 'gave a warning'} on {amount(len(c.failures), cadence(m))}"
+        for c in bad
+    ]
+    rest = f"; the other {count(len(checks) - len(bad), 'test')} passed" if len(checks) > len(bad) else ""
+    return f"{m.model}: {listed(said)}{rest}."
+
+
+def who_accepted(approvals: Sequence[ApprovalPart]) -> list[str]:
+    """Who accepted what, and when; that nobody did is a sentence too."""
+    said: list[str] = []
+    for a in approvals:
+        as_owner = f" for {a.owner}" if a.owner and a.owner != a.by else ""
+        if a.doubt:
+            said.append(f"{a.by} accepted it{as_owner} on {moment(utc(a.at))}, which does not count: {a.doubt}.")
+            continue
+        signed = "signed" if a.signature else "not signed"
+        why = f": “{a.reason}”" if a.reason else "."
+        said.append(f"{a.by} accepted it{as_owner} on {moment(utc(a.at))} ({signed}){why}")
+        said += [f"Accepted difference: {finding} ({reason})." for finding, reason in a.accepted.items()]
+    return said or ["No acceptance is recorded."]
+
+
+def accepted_by(packet: Packet, finding: FindingPart) -> str:
+    """Who accepted a difference, and why; empty when nobody did."""
+    said = [
+        f"{a.by}: {a.accepted[finding.name]}" for a in packet.approvals if not a.doubt and finding.name in a.accepted
+    ]
+    return "; ".join(said)
+
+
+def to_mind(packet: Packet) -> list[str]:
+    """What nobody may overlook."""
+    said = [sentence for m in packet.models for sentence in partial(m)]
+    place = packet.plan.environment
+    match packet.plan.status:
+        case "promoted":
+            pass
+        case "promoting":
+            said.append(f"This was written when all was ready, just before {place} was switched to it.")
+        case "open" | "applied":
+            said.append(f"When this was written, {place} did not show it yet.")
+        case "superseded":
+            said.append(f"This plan was replaced by a newer one: {place} never showed it.")
+        case "abandoned":
+            said.append(f"This plan was given up: {place} never showed it.")
+    said += [
+        f"{c.model} failed the test {c.check}; it must not be shown before that is mended."
+        for c in packet.checks
+        if c.failures and c.blocking
+    ]
+    for m in packet.models:
+        if m.table is None:
+            said.append(f"The table of {m.model} is gone, so its files could not be looked at.")
+        elif m.table.foreign:
+            said.append(
+                f"Something else than this system wrote to the table of {m.model}: {_commits(m.table.foreign)}."
+            )
+        elif not m.batches:
+            said.append(f"Nothing of {m.model} is complete.")
+    said += [f"Not accepted yet: {f.text}." for f in packet.findings if not accepted_by(packet, f)]
+    if packet.data_diff is not None and packet.data_diff.holds is False:
+        said.append("Old and new values were compared, but some rows were written again since: compare them again.")
+    if packet.data_diff is None and any(m.before for m in packet.models):
+        said.append("Old and new values were not compared; only the number of rows was.")
+    return said
+
+
+def partial(m: ModelPart) -> list[str]:
+    """That only a part of history is new, where that is so."""
+    if not m.ranges.partial:
+        return []
+    said: list[str] = []
+    if kept := ranges(m.ranges.kept):
+        rules = "the values and rules that they had" if m.kind == "forward" else "exactly the rows that they had"
+        said.append(
+            f"Only a part of the history of {m.model} is new: {in_words(m, ranges(m.ranges.shown))}. "
+            f"The other {_those(m)} ({in_words(m, kept)}) keep {rules}."
+        )
+    if missing := ranges(m.ranges.missing):
+        said.append(f"{m.model} is not complete: it lacks {in_words(m, missing)}.")
+    return said
+
+
+def in_words(m: ModelPart, some: Ranges) -> str:
+    """`4 days, from 1 March 2024 to 4 March 2024`."""
+    unit = cadence(m)
+    return f"{amount(Ranges.of(unit.cover(i) for i in some).count(unit), unit)}, {spans(some, unit)}"
+
+
+def cadence(m: ModelPart) -> Cadence:
+    """The model's cadence."""
+    return Cadence(m.cadence)
+
+
+def ranges(pairs: Sequence[Range]) -> Ranges:
+    """A packet's pairs as a set."""
+    return Ranges.of(Interval(utc(a), utc(b)) for a, b in pairs)
+
+
+def _which(m: ModelPart, place: str) -> str:
+    """Which intervals, and whether they are new, added or computed again."""
+    done, shown, unit = ranges(m.ranges.recomputed), ranges(m.ranges.shown), cadence(m)
+    if not done:
+        return f"{m.model} switches to rows that were computed before: {in_words(m, shown)}."
+    many = amount(done.count(unit), unit)
+    match m.kind:
+        case "new":
+            return f"{m.model} is new in {place}: {in_words(m, done)}."
+        case "extended":
+            return f"{m.model} gains {in_words(m, done)}; what it showed before stays."
+        case "restated":
+            return (
+                f"{capital(spans(done, unit))}, {many} of {m.model} were computed again by the same rules, from the "
+                "data as it is now. All other rows stay exactly as they were."
+            )
+        case "forward":
+            return (
+                f"{capital(spans(done, unit))}, {many} of {m.model} follow the new rules. Older rows stay as they were."
+            )
+        case "changed":
+            return f"{capital(spans(done, unit))}, {many} of {m.model} were computed again."
+
+
+def _reading(reason: str) -> str:
+    return f"it {reason}" if reason.startswith("reads") else reason
+
+
+def _reader(c: ConsumerPart, impact: Sequence[str]) -> str:
+    owner = f" of {c.owner}" if c.owner else ""
+    means = f"; {'; '.join(impact)}" if impact else ""
+    return f"{c.name} ({c.kind}{owner}) reads {listed(c.affected)}{means}."
+
+
+def _those(m: ModelPart) -> str:
+    return f"{UNITS[cadence(m)]}s"
+
+
+def _commits(numbers: Sequence[int]) -> str:
+    return f"commit{'s' * (len(numbers) > 1)} {few([str(n) for n in numbers])}"

@@ -1,0 +1,119 @@
+"""What is a version's table made of at a commit, and is it still? Its commits and its files, with their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCommit:
+    """A commit that changed rows. `batch` is empty in one that this system did not make."""
+
+    commit: int
+    batch: str
+    start: str = ""
+    end: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """A file that the table consists of. `sha256` is empty where only its size was noted."""
+
+    path: str
+    bytes: int
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableState:
+    """A version's table at `commit`: every commit up to it, oldest first, and its files by path.
+
+    A file that is named by the log but is not there has -1 bytes.
+    """
+
+    model: str
+    version: str
+    commit: int
+    commits: tuple[TableCommit, ...]
+    files: tuple[DataFile, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(f.bytes for f in self.files)
+
+    @property
+    def foreign(self) -> tuple[int, ...]:
+        """Commits that this system did not make."""
+        return tuple(c.commit for c in self.commits if not c.batch)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all of it."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class TableReader(Protocol):
+    """Looks at the tables of a warehouse, without a JVM."""
+
+    def state(self, model: str, version: str, commit: int, *, hashes: bool | None = None) -> TableState | None:
+        """The table at a commit; None when there is no such table or commit.
+
+        `hashes` asks for the SHA-256 of every file; None: of tables that are small enough.
+        """
+        ...
+
+
+def table_from_json(raw: Mapping[str, Any]) -> TableState:
+    """The state that `TableState.to_json` gave."""
+    return TableState(
+        model=raw["model"],
+        version=raw["version"],
+        commit=raw["commit"],
+        commits=tuple(TableCommit(**c) for c in raw["commits"]),
+        files=tuple(DataFile(**f) for f in raw["files"]),
+    )
+
+
+def differences(named: TableState, found: TableState | None) -> list[str]:
+    """All that is not as it was, each with the name of the commit or the file."""
+    where = f"{named.model}/{named.version}"
+    if found is None:
+        return [f"table {where} is gone, or has no commit {named.commit} any more"]
+    problems: list[str] = []
+    old, new = {c.commit: c for c in named.commits}, {c.commit: c for c in found.commits}
+    for number in sorted(old.keys() | new.keys()):
+        if number not in new:
+            problems.append(f"commit {number} of {where} is gone")
+        elif number not in old:
+            problems.append(f"commit {number} of {where} was not there when the packet was written")
+        elif not new[number].batch and old[number].batch:
+            problems.append(f"commit {number} of {where} is foreign: something else than this system wrote it")
+        elif old[number] != new[number]:
+            problems.append(f"commit {number} of {where} is another: it was batch {old[number].batch or 'unknown'}")
+    was, is_ = {f.path: f for f in named.files}, {f.path: f for f in found.files}
+    gone = [p for p in was if p not in is_ or is_[p].bytes < 0]
+    added = [p for p in is_ if p not in was]
+    changed = [p for p, f in was.items() if p in is_ and is_[p].bytes >= 0 and not _same(f, is_[p])]
+    problems += [f"file {where}/{p} is gone" for p in gone[:SHOWN]]
+    problems += [f"file {where}/{p} was changed" for p in changed[:SHOWN]]
+    problems += [f"file {where}/{p} is new in commit {named.commit}" for p in added[:SHOWN]]
+    more = sum(max(len(found) - SHOWN, 0) for found in (gone, changed, added))
+    return [*problems, f"and {more:,} more files of {where}"] if more else problems
+
+
+def tables_json(tables: Sequence[TableState]) -> dict[str, Any]:
+    """What `tables.json` says."""
+    return {"tables": [t.to_json() for t in tables]}
+
+
+def _same(one: DataFile, other: DataFile) -> bool:
+    return one.bytes == other.bytes and (not one.sha256 or not other.sha256 or one.sha256 == other.sha256)

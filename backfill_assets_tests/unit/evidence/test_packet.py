@@ -1,0 +1,314 @@
+"""The packet says what was recorded, has the published form, and is the same for the same records."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.resources import files
+
+import jsonschema
+import pytest
+
+from backfill_assets.build.apply import apply
+from backfill_assets.errors import StateError
+from backfill_assets.evidence.gather import gather
+from backfill_assets.evidence.inputs import Inputs
+from backfill_assets.evidence.make import make
+from backfill_assets.evidence.packet import packet
+from backfill_assets.evidence.shape import json_schema
+from backfill_assets.evidence.tables import TableState
+from backfill_assets.evidence.verify import form_problems
+from backfill_assets.intervals import utc
+from backfill_assets.plan.stages import Request
+from backfill_assets.promote.gate import gate
+from backfill_assets.promote.lifecycle import end_promoted, open_plan
+from backfill_assets.promote.promote import promote
+from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, a_pointer, days
+from backfill_assets_tests.packets import a_proof, a_subject, a_table, an_approval, some_inputs
+
+SCHEMA = json.loads((files("backfill_assets.evidence") / "packet.schema.json").read_text())
+
+
+class Reader:
+    """A TableReader over FakeTables: a file a commit."""
+
+    def __init__(self, tables: FakeTables) -> None:
+        self.tables = tables
+
+    def state(self, model: str, version: str, commit: int, *, hashes: bool | None = None) -> TableState | None:
+        return None if self.tables.head(model, version) < commit else replace(a_table(model, version), commit=commit)
+
+
+def opened(world: World, request: Request | None = None) -> PlanRecord:
+    """Plan, store and apply."""
+    plan = world.plan(request)
+    found = open_plan(world.control, plan, by="ben", views=lambda: None)
+    assert found is not None
+    apply(world.bench(patches=plan.patches), plan)
+    return found.plan
+
+
+def promoted(world: World, request: Request | None = None) -> None:
+    facts, plan = world.facts(), world.plan(request)
+    verdict = gate(world.project, facts, world.control.versions.all(), request or Request(), plan.models, plan.patches)
+    assert verdict.open, verdict.obstacles
+    moved = promote(world.control.environments, facts.environment, verdict.pointers, None)
+    end_promoted(world.control, moved, by="ben", views=lambda: None)
+
+
+def gathered(world: World, plan: PlanRecord) -> Inputs:
+    record = next(r for r in world.control.plans.all() if r.id == plan.id)
+    return gather(world.project, world.control, world.tables, Reader(world.tables), record)
+
+
+def two_models(**versions: str) -> World:
+    return World(a_model("daily", "raw"), a_model("sums", "daily"), versions=versions)
+
+
+def changed(world: World) -> World:
+    """The same warehouse with newer code of `daily`."""
+    newer = two_models(daily="2", sums="2")
+    newer.store, newer.control, newer.tables, newer.engine = world.store, world.control, world.tables, world.engine
+    return newer
+
+
+@pytest.mark.parametrize("inputs", [some_inputs(), some_inputs(proofs={}, approvals=(), before_known=False)])
+def test_it_has_the_published_form(inputs: Inputs) -> None:
+    """`packet.json` is valid against the JSON Schema that is shipped, by a validator that is not ours."""
+    _, made = make(inputs)
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(json.loads(made["packet.json"]), SCHEMA)
+    assert not form_problems(made["packet.json"])
+
+
+def test_the_shipped_schema_is_the_form() -> None:
+    """Whoever changes a part publishes the schema: `python -m backfill_assets.evidence.shape` writes it."""
+    assert json_schema() == SCHEMA
+
+
+def test_another_form_is_told() -> None:
+    """A key too many and one too few are problems with their place."""
+    said = json.loads(make(some_inputs())[1]["packet.json"])
+    said["more"] = 1
+    del said["models"][0]["version"]
+    problems = form_problems(json.dumps(said).encode())
+    assert len(problems) == 2 and any("models.0.version" in p for p in problems) and any("more" in p for p in problems)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(said, SCHEMA)
+
+
+def test_a_plan_is_gathered_from_its_records() -> None:
+    """Intervals, batches with their source commits, tests, what was shown before, and both codes."""
+    world = two_models()
+    opened(world)
+    promoted(world)
+    newer = changed(world)
+    made = packet(gathered(newer, opened(newer)))
+    daily, sums = made.models
+    assert (daily.kind, daily.before, daily.version) == ("changed", "daily-1", "daily-2")
+    assert daily.ranges.count == 10 and daily.ranges.recomputed == [
+        (days("01").start.isoformat(), "2024-01-11T00:00:00+00:00")
+    ]
+    assert not daily.ranges.partial and not daily.ranges.missing
+    assert sum(b.rows for b in daily.batches) == 100 and len(daily.batches) == 4
+    assert all(b.inputs == {"raw": {"commit": 1}} for b in daily.batches)
+    assert [(s.name, s.reads[0].pin, s.reads[0].models) for s in made.sources] == [("raw", {"commit": 1}, ["daily"])]
+    assert sums.batches[0].inputs["daily"]["version"] == "daily-2"
+    assert [(c.model, c.check, c.tested, c.passed) for c in made.checks] == [
+        ("daily", "rows_ok", 10, 10),
+        ("sums", "rows_ok", 10, 10),
+    ]
+    assert len(daily.rows) == 10 and {(r.old, r.new) for r in daily.rows} == {(10, 10)}
+    assert [(t.model, t.version) for t in made.rollback.to] == [("daily", "daily-1"), ("sums", "sums-1")]
+
+
+def test_the_same_records_make_the_same_bytes() -> None:
+    """Nothing in a packet is of the clock at which it is written."""
+    world = two_models()
+    plan = opened(world)
+    assert make(gathered(world, plan))[1] == make(gathered(world, plan))[1]
+
+
+def test_it_names_what_is_about_to_be_shown() -> None:
+    """A promotion of some days at an older commit: those days and that commit, whatever was written since."""
+    world = two_models()
+    plan = opened(world)
+    part = {name: a_pointer(name, f"{name}-1", days("02", "05"), commit=3) for name in ("daily", "sums")}
+    record = next(r for r in world.control.plans.all() if r.id == plan.id)
+    made = packet(gather(world.project, world.control, world.tables, Reader(world.tables), record, after=part))
+    assert made.plan.status == "promoting"
+    assert {m.table.commit for m in made.models if m.table} == {3}
+    assert made.models[0].ranges.shown == [("2024-01-02T00:00:00+00:00", "2024-01-06T00:00:00+00:00")]
+    assert {c.tested for c in made.checks} == {4} and len(made.models[0].rows) == 4
+
+
+def test_a_late_packet_knows_what_was_shown_before() -> None:
+    """Made after the promotion, it takes what was shown before from the release that brought the plan."""
+    world = two_models()
+    first = opened(world)
+    promoted(world)
+    late = packet(gathered(world, first))
+    assert late.plan.status == "promoted" and late.rollback.known and late.models[0].kind == "new"
+    assert late.models[0].before is None and late.models[0].ranges.count == 10
+    newer = changed(world)
+    plan = opened(newer)
+    promoted(newer)
+    said = packet(gathered(newer, plan))
+    assert [(m.kind, m.before) for m in said.models] == [("changed", "daily-1"), ("changed", "sums-1")]
+    assert said.rollback.known and said.rollback.to[0].version == "daily-1"
+
+
+def test_what_is_not_recorded_is_not_invented() -> None:
+    """Without a release, what was shown before is said to be unknown."""
+    subject = replace(some_inputs().subjects[0], before=None, old=None)
+    late = packet(some_inputs(subjects=(subject,), before_known=False))
+    assert not late.rollback.known and "not recorded" in late.rollback.text and late.models[0].kind == "changed"
+
+
+def test_a_plan_that_came_to_nothing_has_a_packet_too() -> None:
+    """Abandoned, it says that nobody ever saw it; the status is the only thing that is different."""
+    world = two_models()
+    plan = opened(world)
+    before = packet(gathered(world, plan))
+    world.control.plans.mark([plan], Status.ABANDONED, by="ben", at=NOW)
+    after = packet(gathered(world, plan))
+    assert "This plan was given up: prod never showed it." in after.summary.mind
+    assert after.models == before.models and after.checks == before.checks
+
+
+def test_a_red_day_is_told() -> None:
+    """A day that failed a test that must pass is not there, and the packet says which day and test."""
+    world = two_models()
+    bad = days("03")
+    world.engine.cell = lambda job, i: Cell(failures={"rows_ok": 2} if job.model.name == "daily" and i == bad else {})
+    made = packet(gathered(world, opened(world)))
+    daily = made.models[0]
+    assert daily.ranges.missing == [(bad.start.isoformat(), bad.end.isoformat())] and daily.ranges.partial
+    assert "Not there yet: 1 day, on 3 January 2024." in made.summary.changed[0]
+    assert any("lacks 1 day, on 3 January 2024" in line for line in made.summary.mind)
+
+
+def test_a_restatement_says_what_stays() -> None:
+    """Two days again: those are recomputed, the other days are kept, and the release note says a part is new."""
+    world = two_models()
+    opened(world)
+    promoted(world)
+    request = Request(restate=(("daily", days("03", "04")),))
+    made, written = make(gathered(world, opened(world, request)))
+    daily = made.models[0]
+    assert daily.kind == "restated" and daily.ranges.count == 2 and daily.ranges.partial
+    assert daily.ranges.kept == [
+        ("2024-01-01T00:00:00+00:00", "2024-01-03T00:00:00+00:00"),
+        ("2024-01-05T00:00:00+00:00", "2024-01-11T00:00:00+00:00"),
+    ]
+    assert len(daily.rows) == 2
+    assert "a part of history only" in written["release_note.md"].decode()
+
+
+def test_new_rules_from_a_day_on_say_what_older_days_keep() -> None:
+    """A change that is made forward only: the days before it keep the values and rules that they had (E5)."""
+    world = two_models()
+    opened(world)
+    promoted(world)
+    newer = changed(world)
+    made, written = make(gathered(newer, opened(newer, Request(forward_only=utc("2024-01-08")))))
+    daily = made.models[0]
+    assert daily.kind == "forward" and daily.ranges.count == 3
+    assert daily.ranges.kept == [("2024-01-01T00:00:00+00:00", "2024-01-08T00:00:00+00:00")]
+    assert "From 8 to 10 January 2024, 3 days of daily follow the new rules." in made.summary.changed[0]
+    assert (
+        "(7 days, from 1 to 7 January 2024) keep the values and rules that they had."
+        in written["release_note.md"].decode()
+    )
+
+
+def test_foreign_commits_are_told() -> None:
+    """A table that something else wrote to is named."""
+    table = a_table()
+    odd = replace(table, commits=(*table.commits, replace(table.commits[0], commit=2, batch="")))
+    made = packet(some_inputs(subjects=(a_subject(days("01", "04"), table=odd),)))
+    assert made.models[0].table is not None and made.models[0].table.foreign == [2]
+    assert "Something else than this system wrote to the table of performance: commit 2." in made.summary.mind
+
+
+def test_warnings_and_failures_are_told_apart() -> None:
+    """A warning does not sound like a failure, nor a failure like a warning."""
+    subject = a_subject(days("01", "04"))
+    first, second = (next(r for r in subject.results if r.check == name) for name in ("not_null", "row_count"))
+    failed = {id(first): "two NULLs", id(second): "8 rows"}
+    results = tuple(replace(r, passed=False, observed=failed[id(r)]) if id(r) in failed else r for r in subject.results)
+    made = packet(some_inputs(subjects=(replace(subject, results=results),)))
+    assert made.summary.tests == ["performance: not_null failed on 1 day and row_count gave a warning on 1 day."]
+    assert [line for line in made.summary.mind if "failed" in line] == [
+        "performance failed the test not_null; it must not be shown before that is mended."
+    ]
+
+
+def test_a_plan_without_content_is_refused() -> None:
+    """A record alone is no plan."""
+    world = two_models()
+    record = some_inputs().plan
+    with pytest.raises(StateError, match="has no content"):
+        gather(world.project, world.control, world.tables, Reader(world.tables), record)
+
+
+def test_a_finding_waits_for_its_acceptance() -> None:
+    """A named difference is accepted with a reason, or told; an approval that does not count accepts nothing (D3)."""
+    accepted = packet(some_inputs())
+    assert "Accepted difference: conversions (double clicks were counted twice)." in accepted.summary.accepted
+    assert not any("Not accepted yet" in line for line in accepted.summary.mind)
+    for approvals in ((), (an_approval(doubt="rows are others by now"),)):
+        said = packet(some_inputs(approvals=approvals)).summary
+        assert "Not accepted yet: conversions moved by −5 %." in said.mind
+    assert said.accepted == [
+        "ana accepted it for marketing@example.com on 1 February 2024, 12:00 UTC, which does not count: "
+        "rows are others by now."
+    ]
+
+
+def test_a_comparison_of_other_rows_proves_nothing() -> None:
+    """Rows that were written again since are not those that were compared: its numbers are not told as theirs."""
+    now, then = packet(some_inputs()), packet(some_inputs(content="others"))
+    assert (
+        now.data_diff is not None and now.data_diff.holds and "its total went from 400 to 380" in now.summary.changed[0]
+    )
+    assert then.data_diff is not None and then.data_diff.holds is False
+    assert "400" not in then.summary.changed[0] and any("compare them again" in line for line in then.summary.mind)
+    assert packet(some_inputs(content="")).data_diff.holds is None  # type: ignore[union-attr]
+
+
+def test_what_it_means_for_each_reader() -> None:
+    """The contracts' impact and the readers' own queries are told in plain words (D4, E6)."""
+    impact = {
+        "consumer": "dashboard", "level": "behavioural", "affected": True, "notice_days": 7,
+        "notice_until": "2024-02-08T00:00:00+00:00",
+        "models": [{"model": "performance", "level": "behavioural", "days": [],
+                    "changes": [{"level": "behavioural", "column": "conversions", "what": "has other values"}]}],
+        "void_evaluations": [{"name": "weekly", "days": "2024-01-01..2024-01-07"}],
+    }  # fmt: skip
+    good = {"consumer": "dashboard", "query": "by_day", "evaluation": "", "met": True, "missed": [], "same": False,
+            "candidate": {"rows": 4}, "shown": {"rows": 4}}  # fmt: skip
+    bad = good | {"query": "top", "met": False, "missed": ["2 rows; expected at least 5"], "candidate": {"rows": 2}}
+    proof = a_proof("consumers", document={"reruns": [good, bad]}, findings=())
+    made, written = make(some_inputs(impacts=(impact,), proofs={"consumers": proof}))
+    assert made.summary.depends[0] == (
+        "dashboard (dashboard of cmo@example.com) reads performance; will see other numbers (performance.conversions: "
+        "has other values); wants to know of it 7 days before: not earlier than 8 February 2024; "
+        "its evaluation weekly (2024-01-01..2024-01-07) no longer holds."
+    )
+    assert made.summary.tests[1:] == [
+        "Readers' own queries over the new rows: 1 of 2 gave what their owners expect.",
+        "dashboard, top: 2 rows; expected at least 5.",
+    ]
+    assert "2 rows; expected at least 5" in written["packet.html"].decode()
+    jsonschema.validate(json.loads(written["packet.json"]), SCHEMA)
+
+
+def test_nobody_accepted_is_said() -> None:
+    """No approval is never silent, and an approval names who, when and of what."""
+    assert packet(some_inputs(approvals=())).summary.accepted == ["No acceptance is recorded."]
+    said = packet(some_inputs()).summary.accepted
+    assert said[0].startswith("ana accepted it for marketing@example.com on 1 February 2024, 12:00 UTC (not signed)")
+    assert packet(some_inputs()).approvals[0].digest == "c0ffee"
+    assert packet(some_inputs()).as_of == utc("2024-02-01T12:00").isoformat()

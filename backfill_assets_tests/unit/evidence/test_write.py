@@ -1,0 +1,144 @@
+"""A packet is written whole, is the same for the same facts, is sealed by a promotion, and every changed byte shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backfill_assets.adapters.folder import ArrowFolder
+from backfill_assets.errors import StateError
+from backfill_assets.evidence.make import make
+from backfill_assets.evidence.verify import verify
+from backfill_assets.evidence.write import FILES, MANIFEST, digest, problems_of, write_packet
+from backfill_assets_tests.packets import MemoryFolder, some_inputs
+
+_, PACKET_FILES = make(some_inputs())
+
+
+def a_packet() -> MemoryFolder:
+    folder = MemoryFolder()
+    write_packet(folder, "7f3c", PACKET_FILES, sealed=False)
+    return folder
+
+
+def test_the_same_facts_write_nothing_again(tmp_path: Path) -> None:
+    """The second time every file is left as it is, and the digest is the same."""
+    folder = ArrowFolder(str(tmp_path / "evidence" / "7f3c"))
+    first = write_packet(folder, "7f3c", PACKET_FILES, sealed=False)
+    before = {p.name: p.stat().st_mtime_ns for p in Path(folder.location).iterdir()}
+    again = write_packet(folder, "7f3c", make(some_inputs())[1], sealed=True)
+    assert first.changed and not again.changed and first.digest == again.digest == digest(folder)
+    assert {p.name: p.stat().st_mtime_ns for p in Path(folder.location).iterdir()} == before
+    assert set(before) == {*FILES, MANIFEST}
+
+
+def test_new_facts_replace_it_until_it_is_sealed() -> None:
+    """An approval that came later is in the next packet; after the promotion another packet is refused."""
+    folder = a_packet()
+    first = digest(folder)
+    _, later = make(some_inputs(approvals=()))
+    assert write_packet(folder, "7f3c", later, sealed=False).changed
+    assert digest(folder) != first
+    with pytest.raises(StateError, match="is sealed"):
+        write_packet(folder, "7f3c", PACKET_FILES, sealed=True)
+    assert folder.files == {**later, MANIFEST: folder.files[MANIFEST]}
+
+
+def test_a_sealed_packet_that_was_damaged_is_not_mended_silently() -> None:
+    """The refusal names the file."""
+    folder = a_packet()
+    folder.files["release_note.md"] += b" "
+    with pytest.raises(StateError) as refused:
+        write_packet(folder, "7f3c", PACKET_FILES, sealed=True)
+    assert "release_note.md was changed" in str(refused.value)
+
+
+def test_a_sealed_packet_without_its_manifest_is_not_made_anew() -> None:
+    """Who removes the manifest gets no other packet; one that a crash left half written is finished."""
+    folder = a_packet()
+    del folder.files[MANIFEST]
+    _, other = make(some_inputs(approvals=()))
+    with pytest.raises(StateError, match="is sealed"):
+        write_packet(folder, "7f3c", other, sealed=True)
+    assert write_packet(folder, "7f3c", PACKET_FILES, sealed=True).changed and not problems_of(folder)
+
+
+@pytest.mark.parametrize("writes", range(len(FILES) + 1))
+def test_killed_anywhere_it_is_told_and_finished_by_the_next(writes: int) -> None:
+    """A writer that dies after some files leaves no packet that anybody takes for one."""
+
+    class Dies(MemoryFolder):
+        left = writes
+
+        def write(self, name: str, content: bytes) -> None:
+            if not self.left:
+                raise KeyboardInterrupt
+            self.left -= 1
+            super().write(name, content)
+
+    folder = Dies(a_packet().files)
+    _, later = make(some_inputs(approvals=()))
+    with pytest.raises(KeyboardInterrupt):
+        write_packet(folder, "7f3c", later, sealed=False)
+    assert not verify(folder, None).ok and "was not finished" in verify(folder, None).problems[0]
+    folder.left = 100
+    write_packet(folder, "7f3c", later, sealed=False)
+    assert verify(folder, None).ok
+
+
+@given(st.sampled_from([*FILES, MANIFEST]), st.data())
+def test_any_changed_byte_is_told_by_name(name: str, data: st.DataObject) -> None:
+    """Whatever byte of whatever file is another one, verification fails and names the file."""
+    folder = a_packet()
+    whole = digest(folder)
+    content = bytearray(folder.files[name])
+    place = data.draw(st.integers(0, len(content) - 1))
+    content[place] ^= data.draw(st.integers(1, 255))
+    folder.files[name] = bytes(content)
+    found = verify(folder, None, expected=whole)
+    assert not found.ok
+    assert any(name in problem or MANIFEST in problem for problem in found.problems)
+    with pytest.raises(StateError):
+        digest(folder)
+
+
+def test_missing_and_foreign_files_are_told() -> None:
+    """A file that is gone, one that was added, and a manifest that leaves one out."""
+    folder = a_packet()
+    del folder.files["packet.html"]
+    folder.files["more.txt"] = b"x"
+    assert problems_of(folder) == ["packet.html is missing", "more.txt does not belong to the packet"]
+    folder = a_packet()
+    said = json.loads(folder.files[MANIFEST])
+    del said["files"]["cutover_message.md"]
+    folder.files[MANIFEST] = json.dumps(said).encode()
+    assert f"{MANIFEST} does not name cutover_message.md, which every packet has" in problems_of(folder)
+
+
+def test_a_forged_packet_is_told_by_the_promotions_digest() -> None:
+    """A whole other packet, manifest and all, passes by itself, but not against what the commit names."""
+    folder = a_packet()
+    named = digest(folder)
+    forged: Mapping[str, bytes] = make(some_inputs(approvals=()))[1]
+    write_packet(folder, "7f3c", forged, sealed=False)
+    assert verify(folder, None).ok
+    assert "another than the one that the promotion's commit names" in verify(folder, None, expected=named).problems[0]
+
+
+def test_an_object_store_is_written_through_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warehouse at a URI: the same packet, read back and verified."""
+    from pyarrow.fs import FileSystem, SubTreeFileSystem
+
+    bucket, _ = FileSystem.from_uri("mock:///bucket")
+    bucket.create_dir("bucket/evidence/7f3c")
+    store = SubTreeFileSystem("bucket/evidence/7f3c", bucket)
+    monkeypatch.setattr("backfill_assets.adapters.folder.file_system", lambda location: store)
+    folder = ArrowFolder("s3://bucket/evidence/7f3c")
+    written = write_packet(folder, "7f3c", PACKET_FILES, sealed=False)
+    assert digest(folder) == written.digest and verify(folder, None).ok
+    assert folder.names() == sorted([*FILES, MANIFEST])
