@@ -20,7 +20,7 @@ CHECKS = {
     "types": ["pyright"],
     "layers": ["lint-imports", "--no-cache"],
     "docs": ["cog", "--check", "-r", "docs/cli.md", "docs/architecture.md", "docs/categories.md", "docs/contracts.md"],
-    "pure tests": ["pytest", *(f"{TESTS}/{name}" for name in ("unit", "contracts", "golden"))],
+    "pure tests": ["pytest", *(f"{TESTS}/{name}" for name in ("unit", "contracts", "golden", "browser"))],
 }
 SPARK = {"Spark tests": ["pytest", "-n", "2", "--dist", "loadfile", f"{TESTS}/spark", f"{TESTS}/stories"]}
 

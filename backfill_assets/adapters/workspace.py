@@ -30,7 +30,7 @@ from backfill_assets.compare.ask import questions
 from backfill_assets.compare.diff import SAMPLE, Diff
 from backfill_assets.compare.sides import Side, resolve_side
 from backfill_assets.contracts.impact import Impact, impacts
-from backfill_assets.contracts.preflight import Finding, Grounds, preflight
+from backfill_assets.contracts.preflight import Gap, Grounds, preflight
 from backfill_assets.contracts.publish import publish_contracts, read_contracts
 from backfill_assets.contracts.rerun import Reruns, concerned
 from backfill_assets.errors import PlanError
@@ -53,6 +53,7 @@ from backfill_assets.plan.stages import Plan, Request, request_from_json
 from backfill_assets.promote.approval import Case, changed, subject, unapproved
 from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.candidate import known
+from backfill_assets.promote.findings import drifted, expectations, unanswered, unexpected
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
 from backfill_assets.promote.go_back import RolledBack, go_back
 from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
@@ -70,7 +71,7 @@ from backfill_assets.promote.lifecycle import (
 )
 from backfill_assets.promote.planned import gate_plan
 from backfill_assets.promote.promote import ViewCatalog, promote, recover
-from backfill_assets.promote.rehearsal import Proof, rehearse
+from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.settings import cache_folder, project_root
 from backfill_assets.snapshots.loader import load_project
@@ -81,6 +82,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof
 from backfill_assets.state.versions import logic_of
 
 if TYPE_CHECKING:
@@ -218,7 +220,7 @@ class Workspace:
             },
         )
 
-    def preflight(self, plan: Plan) -> tuple[Finding, ...]:
+    def preflight(self, plan: Plan) -> tuple[Gap, ...]:
         """What is missing before the plan's models may be promoted; which days sources have is not looked at."""
         return preflight(self.project, plan, self.grounds(plan))
 
@@ -365,6 +367,10 @@ class Workspace:
         """Whether the plan's models may be promoted as they are now."""
         models = tuple(name for name in plan.models if name not in plan.held)
         verdict = gate(self.project, facts, self.control.versions.all(), request, models, plan.patches)
+        if self.project.settings.approvals.required:
+            gaps = [g for g in self.preflight(plan) if g.blocking and facts.environment.pointers]
+            unknown = [Obstacle(model=g.subject, what=g.what, remedy=g.remedy) for g in gaps]
+            verdict = replace(verdict, obstacles=(*verdict.obstacles, *unknown))
         return self._with_approvals(facts, verdict)
 
     def gate_plan(self, facts: Facts, record: PlanRecord) -> Verdict:
@@ -380,6 +386,40 @@ class Workspace:
             proofs=self.control.proofs.of(record.id),
             approvals=self.control.approvals.of([record.id]),
         )
+
+    def prove(self, plan: str, drift: Sequence[Drift] = ()) -> tuple[Proof, ...]:
+        """Compare what an open plan built with what is shown, ask its consumers' queries, and keep what came of it.
+
+        Nothing is done again for rows that it is known of. A plan that changes no published rows has nothing to prove,
+        and what is not complete can be proved later. Opens a session.
+        """
+        record, facts = find_plan(self.control, plan), self.facts()
+        if not self.gate_plan(facts, record).open:
+            return ()
+        case = self.case(facts, record)
+        about = subject(self.project, facts, case)
+        known = about.proved
+        found: list[Proof] = []
+
+        def keep(kind: str, findings: tuple[Finding, ...], document: Mapping[str, Any]) -> None:
+            now = datetime.now(UTC)
+            found.append(
+                Proof(plan=record.id, kind=kind, content=about.content, at=now, findings=findings, document=document)
+            )
+
+        if about.scope and DIFF not in known:
+            said = self.control.plans.document(record.id) or {}
+            columns = {name: [c.name for c in found] for name, found in self.project.columns.items()}
+            diff = self.diff(record.id, models=tuple(about.scope))
+            expected = expectations(columns, said.get("request", {}))
+            keep(DIFF, unexpected(diff, said.get("changes", {}), expected), diff.to_json())
+        if about.scope and CONSUMERS not in known:
+            reruns = self.rerun_consumers(record.id)
+            keep(CONSUMERS, unanswered(reruns, self.project.consumers, tuple(about.scope)), reruns.to_json())
+        if about.scope and (drift or KEPT not in known):
+            keep(KEPT, drifted(drift), {"drift": [str(d) for d in drift]})
+        self.control.proofs.put(found)
+        return tuple(found)
 
     def statements(self, plan: str, *, by: str = "", owners: Sequence[str] = (), **said: Any) -> list[Approval]:
         """What `by` (default: the user) says when approving a plan; `said` are a reason and accepted findings."""
@@ -434,8 +474,10 @@ class Workspace:
             models, verdict = made.models, self.gate(request, facts, made)
         if not verdict.open:
             return facts.environment, verdict
-        self.packets(facts.environment, verdict.pointers)
-        moved = promote(self.control.environments, facts.environment, verdict.pointers, views, by=self.user)
+        evidence = self.packets(facts.environment, verdict.pointers)
+        moved = promote(
+            self.control.environments, facts.environment, verdict.pointers, views, by=self.user, evidence=evidence
+        )
         end_promoted(self.control, moved, by=self.user, views=lambda: views)
         publish_contracts(self.project, self.control, moved, models, at=datetime.now(UTC))
         return moved, verdict
@@ -445,7 +487,7 @@ class Workspace:
         """The folders of the version tables."""
         return DeltaTableStorage(self.warehouse)
 
-    def look_back(self, release: str | None = None, select: Sequence[str] = ()) -> tuple[Rollback, list[Proof]]:
+    def look_back(self, release: str | None = None, select: Sequence[str] = ()) -> tuple[Rollback, list[Readability]]:
         """What going back to a release (None: before the last change) would be, and whether it can still be read."""
         found = look_back(
             self.project,
@@ -536,7 +578,8 @@ class Workspace:
             if verdict.open:
                 break
             held.extend(verdict.obstacles)
-            stuck = select_models(self.project, [f"{o.model}+" for o in verdict.obstacles])
+            named = [f"{m}+" for o in verdict.obstacles for m in o.model.split(", ") if m in models]
+            stuck = select_models(self.project, named) if named else models
             models = tuple(m for m in models if m not in stuck)
         moved = facts.environment
         if verdict.pointers:

@@ -160,6 +160,7 @@ def apply(
     Run it again at any time, also after a crash: it does only what is still missing. Prod shows what it showed.
     """
     from backfill_assets.cli.plans import print_candidate, print_superseded
+    from backfill_assets.cli.proofs import print_proofs
 
     place = _open()
     if empty:
@@ -181,6 +182,7 @@ def apply(
     candidate = place.show_candidate(opened.plan.id) if opened else None
     complete = all(o.ok for o in outcomes.values()) and not made.blocked
     drift = place.drift(made) if outcomes and complete else []
+    proofs = place.prove(opened.plan.id, drift) if opened and complete and made.owners and sample is None else ()
     if as_json:
         from backfill_assets.cli.render import outcomes_json
 
@@ -202,6 +204,7 @@ def apply(
                     }
                     for d in drift
                 ],
+                "findings": [{"name": f.name, "model": f.model, "text": f.text} for p in proofs for f in p.findings],
             }
         )
     else:
@@ -213,6 +216,7 @@ def apply(
             typer.echo(comparison(guess, took))
         for found in drift:
             typer.echo(str(found))
+        print_proofs(proofs)
         if opened and not promote_after:
             print_candidate(opened, candidate)
         if sample is not None and complete:

@@ -81,7 +81,9 @@ def check(target: str | None) -> Finding:
         return verify(ArrowFolder(str(folder or target)), DeltaTableFiles(str(warehouse)) if at_home else None)
     place = Workspace.open()
     record = meant(place, target)
-    return verify(place.evidence_folder(record.id), DeltaTableFiles(place.warehouse))
+    releases = place.control.releases.all(record.environment)
+    expected = next((r.evidence[record.id] for r in reversed(releases) if record.id in r.evidence), "")
+    return verify(place.evidence_folder(record.id), DeltaTableFiles(place.warehouse), expected=expected)
 
 
 def print_finding(found: Finding) -> None:

@@ -8,11 +8,11 @@ from rich.text import Text
 
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.contracts.inventory import Sheet
-from backfill_assets.contracts.preflight import Finding
+from backfill_assets.contracts.preflight import Gap
 from backfill_assets.plan.stages import Plan
 
 
-def print_preflight(plan: Plan, sheets: Sequence[Sheet], findings: Sequence[Finding]) -> None:
+def print_preflight(plan: Plan, sheets: Sequence[Sheet], findings: Sequence[Gap]) -> None:
     """A sheet a model, then what blocks, then what is asked for."""
     console = out()
     if not sheets:
@@ -27,7 +27,7 @@ def print_preflight(plan: Plan, sheets: Sequence[Sheet], findings: Sequence[Find
     print_findings(findings)
 
 
-def print_findings(findings: Sequence[Finding]) -> None:
+def print_findings(findings: Sequence[Gap]) -> None:
     """What blocks is red; nothing missing is said as well."""
     console = out()
     for finding in findings:
@@ -37,7 +37,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
         console.print("Nothing is missing.")
 
 
-def hint(findings: Sequence[Finding]) -> str:
+def hint(findings: Sequence[Gap]) -> str:
     """One line below a plan; empty when nothing blocks."""
     blocking = sum(f.blocking for f in findings)
     things = "1 thing that has" if blocking == 1 else f"{blocking} things that have"

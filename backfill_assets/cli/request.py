@@ -54,6 +54,16 @@ Strategies = Annotated[
 ]
 
 
+ExpectMoved = Annotated[
+    list[str] | None,
+    typer.Option(metavar="MODEL[.COLUMN]", help="It should move; if it does not, its owner has to accept that."),
+]
+ExpectUnmoved = Annotated[
+    list[str] | None,
+    typer.Option(metavar="MODEL[.COLUMN]", help="It should not move; if it does, its owner has to accept that."),
+]
+
+
 def asked_for(
     start: Start = None,
     end: End = None,
@@ -64,6 +74,8 @@ def asked_for(
     all_versions: AllVersions = False,
     forward_only: ForwardOnly = None,
     strategy: Strategies = None,
+    expect_moved: ExpectMoved = None,
+    expect_unmoved: ExpectUnmoved = None,
 ) -> Request:
     """The request that the options say. Raises SettingsError for what is no day, and options that need another."""
     if all_versions and not restate:
@@ -82,6 +94,8 @@ def asked_for(
         all_versions=all_versions,
         forward_only=_instant(forward_only, "--forward-only"),
         strategies=tuple(map(_choice, strategy or ())),
+        expect_moved=tuple(expect_moved or ()),
+        expect_unmoved=tuple(expect_unmoved or ()),
     )
 
 

@@ -15,7 +15,7 @@ from backfill_assets.cli.terminal import grid, out
 from backfill_assets.plan.stages import Plan, ranges_json
 from backfill_assets.promote.gate import Obstacle
 from backfill_assets.promote.go_back import RolledBack, in_the_way
-from backfill_assets.promote.rehearsal import Proof
+from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.promote.rollback import Rollback, Step
 
 INCOMPLETE, CLOSED = 3, 4
@@ -63,7 +63,7 @@ def run_rollback(
     return INCOMPLETE if ended.moved is None and ended.found.steps else 0
 
 
-def print_look(found: Rollback, proofs: Sequence[Proof], *, at_once: bool) -> None:
+def print_look(found: Rollback, proofs: Sequence[Readability], *, at_once: bool) -> None:
     """What would move, and what the older version lacks."""
     console, to = out(), found.release
     console.print(
@@ -117,7 +117,7 @@ def print_end(ended: RolledBack, *, at_once: bool) -> None:
             console.print(f"[yellow]Missing now:[/] {'; '.join(missing)}. To build them: [bold]backfill routine[/]")
 
 
-def rollback_json(found: Rollback, proofs: Sequence[Proof], obstacles: Sequence[Obstacle]) -> dict[str, object]:
+def rollback_json(found: Rollback, proofs: Sequence[Readability], obstacles: Sequence[Obstacle]) -> dict[str, object]:
     """A rollback as plain values."""
     proven = {p.model: p for p in proofs}
     return {

@@ -18,7 +18,7 @@ from backfill_assets.state.environment import Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Gap:
     """Something that is not known, or not as it should be. `blocking`: history is not to be rewritten before."""
 
     subject: str
@@ -46,7 +46,7 @@ class Grounds:
     """The days that a source has rows of; nothing for those of which nobody can tell."""
 
 
-def preflight(project: Project, plan: Plan, grounds: Grounds) -> tuple[Finding, ...]:
+def preflight(project: Project, plan: Plan, grounds: Grounds) -> tuple[Gap, ...]:
     """Everything that is missing, what blocks first.
 
     Only what rewrites published history is blocked: new models and new days have no history to protect.
@@ -84,12 +84,12 @@ def lacks(project: Project, model: Model, window: Interval, grounds: Grounds) ->
             yield upstream.name, missing
 
 
-def _model(project: Project, name: str, grounds: Grounds, *, blocking: bool) -> Iterator[Finding]:
+def _model(project: Project, name: str, grounds: Grounds, *, blocking: bool) -> Iterator[Gap]:
     model = project.models[name]
     header = f"the header of {model.path.name}"
 
-    def missing(what: str, remedy: str, *, blocks: bool = True) -> Finding:
-        return Finding(subject=name, what=what, remedy=remedy, blocking=blocking and blocks)
+    def missing(what: str, remedy: str, *, blocks: bool = True) -> Gap:
+        return Gap(subject=name, what=what, remedy=remedy, blocking=blocking and blocks)
 
     if not model.owner:
         yield missing("nobody owns it", f"add `owner: name@example.com` to {header}")
@@ -109,32 +109,30 @@ def _model(project: Project, name: str, grounds: Grounds, *, blocking: bool) -> 
         yield missing("it does not say what happens to late rows", remedy, blocks=False)
 
 
-def _consumers(project: Project, plan: Plan, history: frozenset[str]) -> Iterator[Finding]:
+def _consumers(project: Project, plan: Plan, history: frozenset[str]) -> Iterator[Gap]:
     today, days = plan.now.date(), project.settings.consumers_stale_days
     listed = stale_since(project.consumers_verified, today, days)
     if not project.consumers and listed:
         remedy = f"name in {CONSUMERS_FILE} who reads, or confirm that nobody does: `last_verified: {today}`"
         what = "it names nobody, and nobody confirmed that nobody reads"
-        yield Finding(subject=CONSUMERS_FILE, what=what, remedy=remedy, blocking=bool(history))
+        yield Gap(subject=CONSUMERS_FILE, what=what, remedy=remedy, blocking=bool(history))
     elif listed:
         since = f"since {project.consumers_verified}" if project.consumers_verified else "ever"
         what = f"nobody made sure {since} that nobody is missing in it"
         remedy = f"ask around, then write `last_verified: {today}` at its top"
-        yield Finding(subject=CONSUMERS_FILE, what=what, remedy=remedy, blocking=False)
+        yield Gap(subject=CONSUMERS_FILE, what=what, remedy=remedy, blocking=False)
     for consumer in project.consumers.values():
         reads = [name for name in consumer.reads if name in plan.models]
         if reads:
             yield from _consumer(project, plan, consumer, reads, blocking=bool(history & set(reads)))
 
 
-def _consumer(
-    project: Project, plan: Plan, consumer: Consumer, reads: list[str], *, blocking: bool
-) -> Iterator[Finding]:
+def _consumer(project: Project, plan: Plan, consumer: Consumer, reads: list[str], *, blocking: bool) -> Iterator[Gap]:
     today, days = plan.now.date(), project.settings.consumers_stale_days
     place = f"{_relative(consumer.file, project.root)}:{consumer.line}"
     if stale_since(consumer.last_verified, today, days):
         when = f"was confirmed on {consumer.last_verified}" if consumer.last_verified else "was never confirmed"
-        yield Finding(
+        yield Gap(
             subject=consumer.name,
             what=f"what it reads {when}; that holds for {days} days",
             remedy=f"ask {consumer.owner or 'its owner'}, then write `last_verified: {today}` at {place}",
@@ -142,12 +140,12 @@ def _consumer(
         )
     if not consumer.owner:
         remedy = f"add `owner:` at {place}"
-        yield Finding(subject=consumer.name, what="nobody owns it: nobody can be told", remedy=remedy, blocking=False)
+        yield Gap(subject=consumer.name, what="nobody owns it: nobody can be told", remedy=remedy, blocking=False)
     for name in reads:
         known = {c.name.lower() for c in project.columns.get(name, ())}
         for column in consumer.use(name).columns:
             if known and column.lower() not in known:
-                yield Finding(
+                yield Gap(
                     subject=consumer.name,
                     what=f"it reads {name}.{column}, which {name} does not have",
                     remedy=f"give it that column again, or change `reads` at {place} when {consumer.name} has moved",
@@ -155,10 +153,10 @@ def _consumer(
                 )
 
 
-def _sources(project: Project, stage: Build, grounds: Grounds) -> Iterator[Finding]:
+def _sources(project: Project, stage: Build, grounds: Grounds) -> Iterator[Gap]:
     span = stage.intervals.span
     for source, missing in lacks(project, project.models[stage.model], span, grounds) if span else ():
-        yield Finding(
+        yield Gap(
             subject=stage.model,
             what=f"{source} has no rows for {missing}, which it reads",
             remedy=f"load {source}, or plan a range that it covers (--start, --end)",

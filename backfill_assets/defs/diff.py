@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import Diff, ModelDiff
 from backfill_assets.compare.markdown import model_markdown
 from backfill_assets.compare.words import row_line
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.report import Step
 from backfill_assets.errors import BackfillError
+from backfill_assets.plan.stages import Plan
+from backfill_assets.state.proofs import DIFF
 
 
 def diff_metadata(model: ModelDiff, old: str, new: str) -> dict[str, Any]:
@@ -43,19 +45,19 @@ def diff_events(diff: Diff) -> list[dg.AssetObservation]:
     ]
 
 
-def log_diff(workspace: Workspace, step: Step, plan: str, models: Sequence[str]) -> None:
-    """Compare a plan's candidate with what its environment shows of these models, and log what is different.
+def log_proofs(workspace: Workspace, step: Step, plan: str, made: Plan) -> None:
+    """Compare a plan's candidate with what is shown, ask its consumers, and log what came of it.
 
-    What was built is as good without it: when it cannot be compared, the log says why.
+    What was built is as good without it: when it cannot be compared, the log says why, and the gate stays closed.
     """
-    shown = workspace.control.environments.read(workspace.environment).pointers
-    asked = [name for name in models if name in shown]
-    if not asked:
-        return
     try:
-        found = workspace.diff(plan, models=asked)
+        proofs = workspace.prove(plan, workspace.drift(made))
     except BackfillError as error:
-        step.log.warning(f"no diff: {error}")
+        step.log.warning(f"not compared with what is shown: {error}")
         return
-    for event in diff_events(found):
-        step.log_event(event)
+    for proof in proofs:
+        if proof.kind == DIFF:
+            for event in diff_events(diff_from_json(proof.document)):
+                step.log_event(event)
+        for finding in proof.findings:
+            step.log.warning(f"{finding.name}: {finding.text}")

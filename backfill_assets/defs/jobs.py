@@ -6,7 +6,7 @@ import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.apply import apply
-from backfill_assets.defs.diff import log_diff
+from backfill_assets.defs.diff import log_proofs
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import failure_text, log_outcome
@@ -36,8 +36,8 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
             raise dg.Failure(description=str(error), allow_retries=False) from None
         for name, outcome in outcomes.items():
             log_outcome(workspace, context, workspace.project.models[name], outcome)
-        if opened and outcomes:
-            log_diff(workspace, context, opened.plan.id, list(outcomes))
+        if opened and plan.owners and all(o.ok for o in outcomes.values()):
+            log_proofs(workspace, context, opened.plan.id, plan)
         bad = [failure_text(workspace.project.models[name], o) for name, o in outcomes.items() if not o.ok]
         bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in plan.blocked]
         if bad:

@@ -23,6 +23,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord, Status, Target
+from backfill_assets.state.proofs import newest
 from backfill_assets.state.releases import Move
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.tables import TableLog, version_coverage
@@ -82,7 +83,7 @@ def gather(
         estimate=guess,
         actual=took,
         approvals=tuple(approvals if approvals is not None else map(_unchecked, control.approvals.of([plan.id]))),
-        proofs=control.proofs.of(plan.id),
+        proofs=newest(control.proofs.of(plan.id)),
         content=content,
         impacts=tuple(impacts) if impacts is not None else None,
     )

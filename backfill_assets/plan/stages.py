@@ -91,6 +91,9 @@ class Request:
     """From when on changed models get their new logic; before that they keep the rows that are shown."""
     strategies: tuple[tuple[str, str], ...] = ()
     """The author's choices: model and strategy."""
+    expect_moved: tuple[str, ...] = ()
+    """What should be different afterwards: `model`, or `model.column`."""
+    expect_unmoved: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """The request as plain values; `request_from_json` reads it back."""
@@ -104,6 +107,8 @@ class Request:
             "restate": [[name, i.start.isoformat(), i.end.isoformat()] for name, i in self.restate],
             "forward_only": self.forward_only and self.forward_only.isoformat(),
             "strategies": [list(choice) for choice in self.strategies],
+            "expect_moved": list(self.expect_moved),
+            "expect_unmoved": list(self.expect_unmoved),
         }
 
 
@@ -222,6 +227,7 @@ class Plan:
                 for name, change in self.changes.items()
             },
             "strategies": {name: {"strategy": s.value, "proof": PROOF[s]} for name, s in self.strategies.items()},
+            "held": list(self.held),
             "sources": {name: dict(pin) for name, pin in self.sources.items()},
             "overrides": [asdict(override) for override in self.overrides],
             "warnings": [asdict(warning) for warning in self.warnings],
@@ -240,6 +246,8 @@ def request_from_json(said: Mapping[str, Any]) -> Request:
         restate=tuple((name, Interval(utc(a), utc(b))) for name, a, b in said.get("restate", ())),
         forward_only=utc(said["forward_only"]) if said.get("forward_only") else None,
         strategies=tuple((model, strategy) for model, strategy in said.get("strategies", ())),
+        expect_moved=tuple(said.get("expect_moved", ())),
+        expect_unmoved=tuple(said.get("expect_unmoved", ())),
     )
 
 

@@ -20,7 +20,7 @@ from backfill_assets.snapshots.model import Project
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.plans import PlanRecord
-from backfill_assets.state.proofs import Finding, Proof
+from backfill_assets.state.proofs import DIFF, Finding, Proof, newest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Case:
 
     record: PlanRecord
     pointers: tuple[Pointer, ...]
-    proofs: Mapping[str, Proof]
+    proofs: Sequence[Proof]
     approvals: Sequence[Approval]
 
 
@@ -47,6 +47,8 @@ class Subject:
     """Whose yes is needed → for which models."""
     findings: tuple[Finding, ...]
     """What has to be accepted by name."""
+    proved: frozenset[str] = frozenset()
+    """The kinds of proofs that there are of exactly this content."""
 
 
 def changed(shown: Environment, pointer: Pointer) -> Ranges:
@@ -84,7 +86,7 @@ def subject(project: Project, facts: Facts, case: Case, scope: Mapping[str, Rang
         {name: audits_digest(project.models[name]) for name in names},
         [[c.name, c.owner, list(c.reads)] for c in project.consumers.values() if set(c.reads) & set(scope)],
     )
-    proofs = [proof for _, proof in sorted(case.proofs.items()) if proof.content == content]
+    proofs = [proof for _, proof in sorted(newest(case.proofs, content).items())]
     owners: dict[str, tuple[str, ...]] = {}
     for name in names:
         owner = project.models[name].owner
@@ -95,6 +97,7 @@ def subject(project: Project, facts: Facts, case: Case, scope: Mapping[str, Rang
         digest=_hash(content, [proof.digest for proof in proofs]),
         owners=owners,
         findings=tuple(f for proof in proofs for f in proof.findings),
+        proved=frozenset(proof.kind for proof in proofs),
     )
 
 
@@ -169,6 +172,15 @@ def _objections(
                 )
             )
         about = subject(project, facts, case, said.scope) if said else current
+        if DIFF not in about.proved:
+            found.append(
+                Obstacle(
+                    model=", ".join(models),
+                    what="was not compared with what is shown:",
+                    intervals=current.scope[models[0]],
+                    remedy="backfill apply",
+                )
+            )
         found.extend(
             Obstacle(
                 model=finding.model,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from backfill_assets.promote.gate import Obstacle
-from backfill_assets.promote.rehearsal import Proof, doubtful, unreadable
+from backfill_assets.promote.rehearsal import Readability, doubtful, unreadable
 from backfill_assets.promote.rollback import Rollback
 from backfill_assets.state.environment import Environment
 
@@ -18,7 +18,7 @@ LOOKS = 4
 class Look(Protocol):
     """Says what going back to a release would be, as things are now."""
 
-    def __call__(self, release: str | None, select: Sequence[str]) -> tuple[Rollback, list[Proof]]: ...
+    def __call__(self, release: str | None, select: Sequence[str]) -> tuple[Rollback, list[Readability]]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +26,12 @@ class RolledBack:
     """How a rollback ended. `moved` is the environment afterwards; None when nothing moved."""
 
     found: Rollback
-    proofs: tuple[Proof, ...]
+    proofs: tuple[Readability, ...]
     obstacles: tuple[Obstacle, ...]
     moved: Environment | None
 
 
-def in_the_way(found: Rollback, proofs: Sequence[Proof], *, at_once: bool) -> tuple[Obstacle, ...]:
+def in_the_way(found: Rollback, proofs: Sequence[Readability], *, at_once: bool) -> tuple[Obstacle, ...]:
     """All that forbids to go back; `at_once` takes losses into the bargain."""
     removed = {o.model for o in found.obstacles if o.intervals}  # by the janitor: that says it all
     seen = [p for p in proofs if p.model not in removed]

@@ -37,7 +37,8 @@ def gate_plan(
             )
     patches = _patches(project, facts, document)
     request = request_from_json(document.get("request", {}))
-    return gate(project, facts, versions, request, tuple(record.versions), patches)
+    models = tuple(name for name in record.versions if name not in document.get("held", ()))
+    return gate(project, facts, versions, request, models, patches)
 
 
 def _patches(project: Project, facts: Facts, document: Mapping[str, Any]) -> dict[str, Patch]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -45,10 +45,12 @@ def promote(
     remove: Collection[str] = (),
     by: str = "",
     back_to: str = "",
+    evidence: Mapping[str, str] | None = None,
 ) -> Environment:
     """Move the pointers, and drop the models in `remove`, all in one commit. `seen` is what the gate looked at.
 
-    The same commit records the release: who moved it, and for a rollback the release that it goes `back_to`.
+    The same commit records the release: who moved it, for a rollback the release that it goes `back_to`, and the
+    digests of the plans' packets, `evidence`.
 
     Raises PromotionError, having moved nothing, when the environment moved since or another promotion is under way.
     Killed at any point, the next promotion (or `recover`) puts the views right.
@@ -59,7 +61,9 @@ def promote(
 
     def flip(current: Environment) -> Environment:
         now = datetime.now(UTC)
-        return environments.flip(current, pointers, remove=remove, release=release, at=now, by=by, back_to=back_to)
+        return environments.flip(
+            current, pointers, remove=remove, release=release, at=now, by=by, back_to=back_to, evidence=evidence
+        )
 
     if views is None:
         return flip(seen)

@@ -14,7 +14,7 @@ from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class Readability:
     """What was found of one model's pointer."""
 
     model: str
@@ -28,7 +28,7 @@ class Proof:
     """Intervals whose rows the ledger does not vouch for (any more)."""
 
 
-def rehearse(pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, ledger: Ledger) -> list[Proof]:
+def rehearse(pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, ledger: Ledger) -> list[Readability]:
     """Look at every file that the pointers show, and at what the ledger says of every interval."""
     groups = by_version(ledger.entries([p.model for p in pointers], kinds=DECIDING)) if pointers else {}
 
@@ -38,12 +38,12 @@ def rehearse(pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, 
         good = vouched(entries, log, model=model, version=version, commit=commit)
         return storage.readable(model, version, commit, segment.interval), Ranges((segment.interval,)) - good
 
-    proofs: list[Proof] = []
+    proofs: list[Readability] = []
     with ThreadPoolExecutor(max_workers=8) as pool:
         for pointer in pointers:
             found = list(pool.map(one, [pointer] * len(pointer.segments), pointer.segments))
             proofs.append(
-                Proof(
+                Readability(
                     model=pointer.model,
                     segments=len(found),
                     files=sum(r.files for r, _ in found),
@@ -56,7 +56,7 @@ def rehearse(pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, 
     return proofs
 
 
-def unreadable(proofs: Sequence[Proof]) -> list[Obstacle]:
+def unreadable(proofs: Sequence[Readability]) -> list[Obstacle]:
     """What forbids to show these pointers, whatever somebody wants."""
     return [
         Obstacle(
@@ -69,7 +69,7 @@ def unreadable(proofs: Sequence[Proof]) -> list[Obstacle]:
     ]
 
 
-def doubtful(proofs: Sequence[Proof]) -> list[Obstacle]:
+def doubtful(proofs: Sequence[Readability]) -> list[Obstacle]:
     """What is there, but failed an audit since or is not what the ledger knows."""
     return [
         Obstacle(

@@ -172,19 +172,21 @@ class Environments:
         at: datetime,
         by: str | None = None,
         back_to: str = "",
+        evidence: Mapping[str, str] | None = None,
     ) -> Environment:
         """Move the given pointers (and drop the models in `remove`) in one commit, all or nothing.
 
-        `by` is who releases, `back_to` the release that is gone back to; None: this is no release, but a candidate that
-        follows its plan. A lost race is retried when the models it is about, and the open promotion, are as `seen` had
-        them; otherwise PromotionError, and nothing moved.
+        `by` is who releases, `back_to` the release that is gone back to, `evidence` the digest of each plan's packet;
+        without `by` this is no release, but a candidate that follows its plan. A lost race is retried when the models
+        it is about, and the open promotion, are as `seen` had them; otherwise PromotionError, and nothing moved.
         """
         models = sorted({p.model for p in pointers} | set(remove))
         rows = [_to_row(seen.name, p, release, at) for p in pointers]
         current = seen
         for _ in range(_ATTEMPTS):
             _refuse_removed(current, pointers, since=seen.revision)
-            record = _release_row(current, pointers, models, release, at, by, back_to) if by is not None else None
+            said: dict[str, object] = {"by": by, "back_to": back_to, "evidence": dict(evidence or {})}
+            record = _release_row(current, pointers, models, release, at, said) if by is not None else None
             try:
                 return self._commit(current, rows, models, release, record)
             except ConflictError:
@@ -300,15 +302,14 @@ def _release_row(
     models: Sequence[str],
     release: str,
     at: datetime,
-    by: str,
-    back_to: str,
+    said: Mapping[str, object],
 ) -> Row:
-    """What moved from where to where; `releases.py` reads it back."""
+    """What moved from where to where, and what is said of it; `releases.py` reads it back."""
     after = {p.model: p.to_json() for p in pointers}
     moves = [
         [model, old.to_json() if (old := before.pointers.get(model)) else None, after.get(model)] for model in models
     ]
-    said = {"by": by, "back_to": back_to, "revision": before.revision + 1, "moves": moves}
+    said = {**said, "revision": before.revision + 1, "moves": moves}
     return {
         "environment": releases_of(before.name),
         "model": release,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.store import Row, Store, TableSpec
+
+DIFF, CONSUMERS, KEPT = "diff", "consumers", "kept"
+"""Kinds of proofs: old and new rows compared; consumers' queries asked again; tables that are kept, checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +27,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """The newest of its kind about a plan. It holds for the rows that `content` identifies, and for no others."""
+    """One thing that was found out. It holds for the rows that `content` identifies, and for no others."""
 
     plan: str
     kind: str
-    """`diff`, `consumers`, `kept`."""
+    """DIFF, CONSUMERS or KEPT."""
     content: str
     at: datetime
     findings: tuple[Finding, ...] = ()
@@ -71,10 +74,15 @@ class Proofs:
         """Join the small files that many appends left."""
         self._table.compact()
 
-    def of(self, plan: str) -> dict[str, Proof]:
-        """Kind → the newest proof about the plan."""
+    def of(self, plan: str) -> tuple[Proof, ...]:
+        """Everything that was found out about the plan, oldest first."""
         rows = sorted(self._table.read({"plan": [plan]}), key=lambda r: (cast(datetime, r["at"]), cast(str, r["id"])))
-        return {cast(str, row["kind"]): _proof(row) for row in rows}
+        return tuple(map(_proof, rows))
+
+
+def newest(proofs: Iterable[Proof], content: str | None = None) -> dict[str, Proof]:
+    """Kind → the newest proof (of exactly this content)."""
+    return {proof.kind: proof for proof in proofs if content in (None, proof.content)}
 
 
 def _row(proof: Proof) -> Row:

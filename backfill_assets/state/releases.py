@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
@@ -42,6 +42,8 @@ class Release:
     back_to: str
     """For a rollback, the release that it went back to."""
     moves: tuple[Move, ...]
+    evidence: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Plan → the digest of its packet."""
 
     @property
     def growth(self) -> bool:
@@ -172,6 +174,7 @@ def _release(environment: str, row: Row) -> Release:
         at=cast(datetime, row["at"]),
         by=said["by"],
         back_to=said["back_to"],
+        evidence=said.get("evidence", {}),
         moves=tuple(
             Move(
                 model=model,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.contracts.inventory import inventory
-from backfill_assets.contracts.preflight import Finding, Grounds, preflight, rewritten
+from backfill_assets.contracts.preflight import Gap, Grounds, preflight, rewritten
 from backfill_assets.intervals import Interval, utc
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.patch import Patch
@@ -51,7 +51,7 @@ def the_plan(change: Change = CHANGED, patches: Mapping[str, Patch] | None = Non
     )  # fmt: skip
 
 
-def look(project: Project, plan: Plan | None = None, grounds: Grounds | None = None) -> tuple[Finding, ...]:
+def look(project: Project, plan: Plan | None = None, grounds: Grounds | None = None) -> tuple[Gap, ...]:
     found = preflight(project, plan or the_plan(), grounds or Grounds(shown=SHOWN))
     assert all(f.remedy and "fix: " in str(f) for f in found), "every finding has its remedy"
     assert [f.blocking for f in found] == sorted((f.blocking for f in found), reverse=True)

@@ -11,7 +11,7 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.go_back import RolledBack, go_back
 from backfill_assets.promote.promote import promote
-from backfill_assets.promote.rehearsal import Proof, rehearse
+from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release
@@ -64,7 +64,7 @@ class Office:
         self.release(by="routine")
         self.world.project = code
 
-    def look(self, release: str | None = None, select: Sequence[str] = ()) -> tuple[Rollback, list[Proof]]:
+    def look(self, release: str | None = None, select: Sequence[str] = ()) -> tuple[Rollback, list[Readability]]:
         world = self.world
         found = look_back(
             world.project,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -38,6 +37,7 @@ class Board:
         self.move()
         self.change(a="2", b="2")
         self.plan = self.build()
+        self.prove()
 
     def change(self, **versions: str) -> None:
         self.world.project = replace(a_project(*MODELS, versions=versions), settings=Settings(approvals=self.rules))
@@ -49,30 +49,30 @@ class Board:
         apply(self.world.bench(patches=plan.patches), plan)
         return opened.plan.id
 
-    def case(self, now: datetime = NOW, findings: tuple[Finding, ...] = ()) -> Case:
+    def case(self, now: datetime = NOW) -> Case:
         record = find_plan(self.world.control, self.plan)
         document = self.world.control.plans.document(self.plan) or {}
         facts = self.world.facts(now)
         verdict = gate_plan(self.world.project, facts, self.world.control.versions.all(), record, document)
         assert verdict.open, verdict
-        case = Case(record=record, pointers=verdict.pointers, proofs={}, approvals=())
-        proofs: Mapping[str, Proof] = {}
-        if findings:
-            content = subject(self.world.project, facts, case).content
-            proof = Proof(plan=self.plan, kind="diff", content=content, at=TODAY, findings=findings, document={})
-            proofs = {"diff": proof}
-        return replace(case, proofs=proofs, approvals=self.world.control.approvals.of([self.plan]))
+        control = self.world.control
+        proofs, approvals = control.proofs.of(self.plan), control.approvals.of([self.plan])
+        return Case(record=record, pointers=verdict.pointers, proofs=proofs, approvals=approvals)
 
-    def say(self, by: str, *owners: str, case: Case | None = None, at: datetime = TODAY, **more: object) -> Approval:
-        (said,) = statements(
-            self.world.project, self.world.facts(), case or self.case(), by=by, owners=owners, now=at, **more
-        )  # type: ignore[arg-type]
+    def prove(self, *findings: Finding, now: datetime = NOW) -> None:
+        """What `backfill apply` does after a build: it compares, and keeps what it finds."""
+        content = subject(self.world.project, self.world.facts(now), self.case(now)).content
+        at = TODAY + timedelta(minutes=len(self.world.control.proofs.of(self.plan)))
+        proof = Proof(plan=self.plan, kind="diff", content=content, at=at, findings=findings, document={})
+        self.world.control.proofs.put([proof])
+
+    def say(self, by: str, *owners: str, at: datetime = TODAY, **more: object) -> Approval:
+        (said,) = statements(self.world.project, self.world.facts(), self.case(), by=by, owners=owners, now=at, **more)  # type: ignore[arg-type]
         self.world.control.approvals.put(said)
         return said
 
     def objections(self, at: datetime = TODAY, now: datetime = NOW, **more: object) -> list[Obstacle]:
-        case = more.pop("case", None) or self.case(now)
-        assert isinstance(case, Case)
+        case = self.case(now)
         return unapproved(self.world.project, self.world.facts(now), case.pointers, [case], now=at, **more)  # type: ignore[arg-type]
 
     def move(self, now: datetime = NOW) -> None:
@@ -148,6 +148,7 @@ def test_a_later_write_in_its_scope_voids_it() -> None:
     version = world.project.fingerprints["a"]
     world.tables.foreign("a", version)
     apply(world.bench(run="again"), world.plan())
+    board.prove()
     assert all("not those any more" in o.what for o in board.objections()) and len(board.objections()) == 2
 
 
@@ -168,30 +169,35 @@ def test_new_days_are_no_later_write() -> None:
     world.project = new
     apply(world.bench(), make_plan(world.project, world.facts(later), Request()))
     assert str(changed(world.facts(later).environment, board.case(later).pointers[0])) == "2024-01-01..2024-01-11"
+    board.prove(now=later)
     assert board.objections(now=later) == []
 
 
 def test_what_was_found_is_accepted_by_name() -> None:
     """By the owner of the model that it is about, with a reason, and not by a yes that does not name it."""
     board = Board(ApprovalRules(owners={"ana@x": ("ana@x",), "bo@x": ("bo@x",)}))
-    case = board.case(findings=(Finding(name="a.clicks", model="a", text="a.clicks moved, and should not have"),))
-    board.say("ana@x", "ana@x", case=case)
-    board.say("bo@x", "bo@x", case=case)
-
-    def objections() -> list[str]:
-        return [o.what for o in board.objections(case=board_case())]
-
-    def board_case() -> Case:
-        return replace(case, approvals=board.world.control.approvals.of([board.plan]))
-
-    assert objections() == ["a.clicks moved, and should not have"]
+    board.prove(Finding(name="a.clicks", model="a", text="a.clicks moved, and should not have"))
+    board.say("ana@x", "ana@x")
+    board.say("bo@x", "bo@x")
+    assert [o.what for o in board.objections()] == ["a.clicks moved, and should not have"]
     with pytest.raises(PlanError, match=r"no finding a\.click to"):
-        board.say("ana@x", "ana@x", case=case, accepted={"a.click": "typo"})
+        board.say("ana@x", "ana@x", accepted={"a.click": "typo"})
     with pytest.raises(PlanError, match="without a reason"):
-        board.say("ana@x", "ana@x", case=case, accepted={"a.clicks": " "})
-    said = board.say("ana@x", "ana@x", case=case, accepted={"a.clicks": "bots are gone"}, at=TODAY + timedelta(hours=1))
+        board.say("ana@x", "ana@x", accepted={"a.clicks": " "})
+    said = board.say("ana@x", "ana@x", accepted={"a.clicks": "bots are gone"}, at=TODAY + timedelta(hours=1))
     assert said.accepted == {"a.clicks": "bots are gone"}
-    assert objections() == []
+    assert board.objections() == []
+
+
+def test_a_change_that_nobody_compared() -> None:
+    """A yes to rows that were not compared with what is shown is not enough; nor one from before the comparison."""
+    board = Board()
+    board.world.store.tables["proofs"].rows.clear()  # type: ignore[attr-defined]
+    board.say("eve@x", "ana@x")
+    board.say("eve@x", "bo@x")
+    assert {o.what for o in board.objections()} == {"was not compared with what is shown:"}
+    board.prove()
+    assert all("not those any more" in o.what for o in board.objections())
 
 
 def test_a_signature_that_does_not_count() -> None:
@@ -217,6 +223,7 @@ def test_a_restatement_needs_the_owners_of_what_it_reaches() -> None:
     board = Board()
     board.change()
     board.plan = board.build(Request(restate=(("a", days("03")),)))
+    board.prove()
     facts = board.world.facts()
     about = subject(board.world.project, facts, board.case())
     assert {m: str(r) for m, r in about.scope.items()} == {"a": "2024-01-03", "b": "2024-01-03"}

@@ -19,7 +19,7 @@ from backfill_assets.promote.gate import gate
 from backfill_assets.promote.go_back import go_back
 from backfill_assets.promote.janitor import sweep
 from backfill_assets.promote.promote import promote, recover
-from backfill_assets.promote.rehearsal import Proof, rehearse
+from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
@@ -127,7 +127,7 @@ class Warehouse(RuleBasedStateMachine):
         environments = self.as_a_process(life).environments
         before = world.control.environments.read("prod")
 
-        def look(release: str | None, select: object) -> tuple[Rollback, list[Proof]]:
+        def look(release: str | None, select: object) -> tuple[Rollback, list[Readability]]:
             found = look_back(
                 world.project, world.control, world.tables, environment="prod", now=self.now, release=release
             )

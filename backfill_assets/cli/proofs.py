@@ -1,0 +1,37 @@
+"""How does a person learn what was found out about a plan: a line a model, and what an owner has to accept?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from backfill_assets.cli.terminal import out
+from backfill_assets.compare.codec import diff_from_json
+from backfill_assets.compare.words import row_line
+from backfill_assets.contracts.rerun import reruns_from_json
+from backfill_assets.state.proofs import CONSUMERS, DIFF, Proof
+
+
+def print_proofs(proofs: Sequence[Proof]) -> None:
+    """What was compared and asked, and how to accept what is not as it should be."""
+    console = out()
+    for proof in proofs:
+        if proof.kind == DIFF:
+            for model in diff_from_json(proof.document).models:
+                moved = ", ".join(m.column for m in model.moved)
+                console.print(
+                    Text(f"compared  {model.model}  {row_line(model)}" + (f"; moved: {moved}" if moved else ""))
+                )
+        elif proof.kind == CONSUMERS:
+            asked = reruns_from_json(proof.document).reruns
+            if asked:
+                good = sum(r.met for r in asked)
+                console.print(f"asked  {good} of {len(asked)} consumers' queries answer as they should")
+        for finding in proof.findings:
+            console.print(Text(f"{finding.name}  ", style="bold red") + Text(finding.text))
+    plans = {proof.plan for proof in proofs if proof.findings}
+    for plan in plans:
+        console.print(
+            f'Mend it, or let the owner accept it: [bold]backfill approve {plan} --accept NAME="why it may be so"[/]'
+        )

@@ -1,0 +1,66 @@
+"""What came out otherwise than the plan said? Each is a finding that an owner mends, or accepts by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from backfill_assets.compare.diff import Diff
+from backfill_assets.compare.expect import Expectation, expectation, judge_moves
+from backfill_assets.contracts.rerun import Reruns
+from backfill_assets.plan.proof import Drift
+from backfill_assets.snapshots.consumer import Consumer
+from backfill_assets.state.proofs import Finding
+
+
+def unexpected(diff: Diff, changes: Mapping[str, Any], expected: Sequence[Expectation]) -> tuple[Finding, ...]:
+    """What moved in a diff and should not have, and the other way round.
+
+    `changes` is what the plan says of each model (`Plan.to_json`): a change that leaves rows alone leaves their number
+    and all columns that it does not name. `expected` is what somebody declared beside that.
+    """
+    found: list[Finding] = []
+    implied: list[Expectation] = []
+    for model in diff.models:
+        said = changes.get(model.model)
+        if said is None or said["rows"] or said["category"] in ("new", "unchanged") or not model.compared:
+            continue
+        rows = model.total.rows
+        if rows.added or rows.removed:
+            text = f"the change leaves rows alone, but {rows.added:,} came and {rows.removed:,} went"
+            found.append(Finding(name=f"{model.model}.rows", model=model.model, text=text))
+        free = {c.lower() for c in said["columns"]}
+        declared = {e.column.lower() for e in expected if e.model == model.model}
+        implied += [
+            Expectation(model=model.model, column=c.name, moves=False)
+            for c in model.columns
+            if c.both and c.name.lower() not in free | declared
+        ]
+    surprises = judge_moves(diff, [*implied, *expected]).surprises
+    return (*found, *(Finding(name=str(s.expected), model=s.expected.model, text=str(s)) for s in surprises))
+
+
+def expectations(columns: Mapping[str, Sequence[str]], request: Mapping[str, Any]) -> list[Expectation]:
+    """What a stored plan's request declared (`Request.to_json`). Raises SettingsError for an unknown name."""
+    moved = [expectation(text, columns, moves=True) for text in request.get("expect_moved", ())]
+    return moved + [expectation(text, columns, moves=False) for text in request.get("expect_unmoved", ())]
+
+
+def unanswered(reruns: Reruns, consumers: Mapping[str, Consumer], models: Sequence[str]) -> tuple[Finding, ...]:
+    """The consumers' queries that do not say what they have to say over the candidate. `models` are those that move."""
+    return tuple(
+        Finding(
+            name=f"{r.consumer}.{r.evaluation or r.query}",
+            model=next((m for m in models if m in consumers[r.consumer].reads), models[0]),
+            text=f"the query {r.evaluation or r.query} of {r.consumer} {'; '.join(r.missed)}",
+        )
+        for r in reruns.reruns
+        if not r.met
+    )
+
+
+def drifted(drift: Iterable[Drift]) -> tuple[Finding, ...]:
+    """Tables that are kept although what they were built from has other values by now."""
+    return tuple(
+        Finding(name=f"{d.kept.upstream}.kept", model=d.kept.upstream, text=str(d).partition("\n")[0]) for d in drift
+    )
