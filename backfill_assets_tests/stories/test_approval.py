@@ -27,14 +27,18 @@ def test_a_change_waits_for_its_owner(spark: SparkSession, tmp_path: Path) -> No
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
     (root / "allowed_signers").write_text(f"ana@example.com {key.with_suffix('.pub').read_text()}")
     settings["approvals"] = {"signatures": "required"}
+    (root / "consumers.yml").write_text("last_verified: 2024-01-03\nconsumers: []\n")
+    for model in (root / "models").glob("*.sql"):
+        model.write_text(model.read_text().replace("grain:", "owner: ana@example.com\ngrain:", 1))
     (root / "backfill.yml").write_text(json.dumps(settings))
     assert backfill("apply", "--promote", project=root).code == 0, "a first promotion needs nobody"
-    before = Workspace.open(root).control.environments.read("prod")
+    before = Workspace.open(root).control.environments.read("prod").pointers
 
     daily = root / "models" / "daily.sql"
     daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
     applied = backfill("apply", project=root)
     assert applied.code == 0 and "backfill approve" in applied.out, applied.out
+    assert "compared  daily" in applied.out and "moved: n" in applied.out
     place = Workspace.open(root)
     (plan,) = [r.id for r in place.control.plans.all() if r.live]
 
@@ -47,7 +51,7 @@ def test_a_change_waits_for_its_owner(spark: SparkSession, tmp_path: Path) -> No
     assert unsigned.code == 1 and "without a signature" in unsigned.err
     forged = backfill("approve", plan, "--by", "bo@example.com", "--key", str(key), project=root)
     assert forged.code == 1 and "is not one of bo@example.com" in forged.err
-    assert place.control.environments.read("prod") == before
+    assert place.control.environments.read("prod").pointers == before
 
     said, signature = tmp_path / "said.json", tmp_path / "said.json.sig"
     prepared = backfill("approve", plan, "--by", "ana@example.com", "--prepare", project=root)
@@ -57,4 +61,6 @@ def test_a_change_waits_for_its_owner(spark: SparkSession, tmp_path: Path) -> No
     assert good.code == 0, good.err
     promoted = backfill("promote", project=root)
     assert promoted.code == 0, promoted.out
+    verified = backfill("verify", plan, project=root)
+    assert verified.code == 0, verified.out
     assert place.control.environments.read("prod").pointers["daily"].version == place.project.fingerprints["daily"]
