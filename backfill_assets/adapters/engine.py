@@ -249,6 +249,9 @@ class SparkEngine:
                 session = self._spark.newSession()
                 for name, value in job.model.spark.items():
                     session.conf.set(name, value)
+                # A batch without rows, over none, and a merge that changes nothing are commits as well: the ledger
+                # finds each batch by its commit.
+                session.conf.set("spark.databricks.delta.skipRecordingEmptyCommits", "false")
                 self._sessions[key] = session
             return self._sessions[key]
 

@@ -34,8 +34,6 @@ def merge(
     `empty` says that there are none at that commit: all that there is to do is insert.
     `spark` is the calling thread's own session: a MERGE takes its commit's metadata from the session's settings.
     """
-    # A batch that changes nothing leaves a commit all the same: the ledger's entry needs one newer than all before it.
-    spark.conf.set("spark.databricks.delta.skipRecordingEmptyCommits", "false")
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", metadata)
     target = spark.read.format("delta").option("versionAsOf", head).load(location).where(in_interval(model, interval))
     (source if empty else changes(source, target, model)).createOrReplaceTempView(_CHANGES)

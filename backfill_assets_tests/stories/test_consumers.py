@@ -43,7 +43,7 @@ def test_consumers_before_promotion(tmp_path: Path) -> None:
     (project / "evaluate.sh").write_text(EVALUATE)
     assert backfill("apply", "--promote", project=project).code == 0
     early = backfill("consumers", "--check", project=project)
-    assert early.code == 1 and "no plan for prod is open" in early.err
+    assert early.code == 1 and "no plan is open" in early.err
 
     daily = project / "models" / "daily.sql"
     daily.write_text(

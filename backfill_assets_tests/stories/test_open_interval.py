@@ -132,7 +132,7 @@ def test_empty_and_back(spark: SparkSession, tmp_path: Path, environment: str) -
         "daily": "2024-01-01..2024-01-03"
     }
     outcomes = build_all(place)
-    assert list(outcomes) == ["running"] and outcomes["running"].ok
+    assert list(outcomes) == ["running"] and outcomes["running"].ok, outcomes["running"].failures
     assert outcomes["running"].rows == 0
     refused = place.promote()[1]
     assert {o.model for o in refused.obstacles} == {"daily", "running"}
