@@ -28,6 +28,8 @@ SETTINGS = {
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "10000",
 }
 PARTITIONS = "spark.sql.shuffle.partitions"
+PERCENTILE_ROWS = 250_000
+"""So many rows of a side percentiles are taken of, more or less."""
 ROWS_OF_A_PARTITION = 250_000
 """One side's rows of a partition are held in memory while the other's look for their pair."""
 
@@ -83,8 +85,9 @@ def _found(question: Question, query: Query, session: SparkSession, warehouse: s
     joined = _relations(question, warehouse, ranges) if ranges else None
     came = ask(by_kind(query, *joined, columns, unique=unique)) if joined else []
     moves = moving(question, query, cells(held, came))
-    held += ask(percentiles(query, *sides, range(len(query.columns)), days=False))
-    held += ask(percentiles(query, *sides, moves, days=True))
+    one_in = max(rows // PERCENTILE_ROWS, 1)
+    held += ask(percentiles(query, *sides, moves, days=False, one_in=one_in))
+    held += ask(percentiles(query, *sides, moves, days=True, one_in=one_in))
     for number in range(len(query.slices)):
         held += ask(by_slice(query, number, *sides, moves))
     return cells(held, came), moves

@@ -114,8 +114,11 @@ class Query:
 
     def day(self, time: str) -> str:
         """The first day of the interval that a time lies in (its day, for an hourly model), as text."""
-        day = f"CAST({time} AS DATE)"
-        return f"CAST({day} AS STRING)" if self.unit == "DAY" else f"CAST(trunc({day}, '{self.unit}') AS STRING)"
+        return f"CAST({self.date(time)} AS STRING)"
+
+    def date(self, time: str) -> str:
+        """The same as a date: quicker to group by."""
+        return f"CAST({time} AS DATE)" if self.unit == "DAY" else f"trunc(CAST({time} AS DATE), '{self.unit}')"
 
     def _side(self, relation: str, side: str, unique: bool) -> str:
         """A side's rows with their key as one value (in which NULL equals NULL), numbered within it."""
