@@ -1,15 +1,17 @@
-"""How is a question about two sides answered by Spark? One query for all counts, a small one for samples."""
+"""How is a question about two sides answered by Spark? What each holds first; then only what differs is joined."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.spark_errors import as_build_error
-from backfill_assets.compare.answer import answer, samples, shown, windows
+from backfill_assets.compare.answer import Cells, answer, cells, different, moving, samples, shown, windows
 from backfill_assets.compare.ask import Question, cut
 from backfill_assets.compare.diff import ModelDiff
+from backfill_assets.compare.pairs import by_kind
+from backfill_assets.compare.profile import by_day, by_slice, percentiles, repeated
 from backfill_assets.compare.query import Fields, Query, compile_diff
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.promote.views import plain_view
@@ -22,7 +24,14 @@ SETTINGS = {
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
     # Conditions that have names cost the optimizer minutes, and memory, to carry through the plan (SPARK-33152).
     "spark.sql.constraintPropagation.enabled": "false",
+    # Sketches are kept by day in a hash map. With the default of 128 groups, all rows are sorted instead.
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "10000",
 }
+PARTITIONS = "spark.sql.shuffle.partitions"
+PERCENTILE_ROWS = 250_000
+"""So many rows of a side percentiles are taken of, more or less."""
+ROWS_OF_A_PARTITION = 250_000
+"""One side's rows of a partition are held in memory while the other's look for their pair."""
 
 
 def diff_model(
@@ -43,13 +52,51 @@ def diff_model(
     try:
         old, new = _relations(question, warehouse, question.compared)
         query = compile_diff(question, _fields(session, old), _fields(session, new))
-        found = [row.asDict() for row in session.sql(query.aggregate(old, new)).collect()]
-        diff = answer(question, query, found, salt())
+        found, columns = _found(question, query, session, warehouse)
+        diff = answer(question, query, found, columns, salt())
         return replace(
             diff, samples=samples(query, *_sample(question, query, diff, session, warehouse, sample), salt())
         )
     except (PySparkException, Py4JError) as error:
         raise as_build_error(error, f"compare {question.model.name}") from error
+
+
+def _found(question: Question, query: Query, session: SparkSession, warehouse: str) -> tuple[Cells, tuple[int, ...]]:
+    """What both sides hold and what came of their rows, and the columns that moved.
+
+    What is dear is asked last, of what is known to differ: rows are joined for the days and columns whose fingerprints
+    differ; slices, and percentiles by day, are told of the columns that moved.
+    """
+
+    def ask(text: str | None) -> list[dict[str, Any]]:
+        return [row.asDict() for row in session.sql(text).collect()] if text else []
+
+    sides = _relations(question, warehouse, question.compared)
+    held = ask(by_day(query, *sides))
+    found = cells(held, [])
+    rows = max((row["bf_rows"] for row in held), default=0)
+    partitions = max(int(session.conf.get(PARTITIONS) or 1), rows // ROWS_OF_A_PARTITION)
+    session.conf.set(PARTITIONS, str(partitions))
+    unique = ask(repeated(query, *sides))[0]["bf_repeated"] == 0
+    ranges, columns = question.compared, query.compared
+    if unique and query.time in query.keys:
+        days, columns = different(query, found)
+        ranges = ranges & _spans(question, ((day, day) for day in days))
+    joined = _relations(question, warehouse, ranges) if ranges else None
+    came = ask(by_kind(query, *joined, columns, unique=unique)) if joined else []
+    moves = moving(question, query, cells(held, came))
+    one_in = max(rows // PERCENTILE_ROWS, 1)
+    held += ask(percentiles(query, *sides, moves, days=False, one_in=one_in))
+    held += ask(percentiles(query, *sides, moves, days=True, one_in=one_in))
+    for number in range(len(query.slices)):
+        held += ask(by_slice(query, number, *sides, moves))
+    return cells(held, came), moves
+
+
+def _spans(question: Question, taken: Iterable[tuple[str, str]]) -> Ranges:
+    """The intervals from each first to last day."""
+    cadence = Cadence.DAILY if question.model.cadence is Cadence.HOURLY else question.model.cadence
+    return Ranges.of(Interval(utc(first), cadence.shift(utc(last), 1)) for first, last in taken)
 
 
 def _sample(
@@ -61,9 +108,7 @@ def _sample(
         return show, []
     ranges = question.compared
     if query.time in query.keys:  # else a row may have moved from one day to another
-        cadence = Cadence.DAILY if question.model.cadence is Cadence.HOURLY else question.model.cadence
-        spans = (Interval(utc(first), cadence.shift(utc(last), 1)) for first, last in taken.values())
-        ranges = ranges & Ranges.of(spans)
+        ranges = ranges & _spans(question, taken.values())
     old, new = _relations(question, warehouse, ranges)
     rows: list[Row] = session.sql(query.sample(old, new, taken, show, count)).collect()
     return show, [row.asDict() for row in rows]

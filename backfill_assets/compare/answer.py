@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -10,30 +10,73 @@ from typing import Any
 from backfill_assets.compare.ask import Question
 from backfill_assets.compare.diff import Group, Keys, ModelDiff, Move, Rows, Sample, Slice, Stats, Value, moved
 from backfill_assets.compare.mask import masked
+from backfill_assets.compare.pairs import KINDS
+from backfill_assets.compare.profile import DAY, TOTAL
 from backfill_assets.compare.query import SAMPLE_ROWS, SLICE_VALUES, Query
 
 Found = Mapping[str, Any]
-KINDS = ("changed", "added", "removed", "unpaired")
+Cells = dict[tuple[int, str, str | None], dict[str, Any]]
+"""By set, side and group: what queries found there."""
+
+ABOUT = ("bf_set", "bf_side", "bf_group", "bf_rank")
 WINDOW = 7
 """Days in a row that samples are taken of."""
 TEXT = 120
 """Characters of a value that a sample shows."""
 
 
-def answer(question: Question, query: Query, found: Sequence[Found], salt: bytes) -> ModelDiff:
-    """What the aggregate's rows say, without samples."""
-    whole = _groups(query, [r for r in found if _is_total(query, r)], "bf_side")
-    total = replace(whole[0][1], name="") if whole else Group(name="", rows=Rows(), moves=())
-    kept = {m.column for m in total.moves if moved(m, question.tolerance)}
-    sides = {r["bf_side"]: r for r in found if _is_total(query, r)}
-    days = _groups(query, [r for r in found if r["g_day"] == 0], "bf_day")
-    # a column may be the same in total and not day by day
-    kept |= {m.column for _, g in days for m in g.moves if moved(m, question.tolerance)}
-    kept = {c for c in kept if _named(query, c).both}
+def cells(held: Iterable[Found], came: Iterable[Found]) -> Cells:
+    """The rows of the queries, by what they are about: what the sides hold, and what came of their rows."""
+    found: Cells = {}
+    for row in held:
+        found.setdefault(_about(row), {}).update(row)
+    for row in came:
+        if (about := _about(row)) not in found:
+            continue  # beyond the values of a slice that are told
+        counts = {k: v for k, v in row.items() if k not in ABOUT}
+        found[about].update(counts)
+        if row["bf_set"] == DAY:
+            total = found[TOTAL, row["bf_side"], None]
+            total.update({k: total.get(k, 0) + v for k, v in counts.items()})
+    return found
+
+
+def different(query: Query, found: Cells) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The days in which the sides hold something else, and the columns; elsewhere every row is the same.
+
+    True only where keys are unique on both sides, and the day is one of them.
+
+    A fingerprint is the XOR of a hash of every row's key and value, 64 bits wide: that two days have the same one and
+    are different is as likely as one in 2**64. Nested values have none and always count as different.
+    """
+    hashes = ["bf_keys", *(f"hash{i}" for i in query.compared if query.columns[i].column.kind != "nested")]
+    nested = {i for i in query.compared if query.columns[i].column.kind == "nested"}
+    days: list[str] = []
+    columns = set(nested)
+    for name in sorted({group for which, _, group in found if which == DAY and group is not None}):
+        one, other = (found.get((DAY, side, name), {}) for side in ("old", "new"))
+        unlike = {h for h in ("bf_rows", *hashes) if one.get(h) != other.get(h)}
+        if unlike or nested:
+            days.append(name)
+        columns |= {i for i in query.compared if f"hash{i}" in unlike}
+    return tuple(days), tuple(sorted(columns))
+
+
+def moving(question: Question, query: Query, found: Cells) -> tuple[int, ...]:
+    """The columns of both sides that moved, in total or in a day: a column may be the same in total and not by day."""
+    groups = [*_groups(query, found, TOTAL), *_groups(query, found, DAY)]
+    names = {m.column for _, g in groups for m in g.moves if moved(m, question.tolerance)}
+    return tuple(i for i, c in enumerate(query.columns) if c.column.both and c.column.name in names)
+
+
+def answer(question: Question, query: Query, found: Cells, columns: Sequence[int], salt: bytes) -> ModelDiff:
+    """What the queries' rows say, without samples; `columns` are those that moved."""
+    whole = _groups(query, found, TOTAL)
+    kept = {query.columns[i].column.name for i in columns}
     slices: list[Slice] = []
     for number, i in enumerate(query.slices):
         column = query.columns[i].column
-        groups = _groups(query, [r for r in found if r[f"g_{number}"] == 0], f"bf_{number}")
+        groups = _groups(query, found, number)
         slices.append(
             Slice(
                 column=column.name,
@@ -47,10 +90,10 @@ def answer(question: Question, query: Query, found: Sequence[Found], salt: bytes
     return replace(
         question.unread(),
         columns=tuple(c.column for c in query.columns),
-        old_keys=_keys(sides.get("old")),
-        new_keys=_keys(sides.get("new")),
-        total=total,
-        days=tuple(replace(_only(g, kept), name=name) for name, g in days),
+        old_keys=_keys(found.get((TOTAL, "old", None))),
+        new_keys=_keys(found.get((TOTAL, "new", None))),
+        total=replace(whole[0][1], name="") if whole else Group(name="", rows=Rows(), moves=()),
+        days=tuple(replace(_only(g, kept), name=name) for name, g in _groups(query, found, DAY)),
         slices=tuple(slices),
     )
 
@@ -101,25 +144,26 @@ def _shown(query: Query, i: int, value: str | None, salt: bytes) -> str | None:
     return value if value is None or len(value) <= TEXT else f"{value[: TEXT - 1]}…"
 
 
-def _is_total(query: Query, row: Found) -> bool:
-    return row["g_day"] == 1 and all(row[f"g_{n}"] == 1 for n in range(len(query.slices)))
+def _about(row: Found) -> tuple[int, str, str | None]:
+    return row["bf_set"], row["bf_side"], row["bf_group"]
 
 
-def _groups(query: Query, found: Sequence[Found], by: str) -> list[tuple[str | None, Group]]:
-    """Old and new halves of each group, together; in order of their names."""
-    halves: dict[str | None, dict[str, Found]] = {}
-    for row in found:
-        halves.setdefault(row[by] if by != "bf_side" else "", {})[row["bf_side"]] = row
-    ordered = sorted(halves.items(), key=lambda item: (item[0] is None, item[0] or ""))
-    return [(name, _group(query, sides.get("old"), sides.get("new"))) for name, sides in ordered]
+def _groups(query: Query, found: Cells, which: int) -> list[tuple[str | None, Group]]:
+    """Old and new halves of each group of a set, together; in order of their names."""
+    names = {group for number, _, group in found if number == which}
+    return [
+        (name, _group(query, found.get((which, "old", name)), found.get((which, "new", name))))
+        for name in sorted(names, key=lambda n: (n is None, n or ""))
+    ]
 
 
 def _group(query: Query, old: Found | None, new: Found | None) -> Group:
     before, after = old or {}, new or {}
+    different = sum(after.get(kind, 0) for kind in ("changed", "added", "unpaired"))
     rows = Rows(
         old=before.get("bf_rows", 0),
         new=after.get("bf_rows", 0),
-        unchanged=after.get("unchanged", 0),
+        unchanged=after.get("bf_rows", 0) - different,
         changed=after.get("changed", 0),
         added=after.get("added", 0),
         removed=before.get("removed", 0),
@@ -142,7 +186,7 @@ def _group(query: Query, old: Found | None, new: Found | None) -> Group:
 
 
 def _stats(query: Query, i: int, row: Found | None) -> Stats:
-    if row is None:
+    if row is None or f"nulls{i}" not in row:
         return Stats()
     kind = query.columns[i].column.kind
     nulls, total = row[f"nulls{i}"], _value(row.get(f"sum{i}"), kind)
@@ -183,15 +227,12 @@ def _rounded(value: float) -> float:
 def _keys(row: Found | None) -> Keys:
     if row is None:
         return Keys()
-    return Keys(null_rows=row["null_rows"], duplicate_keys=row["duplicate_keys"], duplicate_rows=row["duplicate_rows"])
+    duplicates = {name: row.get(name, 0) for name in ("duplicate_keys", "duplicate_rows")}
+    return Keys(null_rows=row["null_rows"], **duplicates)
 
 
 def _only(group: Group, columns: Collection[str]) -> Group:
     return replace(group, moves=tuple(m for m in group.moves if m.column in columns))
-
-
-def _named(query: Query, name: str) -> Any:
-    return next(c.column for c in query.columns if c.column.name == name)
 
 
 def _count(rows: Rows, kind: str) -> int:

@@ -294,6 +294,57 @@ def test_a_row_that_moved_to_another_day(spark: SparkSession, tmp_path: Path) ->
         diff_model(question, lambda: spark, str(tmp_path), lambda: b"salt", sample=0)
 
 
+def test_days_that_differ_where_no_sum_does(spark: SparkSession, tmp_path: Path) -> None:
+    """Keys are unique, so only what differs is joined: values that rows or columns exchanged, NULLs included, are
+    found; floats within the tolerance are none; rows that came and went; and days with nothing are unchanged."""
+    columns = ["ds", "id", "a", "b", "x", "s"]
+    days = [FIRST + timedelta(days=d) for d in range(DAYS)]
+    values = [(day, i, i if i % 2 else None, None if i % 2 else i, i / 7, f"s{i}") for day in days for i in range(1, 9)]
+    old = plain(values, *columns)
+    new = [dict(r) for r in old]
+    for row in new:
+        if row["ds"] == days[1]:
+            row["a"], row["b"] = row["b"], row["a"]
+        if row["ds"] == days[2] and row["id"] in (1, 3):
+            row["a"] = 4 - row["id"]  # the sum stays
+        if row["ds"] == days[3]:
+            row["x"] *= 1 + 1e-13
+        if row["ds"] == days[4] and row["id"] == 8:
+            row["id"] = 9
+    types = {"ds": "date", "id": "int", "a": "bigint", "b": "bigint", "x": "double", "s": "string"}
+    one, other = write(spark, tmp_path, "a", old, types), write(spark, tmp_path, "b", new, types)
+    found = compare(spark, tmp_path, one, other, slices=("s",), mask=())
+
+    both = pd.DataFrame(old).merge(pd.DataFrame(new), on=["ds", "id"], how="outer", indicator=True)
+    paired = both["_merge"] == "both"
+    differs = {c: paired & (both[f"{c}_x"].fillna(-1) != both[f"{c}_y"].fillna(-1)) for c in ("a", "b", "s")}
+    changed = differs["a"] | differs["b"] | differs["s"]
+
+    def expected(here: pd.Series[bool]) -> Rows:
+        added, removed = (int((here & (both["_merge"] == s)).sum()) for s in ("right_only", "left_only"))
+        moved, there = int((here & changed).sum()), int((here & paired).sum())
+        return Rows(
+            old=there + removed,
+            new=there + added,
+            unchanged=there - moved,
+            changed=moved,
+            added=added,
+            removed=removed,
+        )
+
+    assert found.total.rows == expected(both["ds"].notna())
+    assert {str(g.name): g.rows for g in found.days} == {str(day): expected(both["ds"] == day) for day in days}
+    assert {m.column: m.changed for m in found.total.moves if m.changed} == {
+        c: int(d.sum()) for c, d in differs.items() if d.any()
+    }
+    for group in found.slices[0].groups:
+        assert group.rows == expected(both["s_x"].fillna(both["s_y"]) == group.name)
+
+    again = write(spark, tmp_path, "c", old, types)
+    nothing = compare(spark, tmp_path, one, again, slices=(), mask=())
+    assert nothing.same and nothing.total.rows == Rows(old=48, new=48, unchanged=48)
+
+
 def test_only_the_days_that_were_written_again_are_read(spark: SparkSession, tmp_path: Path) -> None:
     """Two commits of one table: the day in between is compared, the others are the same files."""
     types = {"ds": "date", "id": "int", "n": "int"}
