@@ -19,6 +19,8 @@ class Closing:
 
     release: str
     at: datetime | None
+    back: bool
+    """Whether it was a rollback."""
     hours: float
     """Since the release."""
     lasts: float
@@ -37,7 +39,7 @@ class Closing:
         """In plain words."""
         if not self.release:
             return "nothing was released yet" if not self.findings else f"{self.findings} found"
-        since = f"since the promotion of {self.release} {self.hours:.0f} h ago"
+        since = f"since the {'rollback' if self.back else 'promotion'} of {self.release} {self.hours:.0f} h ago"
         if self.findings:
             return f"open: {self.findings} found; the last change is the release {self.release}, {self.hours:.0f} h ago"
         if self.closed:
@@ -95,6 +97,7 @@ def closing(look: Look, notices: Sequence[Notice]) -> Closing:
     return Closing(
         release=release.id if release else "",
         at=release.at if release else None,
+        back=bool(release and release.back_to),
         hours=(look.at - release.at) / _HOUR if release else 0.0,
         lasts=look.lasts / _HOUR,
         findings=sum(n.finding for n in notices),
