@@ -558,8 +558,10 @@ class Workspace:
             views = None  # they are ready for both releases, and say so
         records = self.control.versions.all()
         recorded = all((name, pointer.version) in records for name, pointer in shown.pointers.items())
+        versions = {name: pointer.version for name, pointer in shown.pointers.items()}
+        as_shown = replace(self.project, fingerprints={**self.project.fingerprints, **versions})
         found = take_a_look(
-            published(self.project, shown, records) if recorded else self.project,  # a missing record is a finding
+            published(self.project, shown, records) if recorded else as_shown,  # a missing record is a finding
             self.control,
             self.log,
             self.storage,

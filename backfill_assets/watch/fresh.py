@@ -46,6 +46,10 @@ def fresh(look: Look) -> tuple[Notice, ...]:
             owner = look.project.sources[name].owner
             remedy = f"ask {owner or 'whoever loads it'}; then backfill routine"
             found.append(Notice(kind=Kind.STALE, model=name, source=True, what=what, remedy=remedy))
+    for name in sorted(look.histories.keys() - look.newest.keys()):
+        if look.project.sources[name].freshness_hours is not None:
+            what = "how old its newest row is cannot be told: it has no time_column, no statistics, or no rows"
+            found.append(Notice(kind=Kind.UNWATCHED, model=name, source=True, what=what))
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from backfill_assets.plan.patch import reached, restatement
 from backfill_assets.snapshots.model import Model
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, coverage
+from backfill_assets.state.versions import logic_of
 from backfill_assets.watch.look import Change, History, Look
 from backfill_assets.watch.notice import Kind, Notice, restate_argument, restate_command
 
@@ -140,6 +141,11 @@ def _notice(look: Look, model: Model, stale: _Found) -> Notice:
     what = f"built before its source changed: {sources}"
     if stale.vague:
         what += f"; {', '.join(sorted(stale.vague))} does not say which days that touches: all built before is named"
+    segments = look.environment.pointers[model.name].segments
+    newest = logic_of(segments[-1].version)
+    older = Ranges.of(s.interval for s in segments if logic_of(s.version) != newest) & stale.intervals
+    if older:
+        what += f"; {older} is shown by older logic, a restatement gives it the newer one"
     command = f"{restate_command(arguments)}, then backfill promote"
     other = [n for n in patches if look.fingerprints.get(n) != look.environment.pointers[n].version]
     if other:

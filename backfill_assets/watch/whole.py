@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from backfill_assets.promote.rehearsal import doubtful, unreadable
 from backfill_assets.state.versions import logic_of
 from backfill_assets.watch.look import Look
 from backfill_assets.watch.notice import Kind, Notice
 
+STUCK_AFTER = timedelta(hours=1)
+"""A promotion takes seconds, and minutes with many views in a shared catalog."""
+
 
 def whole(look: Look) -> tuple[Notice, ...]:
     """A notice for each model with files that cannot be read, rows that the ledger does not vouch for, a version
     without a record, or a view that says something else."""
-    found = [
+    found: list[Notice] = []
+    open_one = look.environment.promotion
+    if open_one is not None and look.at - open_one.opened > STUCK_AFTER:
+        found.append(
+            Notice(
+                kind=Kind.POINTER,
+                model=", ".join(open_one.models),
+                what=f"release {open_one.release} was opened at {open_one.opened:%Y-%m-%d %H:%M} UTC, never finished",
+                remedy="backfill promote finishes or withdraws it",
+            )
+        )
+    found += [
         Notice(
             kind=Kind.POINTER,
             model=o.model,

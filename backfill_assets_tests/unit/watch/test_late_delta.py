@@ -130,7 +130,9 @@ def test_a_source_without_a_time_column(tmp_path: Path) -> None:
     """Which days a change touches cannot be told: said once, and not a finding."""
     ten_days(tmp_path / "raw")
     lookout = Lookout(
-        a_model("daily", "raw"), a_model("wide", "raw"), source=replace(delta(tmp_path / "raw"), time_column=None)
+        a_model("daily", "raw"),
+        a_model("wide", "raw"),
+        source=replace(delta(tmp_path / "raw"), time_column=None, freshness_hours=None),
     )
     lookout.release()
     append(tmp_path / "raw", "03")
@@ -183,3 +185,15 @@ def test_newer_code_is_in_the_way(tmp_path: Path) -> None:
     remedies = {n.model: n.remedy for n in late(look)}
     assert remedies["daily"].startswith("promote or take back the newer code of reader; then backfill apply")
     assert remedies["wide"].startswith("backfill apply --restate wide")
+
+
+def test_days_of_older_logic(tmp_path: Path) -> None:
+    """After a forward-only change the older days have older logic: a restatement would change that, and it is said."""
+    lookout = a_lookout(tmp_path / "raw")
+    newer = {**lookout.code.fingerprints, "wide": "wide-2"}
+    lookout.code = replace(lookout.code, fingerprints=newer)
+    lookout.release(Request(forward_only=utc("2024-01-08")))
+    append(tmp_path / "raw", "03")
+    told = {n.model: n.what for n in lookout.notices() if n.kind is Kind.LATE}
+    assert "2024-01-03..2024-01-05 is shown by older logic" in told["wide"]
+    assert "older logic" not in told["daily"]

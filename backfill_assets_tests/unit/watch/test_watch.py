@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.intervals import utc
+from backfill_assets.state.environment import Promotion
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.watch.closing import Watched, closing
@@ -185,3 +186,19 @@ def test_as_json(lookout: Lookout) -> None:
     said = found["closing"]
     assert isinstance(said, dict)
     assert said["findings"] == 1 and said["closed"] is False and str(said["sentence"]).startswith("open: 1 found")
+
+
+def test_a_promotion_that_never_finished(lookout: Lookout) -> None:
+    """One that was opened a while ago is still under way; after an hour, somebody has to look."""
+    stuck = Promotion(release="r9", models=("daily", "reader"), opened=utc("2024-01-11"), host="h", pid=1)
+    look = lookout.look()
+    look = replace(look, environment=replace(look.environment, promotion=stuck), at=utc("2024-01-11T01:00"))
+    assert watch(look) == ()
+    (notice,) = watch(replace(look, at=utc("2024-01-11T01:01")))
+    assert notice.model == "daily, reader" and "r9" in notice.what
+
+
+def test_a_promise_that_nobody_can_check(lookout: Lookout) -> None:
+    """A source that promises freshness and does not say how old its rows are: said, and no finding."""
+    (notice,) = watch(replace(lookout.look(), newest={}))
+    assert notice.kind is Kind.UNWATCHED and notice.model == "raw"
