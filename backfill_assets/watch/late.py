@@ -146,7 +146,7 @@ def _notice(look: Look, model: Model, stale: _Found) -> Notice:
     older = Ranges.of(s.interval for s in segments if logic_of(s.version) != newest) & stale.intervals
     if older:
         what += f"; {older} is shown by older logic, a restatement gives it the newer one"
-    command = f"{restate_command(arguments)}, then backfill promote"
+    command = f"{restate_command(arguments)}, then backfill promote PLAN, which it names"
     other = [n for n in patches if look.fingerprints.get(n) != look.environment.pointers[n].version]
     if other:
         command = f"promote or take back the newer code of {', '.join(other)}; then {command}"

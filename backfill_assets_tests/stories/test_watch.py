@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections import Counter
 from datetime import timedelta
@@ -94,7 +95,9 @@ def test_late_rows(spark: SparkSession, tmp_path: Path, environment: str) -> Non
     applied = backfill_here(*command, project=root)
     assert applied.code == 0, applied
     assert backfill_here("watch", project=root).code == 3, "prod still shows the old rows"
-    assert backfill_here("promote", project=root).code == 0
+    named = re.search(r"backfill promote (\w+)", applied.out)
+    assert named, applied
+    assert backfill_here("promote", named[1], project=root).code == 0
     assert is_right(root, environment)
     assert backfill_here("watch", project=root).code == 0
 

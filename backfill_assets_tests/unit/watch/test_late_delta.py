@@ -34,7 +34,7 @@ def test_an_old_day_that_got_rows(tmp_path: Path) -> None:
     append(tmp_path / "raw", "03")
     assert lookout.late() == {"daily": "2024-01-03", "wide": "2024-01-03..2024-01-05"}
     daily = next(n for n in lookout.notices() if n.model == "daily")
-    assert daily.remedy == "backfill apply --restate daily:2024-01-03, then backfill promote"
+    assert daily.remedy == "backfill apply --restate daily:2024-01-03, then backfill promote PLAN, which it names"
     assert {n: str(r) for n, r in daily.downstream.items()} == {"reader": "2024-01-03..2024-01-06"}
     assert daily.what == "built before its source changed: raw (commit 1)"
 

@@ -179,7 +179,7 @@ def test_as_json(lookout: Lookout) -> None:
             "model": "daily",
             "intervals": whole_day,
             "what": "built before its source changed: raw (commit 1)",
-            "remedy": "backfill apply --restate daily:2024-01-03, then backfill promote",
+            "remedy": "backfill apply --restate daily:2024-01-03, then backfill promote PLAN, which it names",
             "downstream": {"reader": whole_day},
         }
     ]
