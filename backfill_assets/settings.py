@@ -71,6 +71,8 @@ class Settings:
     """How long what a release replaced is kept by the janitor: so long, one can go back to it."""
     cutover_grace: float = 5
     """Seconds between the views of a shared catalog being ready for a promotion and their moving, all together."""
+    watch_hours: float = 24
+    """How long the watch after a change of published history goes on."""
     consumers_stale_days: int = 90
     """How long what `consumers.yml` says counts as confirmed."""
     spark: dict[str, str] = field(default_factory=dict[str, str])

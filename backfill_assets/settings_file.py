@@ -84,6 +84,7 @@ class _Settings(BaseModel):
     batch_size: int = Field(default=Settings().batch_size, ge=1)
     retention_days: int = Field(default=Settings().retention_days, ge=14, le=30)
     cutover_grace: float = Field(default=Settings().cutover_grace, ge=0)
+    watch_hours: float = Field(default=Settings().watch_hours, gt=0, allow_inf_nan=False)
     consumers_stale_days: int = Field(default=Settings().consumers_stale_days, ge=1)
     spark: dict[str, str] = Field(default_factory=dict[str, str])
     cost: _Cost | None = None

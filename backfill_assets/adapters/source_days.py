@@ -31,7 +31,7 @@ def source_days(source: Source, pin: Mapping[str, object]) -> Ranges | None:
         root, files = Path(source.path), data_files(Path(source.path))
         if len(files) > MOST_FILES:
             return None
-        spans = (_file(root, file, source) for file in files)
+        spans = (file_days(root, file, source) for file in files)
     found: list[Interval] = []
     for span in spans:
         if span is None:
@@ -56,16 +56,16 @@ def _delta(path: str, column: str, commit: int | None) -> Iterable[Ranges | None
         return
     lows, highs = actions.column(first).to_pylist(), actions.column(last).to_pylist()
     for low, high, rows in zip(lows, highs, actions.column("num_records").to_pylist(), strict=True):
-        yield NOTHING if rows == 0 else _span(low, high)
+        yield NOTHING if rows == 0 else value_span(low, high)
 
 
-def _file(root: Path, file: Path, source: Source) -> Ranges | None:
+def file_days(root: Path, file: Path, source: Source) -> Ranges | None:
     """By a folder's name (`ds=2024-03-01`), or by the footer of a Parquet file."""
     column = cast(str, source.time_column).lower()
     for part in file.relative_to(root).parts[:-1] if file != root else ():
         name, equals, value = part.partition("=")
         if equals and name.lower() == column:
-            return _span(unquote(value), unquote(value))
+            return value_span(unquote(value), unquote(value))
     return _footer(file, column) if source.format == "parquet" else None
 
 
@@ -90,10 +90,10 @@ def _footer(file: Path, column: str) -> Ranges | None:
             return None
         lows.append(statistics.min)
         highs.append(statistics.max)
-    return _span(min(lows), max(highs))
+    return value_span(min(lows), max(highs))
 
 
-def _span(low: object, high: object) -> Ranges | None:
+def value_span(low: object, high: object) -> Ranges | None:
     """From a file's first value to its last, included. Delta cuts instants to milliseconds."""
     try:
         first, last = (utc(v) if isinstance(v, str | date) else None for v in (low, high))

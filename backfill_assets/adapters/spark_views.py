@@ -51,6 +51,20 @@ class SparkViews:
             else:
                 self._put(schema, model, plain_view(pointer, self._warehouse))
 
+    def drifted(self, environment: Environment) -> dict[str, str]:
+        """Model → what its view says otherwise than the environment, while no promotion is open."""
+        schema = schema_name(environment.name)
+        found: dict[str, str] = {}
+        for model, pointer in environment.pointers.items():
+            if not self._spark.catalog.tableExists(f"{schema}.{model}"):
+                found[model] = "there is no view"
+                continue
+            rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {view_name(schema, model)}").collect()
+            text = next((r["data_type"] for r in rows if r["col_name"] == "View Text"), "")
+            if text.split() != plain_view(pointer, self._warehouse).split():
+                found[model] = f"the view does not show release {environment.releases[model]}"
+        return found
+
     def _put(self, schema: str, model: str, query: str) -> None:
         # CREATE OR REPLACE VIEW drops and creates: readers would see the gap. ALTER VIEW has none.
         name = view_name(schema, model)

@@ -16,6 +16,7 @@ from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_c
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.signatures import doubt
+from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_days import source_days
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_files import DeltaTableFiles
@@ -70,7 +71,7 @@ from backfill_assets.promote.lifecycle import (
     show_candidate,
 )
 from backfill_assets.promote.planned import gate_plan
-from backfill_assets.promote.promote import ViewCatalog, promote, recover
+from backfill_assets.promote.promote import promote, recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.settings import cache_folder, project_root
@@ -84,9 +85,13 @@ from backfill_assets.state.ledger import new_id
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof
 from backfill_assets.state.versions import logic_of
+from backfill_assets.watch.closing import Watched, closing
+from backfill_assets.watch.watch import take_a_look, watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from backfill_assets.adapters.spark_views import SparkViews
 
 
 def _records(warehouse: str) -> Records:
@@ -586,6 +591,34 @@ class Workspace:
             moved = promote(self.control.environments, facts.environment, verdict.pointers, views, by=self.user)
         return moved, verdict, tuple(held)
 
+    def watch(self) -> Watched:
+        """What is found of the environment and its sources. Opens a session only where a shared catalog has views.
+
+        Raises StateError, PlanError when what is shown cannot be read as a project.
+        """
+        views, shown = self.shared_views(), self.control.environments.read(self.environment)
+        if shown.promotion is not None:
+            views = None  # they are ready for both releases, and say so
+        records = self.control.versions.all()
+        recorded = all((name, pointer.version) in records for name, pointer in shown.pointers.items())
+        versions = {name: pointer.version for name, pointer in shown.pointers.items()}
+        as_shown = replace(self.project, fingerprints={**self.project.fingerprints, **versions})
+        found = take_a_look(
+            published(self.project, shown, records) if recorded else as_shown,  # a missing record is a finding
+            self.control,
+            self.log,
+            self.storage,
+            SourceChanges(),
+            environment=shown,
+            fingerprints=self.project.fingerprints,
+            now=self.now(),
+            at=datetime.now(UTC),
+            lasts=timedelta(hours=self.project.settings.watch_hours),
+            views=views.drifted(shown) if views is not None else {},
+        )
+        notices = watch(found)
+        return Watched(environment=shown.name, notices=notices, closing=closing(found, notices))
+
     def evidence(self, plan: str, *, after: Mapping[str, Pointer] | None = None) -> Evidence:
         """Write a plan's packet, unless a promotion sealed the one that is there. Raises PlanError, StateError.
 
@@ -635,7 +668,7 @@ class Workspace:
         """Where the packet of a plan is, or will be."""
         return ArrowFolder(evidence_path(self.warehouse, plan))
 
-    def shared_views(self) -> ViewCatalog | None:
+    def shared_views(self) -> SparkViews | None:
         """The shared catalog's views when the Spark configuration has one. Opens a session only then."""
         from backfill_assets.adapters.machine import conf_dir, read_conf
 

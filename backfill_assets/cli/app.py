@@ -1,7 +1,7 @@
 """Which commands are there, and what do they exit with? Each is thin: parse, call, print.
 
-Exit codes: 0 done, 1 refused (the message says why), 2 wrong usage, 3 some intervals are not complete, 4 the gate is
-closed, 5 a diff is not as expected, 130 interrupted.
+Exit codes: 0 done, 1 refused (the message says why), 2 wrong usage, 3 some intervals are not complete or something is
+found, 4 the gate is closed, 5 a diff is not as expected, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -568,6 +568,24 @@ def rollback(
     code = run_rollback(_open(), release, select or (), at_once=at_once, dry_run=dry_run, as_json=as_json)
     if code:
         raise typer.Exit(code)
+
+
+@app.command()
+def watch(as_json: AsJson = False) -> None:
+    """Look for what went wrong since the last release.
+
+    Source data that came late, with the restatement that makes up for it; freshness, row counts, files and views of
+    what is shown; the first routine run. Code 3 when something is found. Needs Spark for a shared catalog's views only.
+    """
+    from backfill_assets.cli.watch import print_watch
+
+    found = _open().watch()
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        print_watch(found)
+    if found.findings:
+        raise typer.Exit(INCOMPLETE)
 
 
 @app.command()

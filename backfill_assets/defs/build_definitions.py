@@ -16,6 +16,7 @@ from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.defs.quiet import quiet
 from backfill_assets.defs.runs import Runs
 from backfill_assets.defs.upkeep import janitor_job, rollback_job
+from backfill_assets.defs.watch import watch_checks, watch_schedule
 
 
 def build_definitions(project: str | Path | None = None) -> dg.Definitions:
@@ -31,7 +32,7 @@ def definitions(workspace: Workspace) -> dg.Definitions:
     runs = Runs(workspace)
     with quiet():
         models = [model_asset(model, runs) for model in workspace.project.models.values()]
-    routine = routine_job(workspace)
+    routine, looks = routine_job(workspace), watch_checks(workspace)
     return dg.Definitions(
         assets=[*models, *external_specs(workspace.project)],
         jobs=[
@@ -42,7 +43,8 @@ def definitions(workspace: Workspace) -> dg.Definitions:
             rollback_job(workspace),
             janitor_job(workspace),
         ],
-        schedules=[routine_schedule(routine)],
+        asset_checks=[looks] if looks else [],
+        schedules=[routine_schedule(routine), *([watch_schedule(looks)] if looks else [])],
         sensors=[ledger_sensor(workspace)],
         resources={IO_MANAGER_KEY: dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs))},
         executor=dg.in_process_executor,  # one Spark session a run; Spark does the parallel work

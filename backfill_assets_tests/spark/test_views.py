@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -177,3 +177,14 @@ def files_opened(spark: SparkSession, query: str) -> dict[str, int]:
             path = scan.relation().location().rootPaths().apply(0).toString()
             opened[path] = opened.get(path, 0) + scan.metrics().apply("numFiles").value()
     return opened
+
+
+def test_a_view_that_drifted_is_told(spark: SparkSession, shop: Shop) -> None:
+    """As it was made: nothing. Altered by hand, behind the environment, dropped: what is wrong."""
+    only_daily = replace(shop.first, pointers={"daily": shop.old})
+    assert shop.views.drifted(only_daily) == {}
+    assert list(shop.views.drifted(replace(shop.first, pointers={"daily": shop.new}))) == ["daily"]
+    spark.sql(f"ALTER VIEW {shop.view} AS SELECT DATE '2024-01-01' AS ds, 'a' AS kind, 1L AS n, 1 AS total")
+    assert "does not show release" in shop.views.drifted(only_daily)["daily"]
+    spark.sql(f"DROP VIEW {shop.view}")
+    assert shop.views.drifted(only_daily) == {"daily": "there is no view"}

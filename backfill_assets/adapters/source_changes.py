@@ -1,0 +1,200 @@
+"""What changed a source, and of which time are the rows that it touched? Logs, statistics and file times: no JVM.
+
+A Delta table says it itself: each commit's log entry names the files that it added and removed, and whether that
+changed rows (`dataChange`: compaction does not). Its partition value or its statistics say what a file may hold.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote
+
+from backfill_assets.adapters.source_days import MOST_FILES, file_days, source_days, value_span
+from backfill_assets.adapters.source_pins import FilePins, data_files
+from backfill_assets.adapters.table_log import open_table
+from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
+from backfill_assets.snapshots.model import Source
+from backfill_assets.watch.look import Change, History
+
+
+class SourceChanges:
+    """A SourceReader that looks at the tables and files themselves."""
+
+    def history(self, source: Source, since: int) -> History:
+        if source.path is None:
+            return History(unwatched=f"{source.table} is a catalog table, read as it is")
+        if source.format == "delta":
+            return _delta(source, source.path, since)
+        if "://" in source.path:
+            return History(unwatched=f"{source.format} files in an object store are read as they are")
+        return _files(source, Path(source.path))
+
+    def newest(self, source: Source) -> datetime | None:
+        days = source_days(source, {})
+        return days.span.end if days and days.span else None
+
+
+def _delta(source: Source, path: str, since: int) -> History:
+    """The commits after `since` that changed rows, as far as the log reaches back."""
+    table = open_table(path)
+    if table is None:
+        return History(unwatched=f"there is no Delta table at {path}")
+    head, log = table.version(), _Log(path)
+    known = head  # every commit after this one has a log entry
+    raw: list[tuple[int, list[dict[str, Any]]]] = []
+    while known > since and (actions := log.actions(known)) is not None:
+        raw.append((known, actions))
+        known -= 1
+    raw.reverse()
+    reader = _Spans(source, path, table, known)
+    changes: list[Change] = []
+    for number, actions in raw:
+        touched = reader.commit(actions)
+        if touched != NOTHING:
+            changes.append(Change(name=f"commit {number}", commit=number, touches=touched))
+    return History(changes=changes, since=known, head=head)
+
+
+@dataclass(slots=True)
+class _Log:
+    """The JSON files of a table's log."""
+
+    location: str
+
+    def actions(self, commit: int) -> list[dict[str, Any]] | None:
+        """The actions of a commit; None when its file is gone (the log is cleaned up after 30 days by default)."""
+        from pyarrow.fs import FileSystem, LocalFileSystem
+
+        if "://" in self.location:
+            system, root = FileSystem.from_uri(self.location)
+        else:
+            system, root = LocalFileSystem(), self.location
+        try:
+            with system.open_input_stream(f"{root}/_delta_log/{commit:020}.json") as file:
+                text = file.readall().decode()
+        except FileNotFoundError:
+            return None
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+class _Spans:
+    """Says of which time the files of commits may hold rows. Commits have to be asked for in their order."""
+
+    def __init__(self, source: Source, path: str, table: Any, before: int) -> None:
+        self._path, self._before = path, before
+        self._column = _physical(table, source.time_column)
+        self._seen: dict[str, Ranges | None] = {}
+        self._older: Mapping[str, Ranges | None] | None = None
+
+    def commit(self, actions: list[dict[str, Any]]) -> Ranges | None:
+        """What a commit touched; None when one of its files does not say, nothing when it changed no rows."""
+        found: list[Ranges | None] = []
+        for action in actions:
+            if (add := action.get("add")) is not None:
+                said = self._said(add)
+                self._seen[unquote(add["path"])] = said
+                if add.get("dataChange", True):
+                    found.append(said)
+            elif (remove := action.get("remove")) is not None and remove.get("dataChange", True):
+                found.append(self._removed(remove))
+        if any(f is None for f in found):
+            return None
+        return Ranges.of(i for ranges in found if ranges is not None for i in ranges)
+
+    def _removed(self, remove: Mapping[str, Any]) -> Ranges | None:
+        if (said := self._said(remove)) is not None:
+            return said
+        name = unquote(remove["path"])
+        return self._seen[name] if name in self._seen else self._at_first().get(name)
+
+    def _said(self, action: Mapping[str, Any]) -> Ranges | None:
+        if self._column is None:
+            return None
+        parts = cast("Mapping[str, object]", action.get("partitionValues") or {})
+        for name, value in parts.items():
+            if name.lower() == self._column:
+                return value_span(value, value)
+        try:
+            said = json.loads(action.get("stats") or "{}")
+        except ValueError:
+            return None
+        if said.get("numRecords") == 0:
+            return NOTHING
+        low, high = (
+            next((v for n, v in (said.get(key) or {}).items() if n.lower() == self._column), None)
+            for key in ("minValues", "maxValues")
+        )
+        return value_span(low, high)
+
+    def _at_first(self) -> Mapping[str, Ranges | None]:
+        """The files that were there before the first commit, by path: their removal does not repeat what they hold."""
+        if self._older is None:
+            self._older = self._snapshot()
+        return self._older
+
+    def _snapshot(self) -> dict[str, Ranges | None]:
+        from deltalake.exceptions import DeltaError
+
+        if self._before < 0:
+            return {}
+        try:
+            table = open_table(self._path, self._before)
+        except DeltaError:
+            return {}
+        if table is None or self._column is None:
+            return {}
+        actions = table.get_add_actions(flatten=True)
+        names = {name.lower(): name for name in actions.schema.names}
+        part = names.get(f"partition.{self._column}")
+        first, last = part or names.get(f"min.{self._column}"), part or names.get(f"max.{self._column}")
+        if first is None or last is None:
+            return {}
+        columns = (actions.column(n).to_pylist() for n in ("path", first, last))
+        return {unquote(path): value_span(low, high) for path, low, high in zip(*columns, strict=True)}
+
+
+def _physical(table: Any, column: str | None) -> str | None:
+    """What a column is called in the log: another name where the table maps columns. Lower-cased."""
+    if column is None:
+        return None
+    for field in json.loads(table.schema().to_json())["fields"]:
+        if field["name"].lower() == column.lower():
+            return str(field.get("metadata", {}).get("delta.columnMapping.physicalName", field["name"])).lower()
+    return column.lower()
+
+
+def _files(source: Source, root: Path) -> History:
+    files = data_files(root)
+    if not files:
+        return History(unwatched=f"there are no files at {root}")
+    if len(files) > MOST_FILES:
+        return History(unwatched=f"it has more than {MOST_FILES} files: to look at each takes too long")
+    digest = str(FilePins().pin(source).get("files", ""))
+    changes = [
+        Change(
+            name=str(file.relative_to(root)) if file != root else file.name,
+            touches=_days_of(root, file, source),
+            at=datetime.fromtimestamp(file.stat().st_mtime, UTC),
+        )
+        for file in files
+    ]
+    return History(changes=changes, digest=digest)
+
+
+def _days_of(root: Path, file: Path, source: Source) -> Ranges | None:
+    """By the time column's folder or a Parquet footer; else by a folder or file that is named by a day."""
+    if source.time_column is not None and (said := file_days(root, file, source)) is not None:
+        return said
+    parts = [*file.relative_to(root).parts[:-1], file.name.split(".")[0]] if file != root else [file.name.split(".")[0]]
+    for part in parts:
+        try:
+            start = utc(date.fromisoformat(part))
+        except ValueError:
+            continue
+        return Ranges((Interval(start, start + timedelta(days=1)),))
+    return None

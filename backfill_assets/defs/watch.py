@@ -1,0 +1,101 @@
+"""What does Dagster see of the watch? A check of each kind of finding on the prod views, run by a job; none blocks."""
+
+# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.defs.metadata import source_key, view_key
+from backfill_assets.errors import BackfillError
+from backfill_assets.watch.closing import Watched
+from backfill_assets.watch.notice import Kind, Notice
+
+WATCHED = {
+    Kind.LATE: "No source changed in time that is built and shown already.",
+    Kind.FIRST_RUN: "A routine run has extended it since its last change, once that was due.",
+    Kind.STALE: "The newest interval that should be there is shown.",
+    Kind.ROWS: "The newest intervals have about as many rows as those before them.",
+    Kind.POINTER: "Every file that is shown is there, and the ledger vouches for its rows.",
+    Kind.VIEW: "The view of a shared catalog says what the environment does.",
+}
+
+
+def watch_checks(workspace: Workspace) -> dg.AssetChecksDefinition | None:
+    """The checks: of every view, and of the freshness that sources promise. None in a project without models."""
+    project = workspace.project
+    specs = [
+        dg.AssetCheckSpec(kind.value, asset=view_key(workspace.environment, name), description=what, blocking=False)
+        for name in project.models
+        for kind, what in WATCHED.items()
+    ]
+    specs += [
+        dg.AssetCheckSpec(
+            Kind.STALE.value,
+            asset=source_key(source.name),
+            description=f"Its newest row is not older than {source.freshness_hours:g} hours.",
+            blocking=False,
+        )
+        for source in project.sources.values()
+        if source.freshness_hours and source.time_column
+    ]
+    if not project.models:
+        return None
+
+    @dg.multi_asset_check(name="look", specs=specs)
+    def look(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        try:
+            found = workspace.watch()
+        except BackfillError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from None
+        for notice in found.notices:
+            if not notice.finding:
+                context.log.info(f"{notice.model}: {notice.what}")
+        context.log.info(found.closing.sentence)
+        for spec in specs:
+            yield _result(spec, _about(workspace, found, spec), found)
+
+    return look
+
+
+def watch_schedule(checks: dg.AssetChecksDefinition) -> dg.ScheduleDefinition:
+    """The job `watch`, which runs the checks in one look, and its schedule: every hour, once somebody turned it on."""
+    job = dg.define_asset_job(
+        "watch",
+        selection=dg.AssetSelection.checks(checks),
+        description="Look for late source data, stale models, odd row counts and drift. Changes nothing.",
+    )
+    return dg.ScheduleDefinition(
+        name="watch_schedule",
+        job=job,
+        cron_schedule="30 * * * *",
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.STOPPED,
+        description="Watch what is shown. Off until somebody turns it on.",
+    )
+
+
+def _about(workspace: Workspace, found: Watched, spec: dg.AssetCheckSpec) -> list[Notice]:
+    return [
+        n
+        for n in found.findings
+        if n.kind.value == spec.name
+        and spec.asset_key == (source_key(n.model) if n.source else view_key(workspace.environment, n.model))
+    ]
+
+
+def _result(spec: dg.AssetCheckSpec, notices: list[Notice], found: Watched) -> dg.AssetCheckResult:
+    metadata: dict[str, str] = {"watch": found.closing.sentence}
+    if notices:
+        metadata["intervals"] = "; ".join(str(n.intervals) for n in notices)
+        metadata["remedy"] = "; ".join(n.remedy for n in notices)
+    return dg.AssetCheckResult(
+        asset_key=spec.asset_key,
+        check_name=spec.name,
+        passed=not notices,
+        severity=dg.AssetCheckSeverity.WARN,
+        description="; ".join(f"{n.intervals}: {n.what}" if n.intervals else n.what for n in notices)
+        or "nothing is found",
+        metadata=metadata,
+    )

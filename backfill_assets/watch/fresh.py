@@ -1,0 +1,105 @@
+"""Is everything as new as it should be? Models by their cadence, sources by what `sources.yml` promises.
+
+Said of a model whose history was changed by a release: whether a routine run has gone on from there since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from backfill_assets.intervals import Ranges
+from backfill_assets.snapshots.model import Model
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.ledger import Kind as Said
+from backfill_assets.state.releases import Release
+from backfill_assets.watch.look import Look
+from backfill_assets.watch.notice import Kind, Notice
+
+DUE_AFTER = timedelta(days=1)
+"""The routine schedule runs once a day: what is over for a whole day has had its run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seam:
+    """Where a release's history ends, and routine runs go on. `extended_by` is the first that did."""
+
+    model: str
+    release: str
+    extended_by: str = ""
+    due: datetime | None = None
+    """When the next interval should be shown; None: none is to come."""
+
+
+def fresh(look: Look) -> tuple[Notice, ...]:
+    """A notice for each model and source that is behind."""
+    found: list[Notice] = []
+    for name, pointer in look.environment.pointers.items():
+        model = look.project.models.get(name)
+        if model is not None and (lacking := _lacking(look, model, pointer)):
+            found.append(_behind(look, model, pointer, lacking))
+    for name, newest in look.newest.items():
+        hours = look.project.sources[name].freshness_hours
+        if hours is not None and newest + timedelta(hours=hours) < look.now:
+            behind = (look.now - newest) / timedelta(hours=1)
+            what = f"no rows from {newest:%Y-%m-%d %H:%M} on, {behind:.0f} h ago; {hours:g} h are promised"
+            owner = look.project.sources[name].owner
+            remedy = f"ask {owner or 'whoever loads it'}; then backfill routine"
+            found.append(Notice(kind=Kind.STALE, model=name, source=True, what=what, remedy=remedy))
+    for name in sorted(look.histories.keys() - look.newest.keys()):
+        if look.project.sources[name].freshness_hours is not None:
+            what = "how old its newest row is cannot be told: it has no time_column, no statistics, or no rows"
+            found.append(Notice(kind=Kind.UNWATCHED, model=name, source=True, what=what))
+    return tuple(found)
+
+
+def seams(look: Look) -> tuple[Seam, ...]:
+    """The seam of every model that is shown, at its last release that did more than to add intervals."""
+    found: list[Seam] = []
+    for name, pointer in look.environment.pointers.items():
+        model, change = look.project.models.get(name), last_change(look, name)
+        if model is None or change is None:
+            continue
+        later = [r for r in look.releases if r.revision > change.revision]
+        grown = next((r.id for r in later if any(m.model == name and m.growth for m in r.moves)), "")
+        end = _end(pointer)
+        due = None if model.end and end >= model.cadence.floor(model.end) else model.cadence.shift(end, 1) + DUE_AFTER
+        found.append(Seam(model=name, release=change.id, extended_by=grown, due=due))
+    return tuple(found)
+
+
+def last_change(look: Look, model: str | None = None) -> Release | None:
+    """The newest release that did more than to add intervals (to one model)."""
+    for release in reversed(look.releases):
+        if any(not m.growth for m in release.moves if model in (None, m.model)):
+            return release
+    return None
+
+
+def _lacking(look: Look, model: Model, pointer: Pointer) -> Ranges:
+    """The intervals after the newest one shown that should be there."""
+    expected = model.expected(look.now - DUE_AFTER)
+    return expected - Ranges((expected.span,)).until(_end(pointer)) if expected.span else expected
+
+
+def _behind(look: Look, model: Model, pointer: Pointer, lacking: Ranges) -> Notice:
+    seam = next((s for s in seams(look) if s.model == model.name), None)
+    last = f"the newest shown is {_end(pointer) - timedelta(seconds=1):%Y-%m-%d}"
+    kind, what = Kind.STALE, f"{lacking.count(model.cadence)} {model.cadence.value} intervals are not shown; {last}"
+    if seam is not None and not seam.extended_by:
+        kind, what = Kind.FIRST_RUN, f"no routine run has extended it since release {seam.release}; {last}"
+    if why := _last_failure(look, model.name, pointer, lacking):
+        what += f"; the last try failed: {why}"
+    return Notice(kind=kind, model=model.name, intervals=lacking, what=what, remedy="backfill routine")
+
+
+def _last_failure(look: Look, name: str, pointer: Pointer, lacking: Ranges) -> str:
+    """The first line of why these intervals were not built, or did not pass, if nothing happened since."""
+    entries = look.entries.get((name, pointer.version), ())
+    tried = [e for e in entries if lacking & Ranges((e.interval,)) and e.kind is not Said.STARTED]
+    last = max(tried, key=lambda e: e.at, default=None)
+    return last.reason.splitlines()[0] if last and last.kind in (Said.FAILED, Said.INVALIDATED) and last.reason else ""
+
+
+def _end(pointer: Pointer) -> datetime:
+    return pointer.segments[-1].interval.end

@@ -1,0 +1,167 @@
+"""Which published intervals were built before their source changed? They are proposed as a restatement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import cast
+
+from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.plan.patch import reached, restatement
+from backfill_assets.snapshots.model import Model
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.ledger import Entry, coverage
+from backfill_assets.state.versions import logic_of
+from backfill_assets.watch.look import Change, History, Look
+from backfill_assets.watch.notice import Kind, Notice, restate_argument, restate_command
+
+MOST_NAMED = 3
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is late in one model, by source."""
+
+    intervals: Ranges = NOTHING
+    changes: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    vague: set[str] = field(default_factory=set[str])
+    """Sources of which a changed file does not say what time it has rows of."""
+
+
+def late(look: Look) -> tuple[Notice, ...]:
+    """A notice for each model that shows intervals which its sources changed since; and what cannot be told, once a
+    source.
+
+    Days that are not built yet, or not shown, are growth and no news. An open interval is built again in any case.
+    """
+    found: list[Notice] = []
+    blind: dict[str, str] = {}
+    for name, pointer in look.environment.pointers.items():
+        if name in look.project.models:
+            model = look.project.models[name]
+            stale = _stale(look, model, pointer, blind)
+            if stale.intervals:
+                found.append(_notice(look, model, stale))
+    found += [Notice(kind=Kind.UNWATCHED, model=s, source=True, what=why) for s, why in sorted(blind.items())]
+    return tuple(found)
+
+
+def shown_entries(look: Look, pointer: Pointer) -> Iterator[tuple[Interval, Entry]]:
+    """The BUILT entry of every part of what a pointer shows; parts that were open when they were built are left out."""
+    for segment in pointer.segments:
+        entries = look.entries.get((pointer.model, segment.version), ())
+        have = coverage(entries, audits="", commit=segment.commit)
+        yield from have.batches(Ranges((segment.interval,)))
+
+
+def _stale(look: Look, model: Model, pointer: Pointer, blind: dict[str, str]) -> _Found:
+    found, expected = _Found(), model.expected(look.now)
+    parts: list[Interval] = []
+    for source in [u.name for u in model.upstreams if u.name in look.project.sources]:
+        history = look.histories.get(source, History(unwatched="nobody looked at it"))
+        if history.unwatched:
+            blind[source] = f"late rows cannot be noticed: {history.unwatched}"
+            continue
+        timeless = look.project.sources[source].time_column is None
+        memory: dict[object, tuple[Ranges, list[Change], bool]] = {}
+        for part, entry in shown_entries(look, pointer):
+            said = cast("Mapping[str, Mapping[str, object]]", entry.inputs or {}).get(source)
+            if said is None or ("commit" not in said and "files" not in said):
+                blind.setdefault(source, f"{model.name} does not say what it read of it in {part}")
+                continue
+            if "commit" in said and cast(int, said["commit"]) < history.since:
+                blind[source] = (
+                    f"changes until commit {history.since} cannot be told: the source's log does not reach back"
+                    " to what was read"
+                )
+            key = said.get("commit", entry.id or entry.batch)
+            if key not in memory:
+                memory[key] = _sum(model, _since(said, entry, history))
+            touched, changes, vague = memory[key]
+            mine = Ranges((part,)) & expected
+            if vague and mine and (timeless or "files" in said):
+                names = _named({c.name for c in changes if c.touches is None})
+                blind[source] = f"which days these touch cannot be told, {model.name} was built before: {names}"
+                vague = False
+            here = mine if vague else touched & mine
+            if not here:
+                continue
+            parts += here
+            found.changes.setdefault(source, set()).update(
+                c.name
+                for c in changes
+                if (vague if c.touches is None else any(reached(model, t).intersection(part) for t in c.touches))
+            )
+            if vague:
+                found.vague.add(source)
+    found.intervals = Ranges.of(model.cadence.cover(p) for p in parts) & pointer.covers & expected
+    return found
+
+
+def _since(said: Mapping[str, object], entry: Entry, history: History) -> list[Change]:
+    """The changes that came after what a build read."""
+    if "commit" in said:
+        read = cast(int, said["commit"])
+        if read > history.head:
+            return [Change(name="the table was made anew", touches=None)]
+        return [c for c in history.changes if c.commit > read]
+    if said["files"] == history.digest:
+        return []
+    return _files_since(said, entry, history)
+
+
+def _files_since(said: Mapping[str, object], entry: Entry, history: History) -> list[Change]:
+    """The files that were written after the batch ended, and, where these do not explain it, that some are gone.
+
+    A batch checks before it begins that the files are those of its plan, so a younger file is another one.
+    """
+    began = entry.at - timedelta(seconds=entry.seconds)
+    young = [c for c in history.changes if c.at is not None and c.at > began]
+    old, count = len(history.changes) - len(young), cast(int, said.get("count", 0))
+    if old > count or count - old > len(young) or not young:
+        gone = "files were removed, or replaced by ones with an older time"
+        return [*young, Change(name=gone, touches=None)]
+    return young
+
+
+def _sum(model: Model, changes: list[Change]) -> tuple[Ranges, list[Change], bool]:
+    """The model's intervals that the changes reach, the changes, and whether one of them does not say."""
+    vague = any(c.touches is None for c in changes)
+    touched = Ranges.of(t for c in changes if c.touches is not None for t in c.touches)
+    return Ranges.of(reached(model, t) for t in touched), changes, vague
+
+
+def _notice(look: Look, model: Model, stale: _Found) -> Notice:
+    arguments = restate_argument(model.name, model.cadence, stale.intervals)
+    asked = [(model.name, part) for part in stale.intervals]
+    patches = restatement(look.project, look.environment, asked, {}, look.now, {})
+    downstream = {name: patch.intervals for name, patch in patches.items() if name != model.name}
+    sources = "; ".join(f"{s} ({_named(c)})" for s, c in sorted(stale.changes.items()))
+    what = f"built before its source changed: {sources}"
+    if stale.vague:
+        what += f"; {', '.join(sorted(stale.vague))} does not say which days that touches: all built before is named"
+    segments = look.environment.pointers[model.name].segments
+    newest = logic_of(segments[-1].version)
+    older = Ranges.of(s.interval for s in segments if logic_of(s.version) != newest) & stale.intervals
+    if older:
+        what += f"; {older} is shown by older logic, a restatement gives it the newer one"
+    command = f"{restate_command(arguments)}, then backfill promote PLAN, which it names"
+    other = [n for n in patches if look.fingerprints.get(n) != look.environment.pointers[n].version]
+    if other:
+        command = f"promote or take back the newer code of {', '.join(other)}; then {command}"
+    return Notice(
+        kind=Kind.LATE,
+        model=model.name,
+        intervals=stale.intervals,
+        what=what,
+        remedy=command,
+        downstream=downstream,
+        restate=arguments,
+    )
+
+
+def _named(names: set[str] | Sequence[str]) -> str:
+    listed = sorted(names, key=lambda n: (len(n), n))
+    more = f" and {len(listed) - MOST_NAMED} more" if len(listed) > MOST_NAMED else ""
+    return ", ".join(listed[:MOST_NAMED]) + more

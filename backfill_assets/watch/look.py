@@ -1,0 +1,75 @@
+"""What does the watch look at? Everything that it is decided from, read in one go and without rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from backfill_assets.intervals import Ranges
+from backfill_assets.promote.rehearsal import Readability
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.ledger import Entry
+from backfill_assets.state.releases import Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Something that changed a source's rows: a Delta commit, or a file that was written.
+
+    `touches` is the time that its files may hold rows of; None: they do not say.
+    """
+
+    name: str
+    touches: Ranges | None
+    commit: int = -1
+    at: datetime | None = None
+    """Of a file: when it was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What is known of a source's changes: those after the commit `since`, or all its files as they are now."""
+
+    changes: Sequence[Change] = ()
+    since: int = -1
+    """Delta: what came after this commit is known, what came until then is not."""
+    head: int = -1
+    """Delta: the newest commit."""
+    digest: str = ""
+    """Files: of all of them, as a pin says it."""
+    unwatched: str = ""
+    """Why nobody can tell; the rest is empty then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One look at an environment and what it was built from."""
+
+    now: datetime
+    """By the project's clock: which intervals are over."""
+    at: datetime
+    """By the real clock: how long ago a release was."""
+    lasts: timedelta
+    """How long the watch goes on after a change."""
+    project: Project
+    """As the environment shows it."""
+    fingerprints: Mapping[str, str]
+    """Of the code that is loaded."""
+    environment: Environment
+    releases: Sequence[Release]
+    """Oldest first."""
+    entries: Mapping[tuple[str, str], Sequence[Entry]]
+    """The ledger's, by model and version."""
+    histories: Mapping[str, History] = field(default_factory=dict[str, History])
+    """By source."""
+    newest: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+    """Source → the instant after its newest row, where that is known."""
+    rows: Mapping[str, Mapping[datetime, int]] = field(default_factory=dict[str, "Mapping[datetime, int]"])
+    """Model → start of an interval → rows shown of it."""
+    proofs: Sequence[Readability] = ()
+    versions: Collection[tuple[str, str]] = ()
+    """(model, version) of every version that has a record."""
+    views: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Model → what is wrong with its view in a shared catalog."""

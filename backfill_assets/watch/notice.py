@@ -1,0 +1,76 @@
+"""What does the watch say? Something that it found about one model or source, with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from backfill_assets.intervals import NOTHING, Cadence, Ranges
+
+
+class Kind(StrEnum):
+    """What a notice is about. All but UNWATCHED are findings."""
+
+    LATE = "late_source_data"
+    """A source changed in time that is built and shown already."""
+    FIRST_RUN = "first_run"
+    """No routine run has extended a model since its last change, though an interval is due."""
+    STALE = "freshness"
+    """A model's newest interval, or a source's newest row, is older than it should be."""
+    ROWS = "row_count"
+    """An interval has far more or fewer rows than those before it."""
+    POINTER = "pointer_drift"
+    """What a pointer names is not there, or not as the ledger knows it."""
+    VIEW = "view_drift"
+    """A view of a shared catalog does not say what the environment does."""
+    UNWATCHED = "unwatched"
+    """What nobody can tell, said so that silence is not taken for good news."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """One thing that the watch says. `model` is what it is about: a model, or a source where `source` says so."""
+
+    kind: Kind
+    model: str
+    what: str
+    intervals: Ranges = NOTHING
+    remedy: str = ""
+    source: bool = False
+    downstream: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
+    """What else a restatement computes again: the models that read these intervals."""
+    restate: tuple[str, ...] = ()
+    """What a late notice asks `--restate` for."""
+
+    @property
+    def finding(self) -> bool:
+        """Whether somebody has to do something."""
+        return self.kind is not Kind.UNWATCHED
+
+    def to_json(self) -> dict[str, object]:
+        """As `backfill watch --json` prints it; ends of intervals are exclusive."""
+        return {
+            "kind": self.kind.value,
+            "source" if self.source else "model": self.model,
+            "intervals": _ranges(self.intervals),
+            "what": self.what,
+            "remedy": self.remedy,
+            "downstream": {name: _ranges(found) for name, found in self.downstream.items()},
+        }
+
+
+def restate_argument(model: str, cadence: Cadence, ranges: Ranges) -> tuple[str, ...]:
+    """What `--restate` takes for these intervals: days, both ends included, or instants of hourly models."""
+    if cadence is Cadence.HOURLY:
+        return tuple(f"{model}:{i.start:%Y-%m-%dT%H:%M}..{i.end:%Y-%m-%dT%H:%M}" for i in ranges)
+    return tuple(f"{model}:{i}" for i in ranges)
+
+
+def restate_command(arguments: tuple[str, ...]) -> str:
+    """The command that restates them, all in one plan."""
+    return " ".join(["backfill apply", *(f"--restate {a}" for a in arguments)])
+
+
+def _ranges(ranges: Ranges) -> list[dict[str, str]]:
+    return [{"start": i.start.isoformat(), "end": i.end.isoformat()} for i in ranges]

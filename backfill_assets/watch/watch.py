@@ -1,0 +1,107 @@
+"""Is anything wrong with what an environment shows, or about to be? All that the watch finds, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from backfill_assets.promote.rehearsal import rehearse
+from backfill_assets.snapshots.model import Project, Source
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.ledger import DECIDING, Entry, by_version
+from backfill_assets.state.ledger import Kind as Said
+from backfill_assets.state.tables import TableLog, TableStorage
+from backfill_assets.watch.fresh import fresh
+from backfill_assets.watch.late import late
+from backfill_assets.watch.look import History, Look
+from backfill_assets.watch.notice import Notice
+from backfill_assets.watch.rows import row_counts
+from backfill_assets.watch.whole import whole
+
+
+class SourceReader(Protocol):
+    """Says what happened to sources, without reading rows."""
+
+    def history(self, source: Source, since: int) -> History:
+        """What changed it: a Delta table's commits after `since`, or all files."""
+        ...
+
+    def newest(self, source: Source) -> datetime | None:
+        """The instant after its newest row; None when nobody can tell."""
+        ...
+
+
+def watch(look: Look) -> tuple[Notice, ...]:
+    """Everything that is found: what is broken, what is late, what is behind, what is odd; then what cannot be told."""
+    found = [*whole(look), *late(look), *fresh(look), *row_counts(look)]
+    return tuple(sorted(found, key=lambda n: not n.finding))
+
+
+def take_a_look(
+    project: Project,
+    control: Control,
+    log: TableLog,
+    storage: TableStorage,
+    sources: SourceReader,
+    *,
+    environment: Environment,
+    fingerprints: Mapping[str, str],
+    now: datetime,
+    at: datetime,
+    lasts: timedelta,
+    views: Mapping[str, str],
+) -> Look:
+    """Read what the watch is decided from. `project` is as the environment shows it."""
+    pointers = environment.pointers
+    entries = by_version(control.ledger.entries(list(pointers), kinds=DECIDING | {Said.FAILED})) if pointers else {}
+    read = {u.name for name in pointers if name in project.models for u in project.models[name].upstreams}
+    wanted = [source for name, source in project.sources.items() if name in read]
+    oldest = _oldest_commits(pointers, entries)
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        histories = pool.map(lambda s: sources.history(s, oldest.get(s.name, 0)), wanted)
+        newest = pool.map(lambda s: sources.newest(s) if s.freshness_hours else None, wanted)
+        rows = pool.map(lambda p: _rows(p, log), pointers.values())
+        proofs = rehearse(list(pointers.values()), storage, log, control.ledger)
+        return Look(
+            now=now,
+            at=at,
+            lasts=lasts,
+            project=project,
+            fingerprints=fingerprints,
+            environment=environment,
+            releases=control.releases.all(environment.name),
+            entries=entries,
+            histories=dict(zip((s.name for s in wanted), histories, strict=True)),
+            newest={s.name: found for s, found in zip(wanted, newest, strict=True) if found is not None},
+            rows={name: counts for name, counts in zip(pointers, rows, strict=True) if counts is not None},
+            proofs=proofs,
+            versions=frozenset(control.versions.all()),
+            views=views,
+        )
+
+
+def _oldest_commits(pointers: Mapping[str, Pointer], entries: Mapping[tuple[str, str], list[Entry]]) -> dict[str, int]:
+    """Source → the oldest of its Delta commits that something shown may have been built from."""
+    oldest: dict[str, int] = {}
+    for name, pointer in pointers.items():
+        for version in {s.version for s in pointer.segments}:
+            for entry in entries.get((name, version), []):
+                for source, said in (entry.inputs or {}).items():
+                    commit = said.get("commit") if isinstance(said, dict) and "version" not in said else None
+                    if entry.kind is Said.BUILT and isinstance(commit, int):
+                        oldest[source] = min(commit, oldest.get(source, commit))
+    return oldest
+
+
+def _rows(pointer: Pointer, log: TableLog) -> dict[datetime, int] | None:
+    """Rows shown of each interval, from file statistics; None when a table is gone, which another notice says."""
+    found: dict[datetime, int] = {}
+    for segment in pointer.segments:
+        if log.head(pointer.model, segment.version) < segment.commit:
+            return None
+        there = log.rows(pointer.model, segment.version, segment.commit)
+        found |= {s: n for s, n in there.items() if segment.interval.start <= s < segment.interval.end}
+    return found

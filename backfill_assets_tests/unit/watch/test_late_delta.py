@@ -1,0 +1,199 @@
+"""Which restatement is proposed when a Delta source changes behind what is built? On real tables, without a JVM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from deltalake import DeltaTable, write_deltalake
+
+from backfill_assets.intervals import Cadence, utc
+from backfill_assets.plan.stages import Request
+from backfill_assets.watch.notice import Kind
+from backfill_assets_tests.fakes import a_model, days
+from backfill_assets_tests.unit.watch.lookout import Lookout, append, delta, rows, ten_days
+
+
+def a_lookout(path: Path) -> Lookout:
+    """`daily` reads the source; `wide` looks two days back; `reader` reads `daily`, three days back."""
+    ten_days(path)
+    found = Lookout(
+        a_model("daily", "raw"),
+        a_model("wide", "raw", lookback=2),
+        a_model("reader", "daily", lookback=3),
+        source=delta(path),
+    )
+    found.release()
+    assert found.notices() == ()
+    return found
+
+
+def test_an_old_day_that_got_rows(tmp_path: Path) -> None:
+    """Exactly the days that read it: itself, and as many after it as a model looks back; readers are named."""
+    lookout = a_lookout(tmp_path / "raw")
+    append(tmp_path / "raw", "03")
+    assert lookout.late() == {"daily": "2024-01-03", "wide": "2024-01-03..2024-01-05"}
+    daily = next(n for n in lookout.notices() if n.model == "daily")
+    assert daily.remedy == "backfill apply --restate daily:2024-01-03, then backfill promote PLAN, which it names"
+    assert {n: str(r) for n, r in daily.downstream.items()} == {"reader": "2024-01-03..2024-01-06"}
+    assert daily.what == "built before its source changed: raw (commit 1)"
+
+
+def test_the_restatement_makes_up_for_it(tmp_path: Path) -> None:
+    """What is proposed, applied and promoted: nothing is found any more; what is named downstream was in its plan."""
+    lookout = a_lookout(tmp_path / "raw")
+    append(tmp_path / "raw", "03", "08")
+    said = lookout.notices()
+    assert {n.model: str(n.intervals) for n in said} == {
+        "daily": "2024-01-03, 2024-01-08",
+        "wide": "2024-01-03..2024-01-05, 2024-01-08..2024-01-10",
+    }
+    patches = lookout.release(Request(restate=tuple((n.model, i) for n in said for i in n.intervals)))
+    assert {n: str(p.intervals) for n, p in patches.items()} == {
+        **{n.model: str(n.intervals) for n in said},
+        "reader": str(said[0].downstream["reader"]),
+    }
+    assert lookout.late() == {}
+    append(tmp_path / "raw", "08")
+    assert lookout.late()["daily"] == "2024-01-08"
+
+
+def test_growth_is_no_news(tmp_path: Path) -> None:
+    """A day that is not built yet, before and after it is over."""
+    lookout = a_lookout(tmp_path / "raw")
+    append(tmp_path / "raw", "11")
+    assert lookout.late() == {}
+    lookout.now = utc("2024-01-12T08:00")
+    assert lookout.late() == {}
+    lookout.release()
+    assert lookout.late() == {}
+    append(tmp_path / "raw", "11")
+    assert lookout.late()["daily"] == "2024-01-11"
+
+
+def test_compaction_is_no_change(tmp_path: Path) -> None:
+    """OPTIMIZE rewrites every file, VACUUM deletes old ones: no row is another. A late row before it is still told."""
+    lookout = a_lookout(tmp_path / "raw")
+    write_deltalake(tmp_path / "raw", rows("2024-01-12T10:00").assign(day=12), mode="append")
+    DeltaTable(tmp_path / "raw").optimize.compact()
+    DeltaTable(tmp_path / "raw").vacuum(0, enforce_retention_duration=False, dry_run=False)
+    assert lookout.late() == {}
+    append(tmp_path / "raw", "04")
+    DeltaTable(tmp_path / "raw").optimize.compact()
+    assert lookout.late()["daily"] == "2024-01-04"
+
+
+def test_rows_that_went(tmp_path: Path) -> None:
+    """A whole file that is removed: its log entry does not say what it held, the table before it does."""
+    lookout = a_lookout(tmp_path / "raw")
+    DeltaTable(tmp_path / "raw").delete("day = 6")
+    assert lookout.late()["daily"] == "2024-01-06"
+
+
+def test_rows_that_changed(tmp_path: Path) -> None:
+    """An update rewrites the files of one day."""
+    lookout = a_lookout(tmp_path / "raw")
+    DeltaTable(tmp_path / "raw").update(predicate="day = 7", updates={"n": "n + 1"})
+    assert lookout.late()["daily"] == "2024-01-07"
+
+
+def test_a_table_that_was_made_anew(tmp_path: Path) -> None:
+    """The commit that was read is not there any more: everything is named, and why."""
+    lookout = a_lookout(tmp_path / "raw")
+    append(tmp_path / "raw", "11")
+    lookout.now = utc("2024-01-12T08:00")
+    lookout.release()  # the eleventh was built from commit 1
+    for file in sorted((tmp_path / "raw").rglob("*"), reverse=True):
+        file.rmdir() if file.is_dir() else file.unlink()
+    ten_days(tmp_path / "raw")
+    assert lookout.late()["daily"] == "2024-01-11"
+    assert "made anew" in lookout.said(Kind.LATE)[0]
+
+
+def test_files_without_statistics_touch_everything(tmp_path: Path) -> None:
+    """Nobody knows which days they hold: every day that was built before is named, and that this is why."""
+    lookout = a_lookout(tmp_path / "raw")
+    write_deltalake(
+        tmp_path / "raw",
+        rows("2024-01-03T10:00").assign(day=3),
+        mode="append",
+        configuration={"delta.dataSkippingStatsColumns": "n"},
+    )
+    DeltaTable(tmp_path / "raw").alter.set_table_properties({"delta.dataSkippingStatsColumns": "n"})
+    lookout.release(Request(restate=(("daily", days("01", "10")), ("wide", days("01", "10")))))
+    append(tmp_path / "raw", "05")
+    assert lookout.late()["daily"] == "2024-01-01..2024-01-10"
+    assert "does not say which days" in lookout.said(Kind.LATE)[0]
+
+
+def test_a_source_without_a_time_column(tmp_path: Path) -> None:
+    """Which days a change touches cannot be told: said once, and not a finding."""
+    ten_days(tmp_path / "raw")
+    lookout = Lookout(
+        a_model("daily", "raw"),
+        a_model("wide", "raw"),
+        source=replace(delta(tmp_path / "raw"), time_column=None, freshness_hours=None),
+    )
+    lookout.release()
+    append(tmp_path / "raw", "03")
+    assert lookout.late() == {}
+    (said,) = lookout.said(Kind.UNWATCHED)
+    assert "raw" in said and "commit 1" in said and not any(n.finding for n in lookout.notices())
+
+
+def test_a_log_that_was_cleaned_up(tmp_path: Path) -> None:
+    """What came before the oldest log entry is not known, and that is said; what came after it is."""
+    lookout = a_lookout(tmp_path / "raw")
+    append(tmp_path / "raw", "02")
+    append(tmp_path / "raw", "11")
+    DeltaTable(tmp_path / "raw").create_checkpoint()
+    append(tmp_path / "raw", "05")
+    for number in (0, 1):
+        (tmp_path / "raw" / "_delta_log" / f"{number:020}.json").unlink()
+    assert lookout.late()["daily"] == "2024-01-05"
+    assert "until commit 1 cannot be told" in lookout.said(Kind.UNWATCHED)[0]
+
+
+def test_months(tmp_path: Path) -> None:
+    """A monthly reader is restated as a month; not the one that is still open, which is built again in any case."""
+    frame = rows(*(f"2023-{m:02}-15T10:00" for m in (10, 11, 12)), "2024-01-05T10:00")
+    for n in range(len(frame)):
+        write_deltalake(tmp_path / "raw", frame[n : n + 1], mode="append")
+    lookout = Lookout(
+        a_model("monthly", "raw", cadence=Cadence.MONTHLY, start=utc("2023-10-01")),
+        a_model("rolling", "raw", cadence=Cadence.MONTHLY, start=utc("2023-10-01"), lookback=1),
+        source=delta(tmp_path / "raw"),
+    )
+    lookout.release(Request(ignore_cron=True))
+    write_deltalake(tmp_path / "raw", rows("2024-01-07T10:00"), mode="append")
+    assert lookout.late() == {}
+    write_deltalake(tmp_path / "raw", rows("2023-10-20T10:00"), mode="append")
+    assert lookout.late() == {"monthly": "2023-10-01..2023-10-31", "rolling": "2023-10-01..2023-11-30"}
+    asked = {a for n in lookout.notices() for a in n.restate}
+    assert asked == {"monthly:2023-10-01..2023-10-31", "rolling:2023-10-01..2023-11-30"}
+
+
+def test_newer_code_is_in_the_way(tmp_path: Path) -> None:
+    """A restatement needs the published logic: the remedy says whose code is newer."""
+    lookout = a_lookout(tmp_path / "raw")
+    fingerprints = {**lookout.code.fingerprints, "reader": "reader-2"}
+    append(tmp_path / "raw", "03")
+    lookout.code = replace(lookout.code, fingerprints=fingerprints)
+    look = replace(lookout.look(), project=replace(lookout.code, fingerprints=lookout.world.project.fingerprints))
+    from backfill_assets.watch.late import late
+
+    remedies = {n.model: n.remedy for n in late(look)}
+    assert remedies["daily"].startswith("promote or take back the newer code of reader; then backfill apply")
+    assert remedies["wide"].startswith("backfill apply --restate wide")
+
+
+def test_days_of_older_logic(tmp_path: Path) -> None:
+    """After a forward-only change the older days have older logic: a restatement would change that, and it is said."""
+    lookout = a_lookout(tmp_path / "raw")
+    newer = {**lookout.code.fingerprints, "wide": "wide-2"}
+    lookout.code = replace(lookout.code, fingerprints=newer)
+    lookout.release(Request(forward_only=utc("2024-01-08")))
+    append(tmp_path / "raw", "03")
+    told = {n.model: n.what for n in lookout.notices() if n.kind is Kind.LATE}
+    assert "2024-01-03..2024-01-05 is shown by older logic" in told["wide"]
+    assert "older logic" not in told["daily"]

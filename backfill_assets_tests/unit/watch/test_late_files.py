@@ -1,0 +1,114 @@
+"""Which restatement is proposed when files change behind what is built? By their times and what their paths say."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.snapshots.model import Source
+from backfill_assets.watch.notice import Kind
+from backfill_assets_tests.fakes import a_model
+from backfill_assets_tests.unit.watch.lookout import Lookout, rows
+
+
+def put(file: Path, text: str = "x", *, later: bool = True) -> None:
+    """Write a file an hour before the build, or (`later`) a minute after it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    at = datetime.now(UTC) + (timedelta(minutes=1) if later else timedelta(hours=-1))
+    os.utime(file, (at.timestamp(), at.timestamp()))
+
+
+def a_lookout(root: Path, source: Source) -> Lookout:
+    """`daily` reads the files, `wide` looks a day back."""
+    found = Lookout(a_model("daily", "raw"), a_model("wide", "raw", lookback=1), source=source)
+    found.release()
+    assert found.notices() == ()
+    return found
+
+
+@pytest.fixture(params=["at={}/part.csv", "{}.csv", "{}/part.csv"])
+def csv(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Lookout, str]:
+    """Ten files whose path says their day, in one way or another."""
+    pattern = f"{tmp_path}/raw/{request.param}"
+    for day in range(1, 11):
+        put(Path(pattern.format(f"2024-01-{day:02}")), later=False)
+    source = Source(name="raw", format="csv", path=f"{tmp_path}/raw", time_column="at", file=tmp_path)
+    return a_lookout(tmp_path / "raw", source), pattern
+
+
+def test_a_file_that_was_written_again(csv: tuple[Lookout, str]) -> None:
+    """Its day, and what looks back on it; a new day's file is growth."""
+    lookout, pattern = csv
+    put(Path(pattern.format("2024-01-11")))
+    assert lookout.notices() == ()
+    put(Path(pattern.format("2024-01-03")), "y")
+    assert lookout.late() == {"daily": "2024-01-03", "wide": "2024-01-03..2024-01-04"}
+    assert "2024-01-03" in lookout.said(Kind.LATE)[0].split("(")[1]
+
+
+def test_files_that_went(csv: tuple[Lookout, str]) -> None:
+    """Nobody can tell which days they held: said once, and no finding."""
+    lookout, pattern = csv
+    Path(pattern.format("2024-01-03")).unlink()
+    assert lookout.late() == {}
+    (said,) = lookout.said(Kind.UNWATCHED)
+    assert "removed" in said
+    put(Path(pattern.format("2024-01-05")), "y")
+    assert lookout.late()["daily"] == "2024-01-05" and len(lookout.said(Kind.UNWATCHED)) == 1
+
+
+def test_a_file_with_an_older_time(csv: tuple[Lookout, str]) -> None:
+    """Copied with its time kept: that something changed is known, not what."""
+    lookout, pattern = csv
+    put(Path(pattern.format("2024-01-03")), "longer", later=False)
+    assert lookout.late() == {} and "older time" in lookout.said(Kind.UNWATCHED)[0]
+
+
+def test_parquet_footers(tmp_path: Path) -> None:
+    """A path that says nothing: the file's statistics do."""
+    for day in range(1, 11):
+        file = tmp_path / "raw" / f"part-{day}.parquet"
+        put(file, later=False)
+        rows(f"2024-01-{day:02}T05:00").to_parquet(file)
+        os.utime(file, (0, 0))
+    lookout = a_lookout(tmp_path / "raw", Source(
+        name="raw", format="parquet", path=f"{tmp_path}/raw", time_column="at", file=tmp_path
+    ))  # fmt: skip
+    more = tmp_path / "raw" / "part-99.parquet"
+    put(more)
+    rows("2024-01-06T05:00", "2024-01-07T05:00").to_parquet(more)
+    at = (datetime.now(UTC) + timedelta(minutes=1)).timestamp()
+    os.utime(more, (at, at))
+    assert lookout.late() == {"daily": "2024-01-06..2024-01-07", "wide": "2024-01-06..2024-01-08"}
+
+
+def test_names_that_say_nothing(tmp_path: Path) -> None:
+    """A changed CSV file without a day in its path: said, with its name, and no finding."""
+    put(tmp_path / "raw" / "all.csv", later=False)
+    lookout = a_lookout(
+        tmp_path / "raw", Source(name="raw", format="csv", path=f"{tmp_path}/raw", time_column="at", file=tmp_path)
+    )
+    put(tmp_path / "raw" / "all.csv", "y")
+    assert lookout.late() == {}
+    (said,) = lookout.said(Kind.UNWATCHED)
+    assert said.startswith("raw") and "all.csv" in said
+
+
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [({"path": None, "table": "lake.events"}, "catalog table"), ({"path": "s3://bucket/events"}, "object store")],
+)
+def test_what_cannot_be_watched(tmp_path: Path, where: dict[str, str | None], why: str) -> None:
+    """Catalog tables and files in an object store: said once, whoever reads them."""
+    source = Source(name="raw", format="csv", path=f"{tmp_path}/raw", file=tmp_path)
+    put(tmp_path / "raw" / "all.csv", later=False)
+    lookout = a_lookout(tmp_path / "raw", source)
+    project = replace(lookout.code, sources={"raw": replace(source, **where)})  # pyright: ignore[reportArgumentType]
+    lookout.code = project
+    (said,) = lookout.said(Kind.UNWATCHED)
+    assert why in said

@@ -1,0 +1,204 @@
+"""What does the watch find beside late data, and what does it say when it is quiet?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.intervals import utc
+from backfill_assets.state.environment import Promotion
+from backfill_assets.state.ledger import Entry
+from backfill_assets.state.ledger import Kind as Said
+from backfill_assets.watch.closing import Watched, closing
+from backfill_assets.watch.notice import Kind
+from backfill_assets.watch.watch import watch
+from backfill_assets_tests.fakes import Cell, a_model, days
+from backfill_assets_tests.unit.watch.lookout import Lookout, append, delta, ten_days
+
+
+@pytest.fixture
+def lookout(tmp_path: Path) -> Lookout:
+    """Ten days of `daily` and `reader` are promoted, at noon of the eleventh."""
+    ten_days(tmp_path / "raw")
+    found = Lookout(a_model("daily", "raw"), a_model("reader", "daily"), source=delta(tmp_path / "raw"))
+    found.release()
+    return found
+
+
+def a_day(lookout: Lookout, *, rows: int = 10) -> None:
+    """The next day's source data and its routine run."""
+    append(Path(str(lookout.source.path)), f"{lookout.now:%d}")
+    lookout.now += timedelta(days=1)
+    lookout.world.engine.cell = lambda job, interval: Cell(rows=rows)
+    lookout.release()
+
+
+def verdict(lookout: Lookout, hours: float) -> str:
+    look = lookout.look(hours=hours)
+    return closing(look, watch(look)).sentence
+
+
+def test_quiet(lookout: Lookout) -> None:
+    """Nothing is found: still watching within 24 hours, closed after them."""
+    release = lookout.world.control.releases.all("prod")[0].id
+    assert lookout.notices() == ()
+    assert verdict(lookout, 5) == f"still watching, 5 h of 24: quiet since the promotion of {release} 5 h ago"
+    assert verdict(lookout, 31).startswith(f"closed: quiet since the promotion of {release} 31 h ago")
+
+
+def test_nothing_was_released(tmp_path: Path) -> None:
+    """An empty environment has nothing to be watched."""
+    ten_days(tmp_path / "raw")
+    lookout = Lookout(a_model("daily", "raw"), source=delta(tmp_path / "raw"))
+    assert lookout.notices() == ()
+    assert verdict(lookout, 5) == "nothing was released yet"
+
+
+def test_the_first_run_over_the_seam(lookout: Lookout) -> None:
+    """Not due, due and missing, done: the eleventh is over at midnight, and has a day for its run."""
+    release = lookout.world.control.releases.all("prod")[0].id
+    lookout.now = utc("2024-01-12T23:59")
+    assert not [n for n in lookout.notices() if not n.source]
+    seams = closing(lookout.look(), ()).seams
+    assert {s.model: (s.extended_by, s.due) for s in seams} == {
+        m: ("", utc("2024-01-13T00:00")) for m in ("daily", "reader")
+    }
+    lookout.now = utc("2024-01-13T00:00")
+    assert [s.split(";")[0] for s in lookout.said(Kind.FIRST_RUN)] == [
+        f"{m} 2024-01-11: no routine run has extended it since release {release}" for m in ("daily", "reader")
+    ]
+    lookout.now = utc("2024-01-11T12:00")
+    a_day(lookout)
+    grown = lookout.world.control.releases.all("prod")[-1].id
+    assert {s.model: s.extended_by for s in closing(lookout.look(), ()).seams} == {"daily": grown, "reader": grown}
+    assert lookout.notices() == ()
+
+
+def test_runs_that_stopped(lookout: Lookout) -> None:
+    """Extended once, then no more: stale, with the reason of the last failure; an older failure is not named."""
+    a_day(lookout)
+    lookout.now = utc("2024-01-15T08:00")
+    assert lookout.said(Kind.FIRST_RUN) == []
+    assert [s.split(":")[0] for s in lookout.said(Kind.STALE) if "raw" not in s] == [
+        "daily 2024-01-12..2024-01-13",
+        "reader 2024-01-12..2024-01-13",
+    ]
+    failed = Entry(
+        kind=Said.FAILED,
+        model="daily",
+        version="daily-1",
+        interval=days("12"),
+        reason="disk full\nat line 3",
+        at=utc("2030-01-01"),
+    )
+    lookout.world.control.ledger.append([failed])
+    assert lookout.said(Kind.STALE)[0].endswith("the last try failed: disk full")
+    late = replace(failed, kind=Said.INVALIDATED, reason="rows_ok", at=utc("2030-01-02"))
+    lookout.world.control.ledger.append([late])
+    assert lookout.said(Kind.STALE)[0].endswith("the last try failed: rows_ok")
+
+
+def test_a_stale_source(lookout: Lookout) -> None:
+    """Its newest row is of the tenth, ten o'clock; 36 hours later it should have others."""
+    lookout.now = utc("2024-01-11T22:00")
+    assert lookout.said(Kind.STALE) == []
+    lookout.now = utc("2024-01-11T22:01")
+    (notice,) = lookout.notices()
+    assert (notice.model, notice.source, notice.kind) == ("raw", True, Kind.STALE)
+    assert "36 h ago; 36 h are promised" in notice.what and "tracking" in notice.remedy
+
+
+@pytest.mark.parametrize(("rows", "odd"), [(5, False), (4, True), (20, False), (21, True), (0, True)])
+def test_row_counts(lookout: Lookout, rows: int, odd: bool) -> None:
+    """Half and twice the usual ten are let through, what is beyond is named."""
+    a_day(lookout, rows=rows)
+    found = lookout.said(Kind.ROWS)
+    assert [f.split(",")[0] for f in found] == (
+        [
+            f"{m} 2024-01-11: rows: {rows} in 2024-01-11; usual are 10 (median of the 8 before)"
+            for m in ("daily", "reader")
+        ]
+        if odd
+        else []
+    )
+
+
+def test_old_odd_days_are_not_told_again(lookout: Lookout) -> None:
+    """Only the three newest intervals are looked at."""
+    a_day(lookout, rows=50)
+    for _ in range(2):
+        a_day(lookout)
+        assert [s.split(":")[0] for s in lookout.said(Kind.ROWS)] == ["daily 2024-01-11", "reader 2024-01-11"]
+    a_day(lookout)
+    assert lookout.said(Kind.ROWS) == []
+
+
+def test_what_is_shown_and_gone(lookout: Lookout) -> None:
+    """A missing file, a foreign commit within what is shown, a deleted table, a version without a record."""
+    lookout.world.tables.lost_files.add(("daily", utc("2024-01-04")))
+    assert lookout.said(Kind.POINTER) == ["daily nothing: 1 files cannot be read: 2024-01-04 is missing"]
+    lookout.world.tables.lost_files.clear()
+    assert lookout.notices() == ()
+    lookout.world.tables.drop("reader", "reader-1")
+    (gone,) = lookout.said(Kind.POINTER)
+    assert gone.startswith("reader") and "has no commit" in gone
+    look = replace(lookout.look(), versions=frozenset({("reader", "reader-1")}))
+    assert "daily: version daily-1 has no record: routine runs cannot extend it" in [
+        f"{n.model}: {n.what}" for n in watch(look)
+    ]
+
+
+def test_rows_that_failed_since(lookout: Lookout) -> None:
+    """An audit that fails later on what is shown: the ledger does not vouch for it any more."""
+    (built, *_) = [e for e in lookout.world.control.ledger.entries(["daily"]) if e.kind is Said.BUILT]
+    red = replace(built, kind=Said.INVALIDATED, at=utc("2030-01-01"), id="", reason="rows_ok")
+    lookout.world.control.ledger.append([red])
+    assert [s.split(":")[0] for s in lookout.said(Kind.POINTER)] == [f"daily {built.interval}"]
+
+
+def test_a_view_that_says_something_else(lookout: Lookout) -> None:
+    """What the catalog's reader found is passed on."""
+    (notice,) = watch(replace(lookout.look(), views={"daily": "there is no view"}))
+    assert (notice.kind, notice.model) == (Kind.VIEW, "daily")
+
+
+def test_as_json(lookout: Lookout) -> None:
+    """Keys that machines rely on; ends are exclusive; one command for all that is late."""
+    append(Path(str(lookout.source.path)), "03")
+    look = lookout.look(hours=2)
+    notices = watch(look)
+    found = Watched(environment="prod", notices=notices, closing=closing(look, notices)).to_json()
+    assert found["restate"] == "backfill apply --restate daily:2024-01-03"
+    whole_day = [{"start": "2024-01-03T00:00:00+00:00", "end": "2024-01-04T00:00:00+00:00"}]
+    assert found["notices"] == [
+        {
+            "kind": "late_source_data",
+            "model": "daily",
+            "intervals": whole_day,
+            "what": "built before its source changed: raw (commit 1)",
+            "remedy": "backfill apply --restate daily:2024-01-03, then backfill promote PLAN, which it names",
+            "downstream": {"reader": whole_day},
+        }
+    ]
+    said = found["closing"]
+    assert isinstance(said, dict)
+    assert said["findings"] == 1 and said["closed"] is False and str(said["sentence"]).startswith("open: 1 found")
+
+
+def test_a_promotion_that_never_finished(lookout: Lookout) -> None:
+    """One that was opened a while ago is still under way; after an hour, somebody has to look."""
+    stuck = Promotion(release="r9", models=("daily", "reader"), opened=utc("2024-01-11"), host="h", pid=1)
+    look = lookout.look()
+    look = replace(look, environment=replace(look.environment, promotion=stuck), at=utc("2024-01-11T01:00"))
+    assert watch(look) == ()
+    (notice,) = watch(replace(look, at=utc("2024-01-11T01:01")))
+    assert notice.model == "daily, reader" and "r9" in notice.what
+
+
+def test_a_promise_that_nobody_can_check(lookout: Lookout) -> None:
+    """A source that promises freshness and does not say how old its rows are: said, and no finding."""
+    (notice,) = watch(replace(lookout.look(), newest={}))
+    assert notice.kind is Kind.UNWATCHED and notice.model == "raw"
