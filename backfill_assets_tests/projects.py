@@ -41,6 +41,8 @@ BACKFILL = Path(sys.executable).parent / "backfill"
 SMALL_SPARK = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
 """Settings for subprocesses: several of them run beside the JVM of the tests."""
 
+NOBODY_IS_ASKED: Mapping[str, object] = {"required": False}
+
 EVENTS = """\
 sources:
   - name: raw.events
@@ -89,6 +91,7 @@ def write_project(
     clock: str = "2024-01-11",
     environment: str = "prod",
     spark: Mapping[str, str] = SMALL_SPARK,
+    approvals: Mapping[str, object] = NOBODY_IS_ASKED,
 ) -> Path:
     """A project's files: `models` maps file names (`daily.sql`) to their text."""
     (root / "models").mkdir(parents=True, exist_ok=True)
@@ -97,7 +100,7 @@ def write_project(
         "environment": environment,
         "clock": clock,
         "spark": dict(spark),
-        "approvals": {"required": False},
+        "approvals": dict(approvals),
     }
     (root / "backfill.yml").write_text(json.dumps(settings))
     (root / "sources.yml").write_text(dedent(sources))

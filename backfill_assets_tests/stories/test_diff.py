@@ -87,7 +87,7 @@ def test_a_wrong_time_zone_is_seen(
     what was expected to stay and did not exits with 5; the plan is abandoned, and prod never knew."""
     root = tmp_path / "project"
     write_weeks(root)
-    write_project(root, {"daily.sql": MODEL}, clock="2024-01-15", environment=environment)
+    write_project(root, {"daily.sql": MODEL}, clock="2024-01-15", environment=environment, approvals={})
     monkeypatch.setenv("BACKFILL_PROJECT", str(root))
     place = Workspace.open(root)
     build_all(place)
