@@ -56,37 +56,46 @@ def shown_entries(look: Look, pointer: Pointer) -> Iterator[tuple[Interval, Entr
 
 
 def _stale(look: Look, model: Model, pointer: Pointer, blind: dict[str, str]) -> _Found:
-    found, expected = _Found(), model.expected(look.now)
-    parts: list[Interval] = []
+    """What its sources changed since, and into `blind` what they do not let anybody tell."""
+    found, parts = _Found(), Ranges()
     for source in [u.name for u in model.upstreams if u.name in look.project.sources]:
         history = look.histories.get(source, History(unwatched="nobody looked at it"))
         if history.unwatched:
             blind[source] = f"late rows cannot be noticed: {history.unwatched}"
+        else:
+            parts = parts | _of_source(look, model, pointer, source, history, found, blind)
+    whole = Ranges.of(model.cadence.cover(part) for part in parts)
+    found.intervals = whole & pointer.covers & model.expected(look.now)
+    return found
+
+
+def _of_source(
+    look: Look, model: Model, pointer: Pointer, source: str, history: History, found: _Found, blind: dict[str, str]
+) -> Ranges:
+    """The parts of what is shown that one source touched since they were built; why goes into `found`."""
+    expected, parts = model.expected(look.now), list[Interval]()
+    timeless = look.project.sources[source].time_column is None
+    memory: dict[object, tuple[Ranges, list[Change], bool]] = {}
+    for part, entry in shown_entries(look, pointer):
+        said = cast("Mapping[str, Mapping[str, object]]", entry.inputs or {}).get(source)
+        if said is None or ("commit" not in said and "files" not in said):
+            blind.setdefault(source, f"{model.name} does not say what it read of it in {part}")
             continue
-        timeless = look.project.sources[source].time_column is None
-        memory: dict[object, tuple[Ranges, list[Change], bool]] = {}
-        for part, entry in shown_entries(look, pointer):
-            said = cast("Mapping[str, Mapping[str, object]]", entry.inputs or {}).get(source)
-            if said is None or ("commit" not in said and "files" not in said):
-                blind.setdefault(source, f"{model.name} does not say what it read of it in {part}")
-                continue
-            if "commit" in said and cast(int, said["commit"]) < history.since:
-                blind[source] = (
-                    f"changes until commit {history.since} cannot be told: the source's log does not reach back"
-                    " to what was read"
-                )
-            key = said.get("commit", entry.id or entry.batch)
-            if key not in memory:
-                memory[key] = _sum(model, _since(said, entry, history))
-            touched, changes, vague = memory[key]
-            mine = Ranges((part,)) & expected
-            if vague and mine and (timeless or "files" in said):
-                names = _named({c.name for c in changes if c.touches is None})
-                blind[source] = f"which days these touch cannot be told, {model.name} was built before: {names}"
-                vague = False
-            here = mine if vague else touched & mine
-            if not here:
-                continue
+        if "commit" in said and cast(int, said["commit"]) < history.since:
+            blind[source] = (
+                f"changes until commit {history.since} cannot be told: the source's log does not reach back"
+                " to what was read"
+            )
+        key = said.get("commit", entry.id or entry.batch)
+        if key not in memory:
+            memory[key] = _sum(model, _since(said, entry, history))
+        touched, changes, vague = memory[key]
+        mine = Ranges((part,)) & expected
+        if vague and mine and (timeless or "files" in said):  # such sources change all the time: no alarm each day
+            names = _named({c.name for c in changes if c.touches is None})
+            blind[source] = f"which days these touch cannot be told, {model.name} was built before: {names}"
+            vague = False
+        if here := mine if vague else touched & mine:
             parts += here
             found.changes.setdefault(source, set()).update(
                 c.name
@@ -95,8 +104,7 @@ def _stale(look: Look, model: Model, pointer: Pointer, blind: dict[str, str]) ->
             )
             if vague:
                 found.vague.add(source)
-    found.intervals = Ranges.of(model.cadence.cover(p) for p in parts) & pointer.covers & expected
-    return found
+    return Ranges.of(parts)
 
 
 def _since(said: Mapping[str, object], entry: Entry, history: History) -> list[Change]:

@@ -50,7 +50,12 @@ def whole(look: Look) -> tuple[Notice, ...]:
             for version in sorted(lacking)
         ]
     found += [
-        Notice(kind=Kind.VIEW, model=name, what=what, remedy="backfill promote settles views again; see docs/spark.md")
+        Notice(
+            kind=Kind.VIEW,
+            model=name,
+            what=what,
+            remedy="its next release writes the view again; until then query another way",
+        )
         for name, what in sorted(look.views.items())
     ]
     return tuple(found)

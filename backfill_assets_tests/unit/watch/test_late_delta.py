@@ -73,13 +73,14 @@ def test_growth_is_no_news(tmp_path: Path) -> None:
 
 def test_compaction_is_no_change(tmp_path: Path) -> None:
     """OPTIMIZE rewrites every file, VACUUM deletes old ones: no row is another. A late row before it is still told."""
+    append(tmp_path / "raw", "03", "04", "05")
     lookout = a_lookout(tmp_path / "raw")
-    write_deltalake(tmp_path / "raw", rows("2024-01-12T10:00").assign(day=12), mode="append")
-    DeltaTable(tmp_path / "raw").optimize.compact()
+    append(tmp_path / "raw", "12")
+    assert DeltaTable(tmp_path / "raw").optimize.compact()["numFilesRemoved"] >= 6
     DeltaTable(tmp_path / "raw").vacuum(0, enforce_retention_duration=False, dry_run=False)
-    assert lookout.late() == {}
+    assert lookout.notices() == ()
     append(tmp_path / "raw", "04")
-    DeltaTable(tmp_path / "raw").optimize.compact()
+    assert DeltaTable(tmp_path / "raw").optimize.compact()["numFilesRemoved"] == 2
     assert lookout.late()["daily"] == "2024-01-04"
 
 

@@ -1,0 +1,33 @@
+"""Does the command that a notice prints mean what the notice is about?"""
+
+from __future__ import annotations
+
+import pytest
+
+from backfill_assets.cli.request import days_of
+from backfill_assets.intervals import Cadence, Interval, Ranges
+from backfill_assets.watch.notice import restate_argument, restate_command
+
+
+@pytest.mark.parametrize(
+    ("cadence", "start", "end", "text"),
+    [
+        (Cadence.HOURLY, "2024-03-01T05:00", "2024-03-01T07:00", "m:2024-03-01T05:00..2024-03-01T07:00"),
+        (Cadence.HOURLY, "2024-03-01", "2024-03-02", "m:2024-03-01T00:00..2024-03-02T00:00"),
+        (Cadence.DAILY, "2024-03-01", "2024-03-02", "m:2024-03-01"),
+        (Cadence.DAILY, "2024-03-01", "2024-03-04", "m:2024-03-01..2024-03-03"),
+        (Cadence.MONTHLY, "2024-02-01", "2024-03-01", "m:2024-02-01..2024-02-29"),
+    ],
+)
+def test_what_restate_takes(cadence: Cadence, start: str, end: str, text: str) -> None:
+    """The CLI reads the same interval back, of any cadence."""
+    interval = Interval.of(start, end)
+    assert restate_argument("m", cadence, Ranges((interval,))) == (text,)
+    assert days_of(text) == ("m", interval)
+
+
+def test_many_in_one_command() -> None:
+    """All in one plan."""
+    assert restate_command(("a:2024-03-01", "b:2024-03-01..2024-03-03")) == (
+        "backfill apply --restate a:2024-03-01 --restate b:2024-03-01..2024-03-03"
+    )
