@@ -254,7 +254,9 @@ def print_promotion(before: Environment, after: Environment, verdict: Verdict) -
     """What moved, or everything that is in the way."""
     console = out()
     if not verdict.open:
-        console.print(f"[bold red]Not promoted:[/] {len(verdict.obstacles)} things are in the way of {after.name}")
+        count = len(verdict.obstacles)
+        things = "1 thing is" if count == 1 else f"{count} things are"
+        console.print(f"[bold red]Not promoted:[/] {things} in the way of {after.name}")
         for obstacle in verdict.obstacles:
             console.print(Text(f"  {obstacle}".replace("\n", "\n  ")))
         return
@@ -264,7 +266,7 @@ def print_promotion(before: Environment, after: Environment, verdict: Verdict) -
     release = after.releases[verdict.pointers[0].model]
     console.print(
         Text("Promoted ")
-        + Text(f"{len(verdict.pointers)} models", style="bold")
+        + Text(f"{len(verdict.pointers)} model{'s' * (len(verdict.pointers) != 1)}", style="bold")
         + Text(f" to {after.name} in one commit ({release})")
     )
     table = grid()
