@@ -514,13 +514,13 @@ def verify(
     enough for the first.
     Needs neither Spark nor a network.
     """
-    from backfill_assets.cli.evidence import check, print_finding
+    from backfill_assets.cli.evidence import check, print_verification
 
     found = check(target)
     if as_json:
         _print_json(found.to_json())
     else:
-        print_finding(found)
+        print_verification(found)
     if not found.ok:
         raise typer.Exit(1)
 

@@ -13,7 +13,7 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.terminal import out
 from backfill_assets.errors import PlanError
 from backfill_assets.evidence.make import Evidence
-from backfill_assets.evidence.verify import Finding, verify
+from backfill_assets.evidence.verify import Verification, verify
 from backfill_assets.evidence.write import MANIFEST, PAGE
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.plans import PlanRecord, Status
@@ -72,7 +72,7 @@ def open_page(made: Evidence) -> None:
         typer.launch(f"file://{urlsplit(made.location).path}/{PAGE}")
 
 
-def check(target: str | None) -> Finding:
+def check(target: str | None) -> Verification:
     """Verify a folder, with nothing but it where no warehouse is around it; or else a plan of the project."""
     if target is not None and (Path(target, MANIFEST).exists() or Path(target).is_dir() or "/" in target):
         folder = Path(target).resolve() if "://" not in target else None
@@ -86,7 +86,7 @@ def check(target: str | None) -> Finding:
     return verify(place.evidence_folder(record.id), DeltaTableFiles(place.warehouse), expected=expected)
 
 
-def print_finding(found: Finding) -> None:
+def print_verification(found: Verification) -> None:
     """That all is as it was, or everything that is not."""
     console = out()
     for problem in found.problems:

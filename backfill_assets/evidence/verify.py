@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Verification:
     """What `backfill verify` found. `tables` is None when they were not looked at."""
 
     plan: str
@@ -41,7 +41,7 @@ class Finding:
         }
 
 
-def verify(folder: Folder, tables: TableReader | None, *, expected: str = "") -> Finding:
+def verify(folder: Folder, tables: TableReader | None, *, expected: str = "") -> Verification:
     """Compare hashes, form and tables. `tables` is None where no warehouse is at hand.
 
     `expected` is the digest that the promotion's commit carries, where that is known.
@@ -57,7 +57,7 @@ def verify(folder: Folder, tables: TableReader | None, *, expected: str = "") ->
         if tables is not None:
             found = _look(folder, tables)
             problems += found.problems
-    return Finding(
+    return Verification(
         plan=plan,
         problems=tuple(problems),
         files=len(folder.names()),
