@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets_tests.projects import backfill, small_project
+from backfill_assets_tests.projects import backfill_here as backfill
+from backfill_assets_tests.projects import small_project
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -35,7 +40,7 @@ consumers:
 EVALUATE = 'test "$BACKFILL_ENVIRONMENT" != prod && echo "judged $BACKFILL_ENVIRONMENT"\n'
 
 
-def test_consumers_before_promotion(tmp_path: Path) -> None:
+def test_consumers_before_promotion(spark: SparkSession, tmp_path: Path) -> None:
     """The plan names who is affected and which evaluations are void; a wrong sign is found by a dashboard's bound, and
     not any more once it is mended. Who reads other columns is not affected, and gets the same answer."""
     project = small_project(tmp_path, days=4, batch_size=4)
