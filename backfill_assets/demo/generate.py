@@ -72,6 +72,13 @@ class Summary:
     bytes: int
     seconds: float
 
+    def __str__(self) -> str:
+        state = f"made in {self.seconds:.1f} s" if self.made else "already there"
+        return (
+            f"{self.target}: {self.events:,} events, {self.conversions:,} conversions, {self.campaigns} campaigns, "
+            f"{self.days} days, {self.bytes / 1e6:,.0f} MB, {state}"
+        )
+
 
 def generate(
     target: Path,
@@ -135,11 +142,7 @@ def main(arguments: list[str] | None = None) -> None:
         summary = generate(**vars(chosen), progress=show)
     except SettingsError as error:
         parser.exit(1, f"{error}\n")
-    state = f"made in {summary.seconds:.1f} s" if summary.made else "already there"
-    print(
-        f"\r{summary.target}: {summary.events:,} events, {summary.conversions:,} conversions, "
-        f"{summary.campaigns} campaigns, {summary.days} days, {summary.bytes / 1e6:,.0f} MB, {state}"
-    )
+    print(f"\r{summary}")
 
 
 # --- the parts, in reading order -------------------------------------------------------------------------------------
