@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
@@ -235,6 +235,24 @@ class Ranges:
 
 NOTHING = Ranges()
 """The empty set."""
+
+
+def ranges_json(ranges: Iterable[Interval]) -> list[list[str]]:
+    """Half-open pairs of ISO instants; `ranges_from_json` reads them back.
+
+    >>> ranges_json([Interval.of("2024-01-01", "2024-01-03")])
+    [['2024-01-01T00:00:00+00:00', '2024-01-03T00:00:00+00:00']]
+    """
+    return [[i.start.isoformat(), i.end.isoformat()] for i in ranges]
+
+
+def ranges_from_json(pairs: Iterable[Sequence[str]]) -> Ranges:
+    """The set that the pairs say.
+
+    >>> str(ranges_from_json([["2024-01-01", "2024-01-03"]]))
+    '2024-01-01..2024-01-02'
+    """
+    return Ranges.of(Interval(utc(start), utc(end)) for start, end in pairs)
 
 
 def closed(cadence: Cadence, *, start: datetime, now: datetime, end: datetime | None = None) -> Ranges:

@@ -29,6 +29,7 @@ from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.compare.ask import questions
 from backfill_assets.compare.diff import SAMPLE, Diff
+from backfill_assets.compare.expect import expectations
 from backfill_assets.compare.sides import Side, resolve_side
 from backfill_assets.contracts.impact import Impact, impacts
 from backfill_assets.contracts.preflight import Gap, Grounds, preflight
@@ -54,7 +55,7 @@ from backfill_assets.plan.stages import Plan, Request, request_from_json
 from backfill_assets.promote.approval import Case, changed, subject, unapproved
 from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.candidate import known
-from backfill_assets.promote.findings import drifted, expectations, unanswered, unexpected
+from backfill_assets.promote.findings import drifted, unanswered, unexpected
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
 from backfill_assets.promote.go_back import RolledBack, go_back
 from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
@@ -372,22 +373,18 @@ class Workspace:
         """Whether the plan's models may be promoted as they are now."""
         models = tuple(name for name in plan.models if name not in plan.held)
         verdict = gate(self.project, facts, self.control.versions.all(), request, models, plan.patches)
-        if self.project.settings.approvals.required:
-            gaps = [g for g in self.preflight(plan) if g.blocking and facts.environment.pointers]
-            unknown = [Obstacle(model=g.subject, what=g.what, remedy=g.remedy) for g in gaps]
-            verdict = replace(verdict, obstacles=(*verdict.obstacles, *unknown))
-        return self._with_approvals(facts, verdict)
+        return self._with_consent(facts, plan, verdict)
 
     def gate_plan(self, facts: Facts, record: PlanRecord) -> Verdict:
         """Whether a stored plan's models may be promoted as they are now, apart from their owners' yes."""
         document = self.control.plans.document(record.id) or {}
         return gate_plan(self.project, facts, self.control.versions.all(), record, document)
 
-    def case(self, facts: Facts, record: PlanRecord) -> Case:
-        """A stored plan with what it would show now, and what was found out and said about it."""
+    def case(self, record: PlanRecord, verdict: Verdict) -> Case:
+        """A stored plan with what it would show (`gate_plan`), and what was found out and said about it."""
         return Case(
             record=record,
-            pointers=self.gate_plan(facts, record).pointers,
+            pointers=verdict.pointers,
             proofs=self.control.proofs.of(record.id),
             approvals=self.control.approvals.of([record.id]),
         )
@@ -399,9 +396,10 @@ class Workspace:
         and what is not complete can be proved later. Opens a session.
         """
         record, facts = find_plan(self.control, plan), self.facts()
-        if not self.gate_plan(facts, record).open:
+        verdict = self.gate_plan(facts, record)
+        if not verdict.open:
             return ()
-        case = self.case(facts, record)
+        case = self.case(record, verdict)
         about = subject(self.project, facts, case)
         known = about.proved
         found: list[Proof] = []
@@ -414,9 +412,9 @@ class Workspace:
 
         if about.scope and DIFF not in known:
             said = self.control.plans.document(record.id) or {}
-            columns = {name: [c.name for c in found] for name, found in self.project.columns.items()}
+            request = request_from_json(said.get("request", {}))
             diff = self.diff(record.id, models=tuple(about.scope))
-            expected = expectations(columns, said.get("request", {}))
+            expected = expectations(self.project.column_names, request.expect_moved, request.expect_unmoved)
             keep(DIFF, unexpected(diff, said.get("changes", {}), expected), diff.to_json())
         if about.scope and CONSUMERS not in known:
             reruns = self.rerun_consumers(record.id)
@@ -429,8 +427,9 @@ class Workspace:
     def statements(self, plan: str, *, by: str = "", owners: Sequence[str] = (), **said: Any) -> list[Approval]:
         """What `by` (default: the user) says when approving a plan; `said` are a reason and accepted findings."""
         record, facts = find_plan(self.control, plan), self.facts()
-        complete(record, self.gate_plan(facts, record))
-        case = self.case(facts, record)
+        verdict = self.gate_plan(facts, record)
+        complete(record, verdict)
+        case = self.case(record, verdict)
         now = datetime.now(UTC)
         return statements(self.project, facts, case, by=by or self.user, owners=tuple(owners), now=now, **said)
 
@@ -448,13 +447,18 @@ class Workspace:
         required = self.project.settings.approvals.signatures == "required"
         return doubt(self.project.root, approval, required=required)
 
-    def _with_approvals(self, facts: Facts, verdict: Verdict) -> Verdict:
-        """The verdict with what the owners have not said yes to."""
+    def _with_consent(self, facts: Facts, plan: Plan, verdict: Verdict) -> Verdict:
+        """The verdict with what has to be known before, and with what the owners have not said yes to."""
+        if self.project.settings.approvals.required:
+            gaps = [gap for gap in self.preflight(plan) if gap.blocking]
+            unknown = [Obstacle(model=gap.subject, what=gap.what, remedy=gap.remedy) for gap in gaps]
+            verdict = replace(verdict, obstacles=(*verdict.obstacles, *unknown))
         if not any(changed(facts.environment, p) for p in verdict.pointers):
             return verdict
         moving = {p.model for p in verdict.pointers}
         records = [r for r in self.control.plans.all() if r.live and r.environment == self.environment]
-        cases = [self.case(facts, r) for r in records if moving & set(r.versions) and self._is_ours(facts, r)]
+        ours = [r for r in records if moving & set(r.versions) and self._is_ours(facts, r)]
+        cases = [self.case(r, self.gate_plan(facts, r)) for r in ours]
         found = unapproved(self.project, facts, verdict.pointers, cases, now=datetime.now(UTC), doubt=self._doubt)
         return replace(verdict, obstacles=(*verdict.obstacles, *found))
 
@@ -473,7 +477,9 @@ class Workspace:
         facts = self.facts()
         if plan:
             record = find_plan(self.control, plan)
-            models, verdict = tuple(record.versions), self._with_approvals(facts, self.gate_plan(facts, record))
+            said = self.control.plans.document(record.id) or {}
+            made = make_plan(self.project, facts, request_from_json(said.get("request", {})))
+            models, verdict = tuple(record.versions), self._with_consent(facts, made, self.gate_plan(facts, record))
         else:
             made = make_plan(self.project, facts, request)
             models, verdict = made.models, self.gate(request, facts, made)
@@ -632,7 +638,7 @@ class Workspace:
         tables, content, said, meant = DeltaTableFiles(self.warehouse), "", None, None
         facts = self.facts()
         if record.live and self._is_ours(facts, record):
-            case = self.case(facts, record)
+            case = self.case(record, self.gate_plan(facts, record))
             content = subject(self.project, facts, case).content
             said = [Yes(approval=a, doubt=self._why_not(facts, case, a)) for a in case.approvals]
             document = self.control.plans.document(record.id) or {}

@@ -17,8 +17,9 @@ import typer
 
 from backfill_assets.cli.request import End, Start, between, with_request
 from backfill_assets.errors import BackfillError, ProjectError, SettingsError
+from backfill_assets.intervals import ranges_json
 from backfill_assets.plan.estimate import comparison
-from backfill_assets.plan.stages import Plan, Request, ranges_json
+from backfill_assets.plan.stages import Plan, Request
 
 if TYPE_CHECKING:
     from backfill_assets.adapters.workspace import Workspace
@@ -440,11 +441,11 @@ def diff(
     A plan's candidate with prod, or any two environments or versions: keys first, then rows, columns, days, slices, and
     sample rows. Days that are the same files on both sides are not read.
     """
-    from backfill_assets.cli.diff import diff_json, expectations, print_diff
-    from backfill_assets.compare.expect import judge_moves
+    from backfill_assets.cli.diff import diff_json, print_diff
+    from backfill_assets.compare.expect import expectations, judge_moves
 
     place = _open()
-    expected = expectations(place.project, expect_moved or (), expect_unmoved or ())
+    expected = expectations(place.project.column_names, expect_moved or (), expect_unmoved or ())
     found = place.diff(
         target, models=model or (), within=between(start, end), slices=slices or (), tolerance=tolerance, sample=sample
     )

@@ -11,6 +11,7 @@ from rich.text import Text
 from backfill_assets.adapters.signatures import sign
 from backfill_assets.cli.terminal import out
 from backfill_assets.errors import PlanError, SettingsError
+from backfill_assets.intervals import ranges_json
 from backfill_assets.state.approvals import Approval, approval_of
 
 
@@ -70,9 +71,7 @@ def approval_json(said: Approval) -> dict[str, object]:
         "by": said.by,
         "at": said.at.isoformat(),
         "expires": said.expires.isoformat(),
-        "scope": {
-            model: [[i.start.isoformat(), i.end.isoformat()] for i in ranges] for model, ranges in said.scope.items()
-        },
+        "scope": {model: ranges_json(ranges) for model, ranges in said.scope.items()},
         "reason": said.reason,
         "accepted": dict(said.accepted),
         "own": said.own,

@@ -12,7 +12,8 @@ from backfill_assets.build.by_hand import Withdrawn
 from backfill_assets.cli.render import amount, short
 from backfill_assets.cli.terminal import out
 from backfill_assets.errors import SettingsError
-from backfill_assets.plan.stages import Request, ranges_json
+from backfill_assets.intervals import ranges_json
+from backfill_assets.plan.stages import Request
 from backfill_assets.snapshots.model import Project
 
 if TYPE_CHECKING:

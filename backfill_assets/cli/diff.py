@@ -11,23 +11,13 @@ from rich.text import Text
 
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.compare.diff import Diff, Group, ModelDiff, Sample, moved
-from backfill_assets.compare.expect import Expectation, Judgement, expectation
+from backfill_assets.compare.expect import Judgement
 from backfill_assets.compare.plots import Series, plot_series
 from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
-from backfill_assets.snapshots.model import Project
 
 DAYS, COLUMNS, BARS, SLICES = 10, 2, 60, 12
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _STYLES = {"changed": "yellow", "added": "green", "removed": "red", "unpaired": "magenta"}
-
-
-def expectations(project: Project, moves: Sequence[str], stays: Sequence[str]) -> list[Expectation]:
-    """What `--expect-moved` and `--expect-unmoved` say. Raises SettingsError for a name that nobody knows."""
-    known = {name: [c.name for c in project.columns.get(name, ())] for name in project.models}
-    return [
-        *(expectation(text, known, moves=True) for text in moves),
-        *(expectation(text, known, moves=False) for text in stays),
-    ]
 
 
 def diff_json(diff: Diff, judgement: Judgement) -> dict[str, object]:

@@ -10,11 +10,11 @@ from rich.text import Text
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.estimates import estimate_lines, estimate_markdown
 from backfill_assets.cli.terminal import grid, out
-from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.cover import Uncovered
 from backfill_assets.plan.estimate import UNITS, PlanEstimate
-from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote, ranges_json
+from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
 from backfill_assets.plan.strategy import PROOF
 from backfill_assets.plan.why import few
 from backfill_assets.promote.gate import Verdict

@@ -10,8 +10,7 @@ from rich.text import Text
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.render import amount, short
 from backfill_assets.cli.terminal import grid, out
-from backfill_assets.intervals import Cadence, Ranges
-from backfill_assets.plan.stages import ranges_json
+from backfill_assets.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.state.ledger import Entry, Kind
 
 LIVELY = timedelta(hours=6)

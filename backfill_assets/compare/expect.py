@@ -71,6 +71,16 @@ def expectation(text: str, columns: Mapping[str, Sequence[str]], *, moves: bool)
     return Expectation(model=model, column=known.get(column.lower(), column), moves=moves)
 
 
+def expectations(
+    columns: Mapping[str, Sequence[str]], moved: Sequence[str], unmoved: Sequence[str]
+) -> list[Expectation]:
+    """All that was named: `model.column`, or `model`. Raises SettingsError for a name that nobody knows."""
+    return [
+        *(expectation(text, columns, moves=True) for text in moved),
+        *(expectation(text, columns, moves=False) for text in unmoved),
+    ]
+
+
 def judge_moves(diff: Diff, expected: Sequence[Expectation]) -> Judgement:
     """Hold the expectations against what moved.
 

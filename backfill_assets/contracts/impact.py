@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 
 from backfill_assets.contracts.levels import ContractChange, Level, compare_contracts, worst
 from backfill_assets.contracts.publish import Contracts
-from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges, ranges_json
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.patch import EVER
-from backfill_assets.plan.stages import Plan, ranges_json
+from backfill_assets.plan.stages import Plan
 from backfill_assets.snapshots.consumer import Consumer, Evaluation
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.versions import logic_of

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.errors import StateError
 from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
 from backfill_assets.evidence.tables import TableReader
-from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.intervals import Interval, Ranges, ranges_from_json, utc
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.stages import Audit, Build
 from backfill_assets.settings import Cost
@@ -168,7 +167,7 @@ def _model(project: Project, name: str, version: str, record: Version | None) ->
 def _patch(document: Json, target: Target) -> Ranges | None:
     """The part of history that the plan replaces of a model; None: all of it."""
     patch = document.get("patches", {}).get(target.model)
-    return _ranges(patch["intervals"]) if patch else None
+    return ranges_from_json(patch["intervals"]) if patch else None
 
 
 def _results(control: Control, target: Target, batches: Sequence[tuple[Interval, Entry]]) -> tuple[AuditResult, ...]:
@@ -238,7 +237,7 @@ def _stage(raw: Json) -> Build | Audit | None:
             return Build(
                 model=raw["model"],
                 version=raw["version"],
-                intervals=_ranges(raw["intervals"]),
+                intervals=ranges_from_json(raw["intervals"]),
                 count=raw["count"],
                 batches=tuple(Interval(utc(a), utc(b)) for a, b in raw["batches"]),
                 concurrency=raw["concurrency"],
@@ -248,12 +247,8 @@ def _stage(raw: Json) -> Build | Audit | None:
             return Audit(
                 model=raw["model"],
                 version=raw["version"],
-                intervals=_ranges(raw["intervals"]),
+                intervals=ranges_from_json(raw["intervals"]),
                 count=raw["count"],
             )
         case _:
             return None
-
-
-def _ranges(pairs: Iterable[Any]) -> Ranges:
-    return Ranges.of(Interval(utc(a), utc(b)) for a, b in pairs)

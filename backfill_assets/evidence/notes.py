@@ -11,12 +11,12 @@ from backfill_assets.evidence.sentences import (
     in_words,
     moved,
     partial,
-    ranges,
     what_changed,
     who_accepted,
 )
 from backfill_assets.evidence.shape import ModelPart, Packet
 from backfill_assets.evidence.words import every, few, listed
+from backfill_assets.intervals import ranges_from_json
 
 
 def release_note(packet: Packet) -> str:
@@ -63,7 +63,7 @@ def cutover_message(packet: Packet) -> str:
 
 
 def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
-    shown = in_words(m, ranges(m.ranges.shown))
+    shown = in_words(m, ranges_from_json(m.ranges.shown))
     if m.kind == "new":
         return [f"it is new and has {shown}."]
     if m.kind == "restated":
@@ -82,7 +82,9 @@ def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
 def _stays(packet: Packet) -> list[str]:
     said = ["The names of the views, and how you query them."]
     said += [
-        f"The rows of {m.model} for {in_words(m, kept)}." for m in packet.models if (kept := ranges(m.ranges.kept))
+        f"The rows of {m.model} for {in_words(m, kept)}."
+        for m in packet.models
+        if (kept := ranges_from_json(m.ranges.kept))
     ]
     if packet.plan.kept:
         said.append(f"{few(list(packet.plan.kept))}: not touched.")

@@ -36,9 +36,8 @@ from backfill_assets.evidence.shape import (
     Target,
 )
 from backfill_assets.evidence.words import listed
-from backfill_assets.intervals import Ranges
+from backfill_assets.intervals import Ranges, ranges_json
 from backfill_assets.plan.estimate import comparison
-from backfill_assets.plan.stages import ranges_json
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.proofs import Proof
 from backfill_assets.state.results import AuditResult

@@ -19,11 +19,10 @@ from backfill_assets.evidence.sentences import (
     confirmed,
     in_words,
     partial,
-    ranges,
     what_changed,
 )
 from backfill_assets.evidence.shape import Check, ModelPart, Packet, Range, Section
-from backfill_assets.intervals import utc
+from backfill_assets.intervals import ranges_from_json, utc
 from backfill_assets.plan.estimate import amount
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def _glance(packet: Packet) -> dict[str, tuple[str, str]]:
 
 def _view(m: ModelPart, packet: Packet) -> ModelView:
     computed, shown, kept, missing = (
-        ranges(r) for r in (m.ranges.recomputed, m.ranges.shown, m.ranges.kept, m.ranges.missing)
+        ranges_from_json(r) for r in (m.ranges.recomputed, m.ranges.shown, m.ranges.kept, m.ranges.missing)
     )
     whole = (computed | shown | kept | missing).span
     parts = [
@@ -193,7 +192,7 @@ def _day(text: str) -> str:
 
 
 def _interval(pair: Range) -> str:
-    return str(ranges([pair])).replace("..", " to ")
+    return str(ranges_from_json([pair])).replace("..", " to ")
 
 
 def _said(value: object) -> str:

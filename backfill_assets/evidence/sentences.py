@@ -14,11 +14,10 @@ from backfill_assets.evidence.shape import (
     FindingPart,
     ModelPart,
     Packet,
-    Range,
     Summary,
 )
 from backfill_assets.evidence.words import capital, count, day, every, few, listed, moment, number, percent, spans
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.intervals import Cadence, Ranges, ranges_from_json, utc
 from backfill_assets.plan.estimate import UNITS, amount
 
 SAID = 3
@@ -43,7 +42,7 @@ def summary(packet: Packet) -> Summary:
 def headline(packet: Packet) -> str:
     """What it is about, in one line."""
     names = [m.model for m in packet.models]
-    whole = Ranges.of(i for m in packet.models for i in ranges(m.ranges.recomputed or m.ranges.shown))
+    whole = Ranges.of(i for m in packet.models for i in ranges_from_json(m.ranges.recomputed or m.ranges.shown))
     if not whole.span:
         return f"Nothing was computed for {few(names)}"
     fine = min((cadence(m) for m in packet.models), key=list(Cadence).index)
@@ -59,7 +58,7 @@ def what_changed(m: ModelPart, packet: Packet) -> list[str]:
             said.append(f"The reason: {why}.")
     if m.kind != "new":
         said += [moved(move) for move in moves(packet.data_diff, m.model)[:SAID]]
-    if missing := ranges(m.ranges.missing):
+    if missing := ranges_from_json(m.ranges.missing):
         said.append(f"Not there yet: {in_words(m, missing)}.")
     return [" ".join(said)]
 
@@ -203,13 +202,13 @@ def partial(m: ModelPart) -> list[str]:
     if not m.ranges.partial:
         return []
     said: list[str] = []
-    if kept := ranges(m.ranges.kept):
+    if kept := ranges_from_json(m.ranges.kept):
         rules = "the values and rules that they had" if m.kind == "forward" else "exactly the rows that they had"
         said.append(
-            f"Only a part of the history of {m.model} is new: {in_words(m, ranges(m.ranges.shown))}. "
+            f"Only a part of the history of {m.model} is new: {in_words(m, ranges_from_json(m.ranges.shown))}. "
             f"The other {_those(m)} ({in_words(m, kept)}) keep {rules}."
         )
-    if missing := ranges(m.ranges.missing):
+    if missing := ranges_from_json(m.ranges.missing):
         said.append(f"{m.model} is not complete: it lacks {in_words(m, missing)}.")
     return said
 
@@ -225,14 +224,9 @@ def cadence(m: ModelPart) -> Cadence:
     return Cadence(m.cadence)
 
 
-def ranges(pairs: Sequence[Range]) -> Ranges:
-    """A packet's pairs as a set."""
-    return Ranges.of(Interval(utc(a), utc(b)) for a, b in pairs)
-
-
 def _which(m: ModelPart, place: str) -> str:
     """Which intervals, and whether they are new, added or computed again."""
-    done, shown, unit = ranges(m.ranges.recomputed), ranges(m.ranges.shown), cadence(m)
+    done, shown, unit = ranges_from_json(m.ranges.recomputed), ranges_from_json(m.ranges.shown), cadence(m)
     if not done:
         return f"{m.model} switches to rows that were computed before: {in_words(m, shown)}."
     many = amount(done.count(unit), unit)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
+from backfill_assets.intervals import NOTHING, Interval, Ranges, ranges_json, utc
 from backfill_assets.plan.category import Change
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.strategy import PROOF, Strategy
@@ -249,11 +249,6 @@ def request_from_json(said: Mapping[str, Any]) -> Request:
         expect_moved=tuple(said.get("expect_moved", ())),
         expect_unmoved=tuple(said.get("expect_unmoved", ())),
     )
-
-
-def ranges_json(ranges: Ranges) -> list[list[str]]:
-    """Half-open pairs of ISO instants."""
-    return [[i.start.isoformat(), i.end.isoformat()] for i in ranges]
 
 
 def stage_json(stage: Stage) -> dict[str, object]:

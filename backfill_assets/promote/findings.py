@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from backfill_assets.compare.diff import Diff
-from backfill_assets.compare.expect import Expectation, expectation, judge_moves
+from backfill_assets.compare.expect import Expectation, judge_moves
 from backfill_assets.contracts.rerun import Reruns
 from backfill_assets.plan.proof import Drift
 from backfill_assets.snapshots.consumer import Consumer
@@ -38,12 +38,6 @@ def unexpected(diff: Diff, changes: Mapping[str, Any], expected: Sequence[Expect
         ]
     surprises = judge_moves(diff, [*implied, *expected]).surprises
     return (*found, *(Finding(name=str(s.expected), model=s.expected.model, text=str(s)) for s in surprises))
-
-
-def expectations(columns: Mapping[str, Sequence[str]], request: Mapping[str, Any]) -> list[Expectation]:
-    """What a stored plan's request declared (`Request.to_json`). Raises SettingsError for an unknown name."""
-    moved = [expectation(text, columns, moves=True) for text in request.get("expect_moved", ())]
-    return moved + [expectation(text, columns, moves=False) for text in request.get("expect_unmoved", ())]
 
 
 def unanswered(reruns: Reruns, consumers: Mapping[str, Consumer], models: Sequence[str]) -> tuple[Finding, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.intervals import ranges_from_json
 from backfill_assets.plan.patch import Patch, forward
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import request_from_json
@@ -46,7 +46,7 @@ def _patches(project: Project, facts: Facts, document: Mapping[str, Any]) -> dic
     found: dict[str, Patch] = {}
     for name, said in document.get("patches", {}).items():
         version, shown = said["version"], facts.environment.pointers.get(name)
-        intervals = Ranges.of(Interval(utc(a), utc(b)) for a, b in said["intervals"])
+        intervals = ranges_from_json(said["intervals"])
         if shown is None or intervals.span is None:
             continue
         if version == logic_of(version):

@@ -249,6 +249,11 @@ class Project:
     warnings: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict[str, tuple[Problem, ...]])
     """What is odd about a model without being wrong."""
 
+    @property
+    def column_names(self) -> dict[str, list[str]]:
+        """The names of each model's columns, in order; none where nobody knows them."""
+        return {name: [column.name for column in self.columns.get(name, ())] for name in self.models}
+
     def downstream(self, name: str) -> tuple[str, ...]:
         """The models that read this model or source directly, in dependency order."""
         return tuple(m.name for m in self.models.values() if any(u.name == name for u in m.upstreams))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
-from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.intervals import Ranges, ranges_from_json, ranges_json, utc
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.store import Row, Store, TableSpec
 
@@ -42,10 +42,7 @@ class Approval:
             "plan": self.plan,
             "environment": self.environment,
             "digest": self.digest,
-            "scope": {
-                model: [[i.start.isoformat(), i.end.isoformat()] for i in ranges]
-                for model, ranges in self.scope.items()
-            },
+            "scope": {model: ranges_json(ranges) for model, ranges in self.scope.items()},
             "owner": self.owner,
             "by": self.by,
             "at": self.at.isoformat(),
@@ -64,10 +61,7 @@ def approval_of(statement: str, signature: str = "") -> Approval:
         plan=said["plan"],
         environment=said["environment"],
         digest=said["digest"],
-        scope={
-            model: Ranges.of(Interval(utc(a), utc(b)) for a, b in parts)
-            for model, parts in cast(dict[str, list[tuple[str, str]]], said["scope"]).items()
-        },
+        scope={model: ranges_from_json(parts) for model, parts in said["scope"].items()},
         owner=said["owner"],
         by=said["by"],
         at=utc(said["at"]),

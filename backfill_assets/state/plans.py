@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, cast
 
-from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.intervals import Ranges, ranges_from_json, ranges_json
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.store import Row, Store, TableSpec
 
@@ -153,7 +153,7 @@ def _record(events: Sequence[Row]) -> PlanRecord:
         id=cast(str, first["id"]),
         environment=cast(str, first["environment"]),
         targets=tuple(
-            Target(model=model, version=version, intervals=Ranges.of(Interval(utc(a), utc(b)) for a, b in parts))
+            Target(model=model, version=version, intervals=ranges_from_json(parts))
             for model, version, parts in json.loads(cast(str, first["targets"]))
         ),
         created=at(opened),
@@ -164,9 +164,7 @@ def _record(events: Sequence[Row]) -> PlanRecord:
 
 
 def _row(entry: str, record: PlanRecord, status: Status, by: str, at: datetime, plan: str = "") -> Row:
-    targets = [
-        [t.model, t.version, [[i.start.isoformat(), i.end.isoformat()] for i in t.intervals]] for t in record.targets
-    ]
+    targets = [[t.model, t.version, ranges_json(t.intervals)] for t in record.targets]
     return {
         "entry": entry,
         "id": record.id,
