@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -99,20 +100,22 @@ def delta_jars(folder: Path) -> list[Path]:
     packages = conf.get("spark.jars.packages", "")
     if not packages:
         return []
-    cache_folder = Path(conf.get("spark.jars.ivy") or Path.home() / ".ivy2.5.2") / "jars"
-    found = _cached(packages, cache_folder)
-    if found:
-        return found
-    print("backfill: fetching Delta's jars (only this once) …", file=sys.stderr, flush=True)
-    said = _resolve(folder)
-    found = _cached(packages, cache_folder)
+    ivy = Path(conf.get("spark.jars.ivy") or Path.home() / ".ivy2.5.2")
+    ivy.mkdir(parents=True, exist_ok=True)
+    with (ivy / ".backfill.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # who comes second finds all of them, not those that are there already
+        if found := _cached(packages, ivy / "jars"):
+            return found
+        print("backfill: fetching Delta's jars (only this once) …", file=sys.stderr, flush=True)
+        said = _resolve(folder, ivy)
+        found = _cached(packages, ivy / "jars")
     if not found:
         lines = [line.strip() for line in said.splitlines() if "not found" in line or "unresolved" in line.lower()]
         raise SettingsError(
             f"Delta's jars could not be fetched: {packages}",
             why="; ".join(lines[:3]) or said.strip()[-400:] or "Spark gave no reason",
             fix="check that Maven Central (or the mirror in spark.jars.ivySettings) is reachable, "
-            f"or put the jars in {cache_folder} by hand",
+            f"or put the jars in {ivy / 'jars'} by hand",
         )
     return found
 
@@ -135,14 +138,14 @@ def _cached(packages: str, folder: Path) -> list[Path]:
     ]
 
 
-def _resolve(folder: Path) -> str:
-    """Let Spark's own resolver fetch the packages; what it said."""
+def _resolve(folder: Path, ivy: Path) -> str:
+    """Let Spark's own resolver fetch the packages to that place (Java's idea of a home is not HOME); what it said."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
     nothing = Path(__file__).with_name("_nothing.py")
     done = subprocess.run(
-        [str(home / "bin" / "spark-submit"), "--master", "local[1]", str(nothing)],
+        [str(home / "bin" / "spark-submit"), "--master", "local[1]", "--conf", f"spark.jars.ivy={ivy}", str(nothing)],
         env={**os.environ, "SPARK_CONF_DIR": str(folder), "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(home)},
         capture_output=True,
         text=True,
