@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
-
-quick = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
-"""For tests of pure functions."""
 
 EPOCH = utc("2024-01-01")
 """Day 0 of the brute-force models. 2024 is a leap year, and this is a Monday."""

@@ -16,7 +16,6 @@ from backfill_assets_tests.strategies import (
     day,
     days_of,
     instants,
-    quick,
     sets_of_days,
     span,
     spans,
@@ -30,7 +29,6 @@ def assert_normal(ranges: Ranges) -> None:
     assert all(a.end < b.start for a, b in pairwise(ranges))
 
 
-@quick
 @given(sets_of_days(), sets_of_days())
 def test_algebra_is_that_of_sets(a: Ranges, b: Ranges) -> None:
     """Union, intersection and difference hold exactly the days that sets of days would."""
@@ -42,7 +40,6 @@ def test_algebra_is_that_of_sets(a: Ranges, b: Ranges) -> None:
         assert_normal(result)
 
 
-@quick
 @given(st.lists(spans()))
 def test_of_holds_every_interval_once_in_a_normal_form(parts: list[Interval]) -> None:
     """Whatever order and overlap the intervals come in, the set is the same, sorted, and nothing in it touches."""
@@ -53,7 +50,6 @@ def test_of_holds_every_interval_once_in_a_normal_form(parts: list[Interval]) ->
     assert Ranges.of(found) == found
 
 
-@quick
 @given(sets_of_days(), sets_of_days())
 def test_equal_sets_are_equal_values(a: Ranges, b: Ranges) -> None:
     """Two sets with the same days compare equal, however they came about: plan ids rely on it."""
@@ -63,14 +59,12 @@ def test_equal_sets_are_equal_values(a: Ranges, b: Ranges) -> None:
     assert (days_of(a) == days_of(b)) == (a == b)
 
 
-@quick
 @given(sets_of_days(), spans())
 def test_contains_means_all_of_it(a: Ranges, part: Interval) -> None:
     """An interval is in a set when all of its days are."""
     assert (part in a) == (days_of(Ranges((part,))) <= days_of(a))
 
 
-@quick
 @given(sets_of_days(), st.integers(1, 25))
 def test_batches_cover_exactly(a: Ranges, size: int) -> None:
     """Batches are in order, disjoint, of at most `size` days, never across a gap, and together the set."""
@@ -82,7 +76,6 @@ def test_batches_cover_exactly(a: Ranges, size: int) -> None:
     assert len(batches) == sum(-(-DAILY.count(i) // size) for i in a), "no more batches than needed"
 
 
-@quick
 @given(sets_of_days())
 def test_split_count_and_span_agree(a: Ranges) -> None:
     """Splitting gives each day once, in order, as many as counted; the span runs from the first to the last."""
@@ -92,7 +85,6 @@ def test_split_count_and_span_agree(a: Ranges) -> None:
     assert a.span == (Interval(units[0].start, units[-1].end) if units else None)
 
 
-@quick
 @given(cadences, st.data())
 def test_split_of_every_cadence(cadence: Cadence, data: st.DataObject) -> None:
     """Whole hours, days, weeks and months: split and count agree, and batches cut where intervals end."""
@@ -107,7 +99,6 @@ def test_split_of_every_cadence(cadence: Cadence, data: st.DataObject) -> None:
     ]
 
 
-@quick
 @given(cadences, instants)
 def test_floor_and_ceil_enclose(cadence: Cadence, instant: datetime) -> None:
     """floor ≤ instant ≤ ceil, at most one interval apart, both on boundaries."""
@@ -119,7 +110,6 @@ def test_floor_and_ceil_enclose(cadence: Cadence, instant: datetime) -> None:
     assert cadence.ceil(ceil) == ceil
 
 
-@quick
 @given(cadences, instants, st.integers(-40, 40), st.integers(-40, 40))
 def test_shift_adds_up(cadence: Cadence, instant: datetime, a: int, b: int) -> None:
     """Shifting twice is shifting by the sum, stays on boundaries, keeps the order and is counted by `count`."""
@@ -131,7 +121,6 @@ def test_shift_adds_up(cadence: Cadence, instant: datetime, a: int, b: int) -> N
         assert cadence.count(Interval(start, there)) == a
 
 
-@quick
 @given(cadences, instants, st.timedeltas(min_value=timedelta(microseconds=1), max_value=timedelta(days=100)))
 def test_cover_is_the_smallest(cadence: Cadence, start: datetime, length: timedelta) -> None:
     """The cover holds the interval, and has no whole interval too many at either end."""

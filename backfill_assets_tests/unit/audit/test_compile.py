@@ -20,7 +20,6 @@ from backfill_assets.audit.text import interval_text, literal, quoted
 from backfill_assets.intervals import Cadence, Ranges
 from backfill_assets.snapshots.model import Audit
 from backfill_assets_tests.fakes import a_model, days
-from backfill_assets_tests.strategies import quick
 from backfill_assets_tests.unit.audit.duck import DuckTables, spanned
 
 ONE, TWO = "2024-01-01 00:00", "2024-01-02 00:00"
@@ -178,7 +177,6 @@ def test_names_that_are_words_or_hold_quotes(duck: duckdb.DuckDBPyConnection) ->
     assert quoted("a`b") == "`a``b`"
 
 
-@quick
 @given(st.text(min_size=1))
 def test_any_text_is_one_literal(text: str) -> None:
     """Whatever an accepted value is, Spark's grammar reads it as a string literal with that very text."""

@@ -18,7 +18,7 @@ from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.snapshots.consumer import Consumer, Evaluation, Use
 from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets_tests.fakes import NOW, a_pointer, days, ranges
-from backfill_assets_tests.strategies import EPOCH, days_of, quick, sets_of_days
+from backfill_assets_tests.strategies import EPOCH, days_of, sets_of_days
 
 PROMISES = tuple(Promise(name=n, type="bigint") for n in ("ds", "x", "y"))
 OLD = Contract(columns=PROMISES, grain=("ds",), time_column="ds", cadence="daily")
@@ -172,7 +172,6 @@ def test_the_worst_comes_first() -> None:
 
 
 @given(sets_of_days(10), st.one_of(st.none(), st.integers(0, 12)))
-@quick
 def test_days_are_those_read_and_changed(changed: Ranges, history: int | None) -> None:
     """Against sets of day numbers: affected exactly when a day that changes is read."""
     found = look(a_consumer(uses={"a": Use(history=history)}), patch=changed) if changed else None

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from backfill_assets.contracts.contract import Contract, Promise, contract_from_json
 from backfill_assets.contracts.levels import Level, compare_contracts, worst
 from backfill_assets.plan.category import Category, Change
-from backfill_assets_tests.strategies import quick
 
 BASE = Contract(
     columns=(
@@ -125,7 +124,6 @@ contracts = st.sampled_from([c for cell in CELLS for c in (cell[1], cell[2]) if 
 
 
 @given(contracts, contracts)
-@quick
 def test_comparing(old: Contract, new: Contract) -> None:
     """Nothing differs from itself; any difference but of the grain's order is found; the worst comes first; JSON keeps
     it."""

@@ -29,7 +29,7 @@ from backfill_assets.settings import Cost
 from backfill_assets.snapshots.model import Model
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.fakes import a_model
-from backfill_assets_tests.strategies import EPOCH, day, quick, sets_of_days, span
+from backfill_assets_tests.strategies import EPOCH, day, sets_of_days, span
 
 CORES = Cost(currency="EUR", per_core_hour=0.5, cores=20)
 """10 EUR an hour on the wall."""
@@ -90,7 +90,6 @@ def seconds(takes: Estimate) -> Spread:
 sizes = st.lists(st.integers(1, 40), min_size=2, max_size=8).filter(lambda s: len(set(s)) > 1)
 
 
-@quick
 @given(sizes, st.floats(0, 100), st.floats(0.01, 10))
 def test_a_history_that_is_a_line_is_continued(found: list[int], fixed: float, each: float) -> None:
     """Fixed seconds a batch and seconds an interval are found again, for sizes that were never built too."""
@@ -116,7 +115,6 @@ batches = st.lists(
 )
 
 
-@quick
 @given(batches, st.integers(1, 100), st.integers(0, 100), st.integers(1, 40), st.integers(1, 4))
 def test_more_intervals_never_cost_less(
     entries: list[Entry], count: int, more: int, batch_size: int, concurrency: int
@@ -130,7 +128,6 @@ def test_more_intervals_never_cost_less(
     assert many.rows >= few.rows and many.bytes >= few.bytes
 
 
-@quick
 @given(batches, st.data(), st.integers(1, 100))
 def test_the_order_of_the_entries_does_not_matter(entries: list[Entry], data: st.DataObject, count: int) -> None:
     """Not to the last digit, and not in the words."""
@@ -139,7 +136,6 @@ def test_the_order_of_the_entries_does_not_matter(entries: list[Entry], data: st
     assert guess(stage, data.draw(st.permutations(entries))) == guess(stage, entries)
 
 
-@quick
 @given(st.dictionaries(st.sampled_from("abcd"), batches), st.integers(1, 100))
 def test_low_likely_high(history: dict[str, list[Entry]], count: int) -> None:
     """In that order for every stage and for the plan, at least 15 % apart, and money is in step with time."""
@@ -275,7 +271,6 @@ def ticks(tasks: Mapping[str, int], reads: Mapping[str, Sequence[str]], workers:
         running = {name: left - 1 for name, left in running.items()}
 
 
-@quick
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.integers(1, 4))
 def test_waves_are_what_a_pool_does(tasks: list[int], workers: int) -> None:
     """Tasks begin in order, each when a worker is free."""
@@ -283,7 +278,6 @@ def test_waves_are_what_a_pool_does(tasks: list[int], workers: int) -> None:
     assert waves(tasks, workers) == ticks(named, {}, workers)
 
 
-@quick
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=7), st.data())
 def test_a_plan_takes_its_longest_road_at_least(tasks: list[int], data: st.DataObject) -> None:
     """With room for all exactly that; one at a time the sum; two at a time something between."""
@@ -323,9 +317,6 @@ def test_nothing_takes_no_time() -> None:
 
 
 # --- samples ----------------------------------------------------------------------------------------------------------
-
-
-@quick
 @given(sets_of_days(), st.integers(1, 25))
 def test_a_sample_is_some_of_them(days: Ranges, n: int) -> None:
     """Members, distinct, `n` or all, with the newest and (of two or more) the oldest; the same every time."""

@@ -14,7 +14,6 @@ from backfill_assets.plan.stages import Build, Request
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
 from backfill_assets_tests.fakes import a_model, a_pointer, a_project
-from backfill_assets_tests.strategies import quick
 
 FIRST, TODAY = date(2023, 11, 1), date(2024, 4, 10)
 DAYS = (TODAY - FIRST).days
@@ -81,7 +80,6 @@ some_days = st.integers(0, DAYS - 1).flatmap(
 )
 
 
-@quick
 @given(cadences, cadences, cadences, st.integers(0, 3), st.integers(0, 3), st.integers(0, 2), st.data())
 def test_a_restatement_is_exactly_what_depends_on_it(
     one: Cadence, two: Cadence, three: Cadence, first: int, second: int, third: int, data: st.DataObject

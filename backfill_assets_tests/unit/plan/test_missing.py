@@ -10,7 +10,7 @@ from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.plan.missing import needed, ready, wanted
 from backfill_assets.snapshots.model import Model
 from backfill_assets_tests.fakes import NOW, a_model, days, ranges
-from backfill_assets_tests.strategies import aligned, cadences, quick, sets_of_days, spans
+from backfill_assets_tests.strategies import aligned, cadences, sets_of_days, spans
 
 LATER = utc("2026-01-01")
 D, W, M, H = Cadence.DAILY, Cadence.WEEKLY, Cadence.MONTHLY, Cadence.HOURLY
@@ -44,7 +44,6 @@ def test_wanted_is_what_should_be_there_cut_to_the_request(
     assert str(wanted(model, now=NOW, start=start and utc(start), end=end and utc(end))) == expected  # type: ignore[arg-type]
 
 
-@quick
 @given(cadences, st.data())
 def test_wanted_holds_what_was_asked_for(cadence: Cadence, data: st.DataObject) -> None:
     """Whatever the range: everything expected that overlaps it is wanted, and nothing that does not."""
@@ -84,7 +83,6 @@ def brute_ready(model: Model, upstream: Model, asked: Ranges, have: Ranges) -> l
     return [u for u in asked.split(model.cadence) if not needed(model, upstream, u) - have]
 
 
-@quick
 @given(sets_of_days(), sets_of_days(), st.integers(0, 4), st.sampled_from([D, W]), st.sampled_from([D, W]), spans())
 def test_ready_splits_exactly(
     asked: Ranges, have: Ranges, lookback: int, mine: Cadence, theirs: Cadence, life: Interval

@@ -22,7 +22,7 @@ from backfill_assets.snapshots.model import Override, Project
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets_tests.fakes import NOW, Cell, World, a_model, a_pointer, a_project, days, ranges
-from backfill_assets_tests.strategies import quick, sets_of_days
+from backfill_assets_tests.strategies import sets_of_days
 
 ALL = "2024-01-01..2024-01-10"
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c", "b"), a_model("x", "a"), a_model("solo"))
@@ -256,9 +256,6 @@ def test_the_plan_as_json() -> None:
 
 
 # --- properties -------------------------------------------------------------------------------------------------------
-
-
-@quick
 @given(sets_of_days(10), sets_of_days(10), sets_of_days(10), st.integers(0, 3), st.booleans())
 def test_nothing_missing_is_forgotten(a: Ranges, unaudited: Ranges, b: Ranges, lookback: int, only_b: bool) -> None:
     """For any coverage, what is planned, what is blocked and what is complete make up all that is wanted; nothing is
@@ -279,7 +276,6 @@ def test_nothing_missing_is_forgotten(a: Ranges, unaudited: Ranges, b: Ranges, l
                 assert Ranges.of(stage.batches) == stage.intervals
 
 
-@quick
 @given(sets_of_days(10), sets_of_days(10), st.integers(0, 3), st.integers(1, 4))
 def test_applying_a_plan_leaves_nothing_missing(a: Ranges, b: Ranges, lookback: int, size: int) -> None:
     """From any state that builds can leave, one plan and one apply make everything complete; the next plan has no

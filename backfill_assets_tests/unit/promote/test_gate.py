@@ -17,7 +17,7 @@ from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.fakes import NOW, a_model, a_pointer, a_project, days, ranges
-from backfill_assets_tests.strategies import quick, sets_of_days
+from backfill_assets_tests.strategies import sets_of_days
 
 COLUMNS = (("ds", "date"), ("id", "bigint"))
 GREEN = Coverage(green=ranges(days("01", "10")))
@@ -187,7 +187,6 @@ def test_an_upstream_that_is_not_shown_does_not_matter() -> None:
     assert ask(a_project(A, B), {"b": GREEN}, models=("b",)).open
 
 
-@quick
 @given(sets_of_days(10), sets_of_days(10), sets_of_days(10), sets_of_days(14), st.booleans(), st.booleans())
 def test_an_open_gate_shows_green_days_only_and_loses_none(
     green: Ranges, unaudited: Ranges, empty: Ranges, shown: Ranges, same: bool, ranged: bool

@@ -16,7 +16,6 @@ from backfill_assets.intervals import Interval, utc
 from backfill_assets.promote.views import expanded_view, plain_view, safe_cast, view_name
 from backfill_assets.state.environment import Pointer, Segment
 from backfill_assets_tests.fakes import a_pointer, days
-from backfill_assets_tests.strategies import quick
 
 ONE = a_pointer("orders", "v1", days("01", "05"), commit=3)
 TWO = replace(
@@ -148,7 +147,6 @@ def test_safe_casts(source: str, target: str, safe: bool) -> None:
 decimals = st.integers(1, 8).flatmap(lambda p: st.tuples(st.just(p), st.integers(0, p)))
 
 
-@quick
 @given(decimals, decimals)
 def test_safe_decimals_hold_every_value(source: tuple[int, int], target: tuple[int, int]) -> None:
     """Safe exactly when the extreme value of one type, and its smallest step, fit the other."""
@@ -165,7 +163,6 @@ def test_safe_decimals_hold_every_value(source: tuple[int, int], target: tuple[i
 RANKS = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 
 
-@quick
 @given(st.sampled_from(sorted(RANKS)), st.sampled_from([*sorted(RANKS), "double"]))
 def test_safe_numbers_hold_every_value(source: str, target: str) -> None:
     """Safe exactly when the widest value of one type survives the other (a double holds 53 bits)."""

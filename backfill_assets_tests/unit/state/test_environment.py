@@ -23,7 +23,7 @@ from backfill_assets.state.environment import (
 )
 from backfill_assets.state.store import MemoryStore, MemoryTable
 from backfill_assets_tests.fakes import a_pointer, days
-from backfill_assets_tests.strategies import quick, spans
+from backfill_assets_tests.strategies import spans
 
 AT = utc("2024-02-01")
 PROMOTION = Promotion(release="r1", models=("a",), opened=AT, host="here", pid=7)
@@ -264,7 +264,6 @@ def pointers(draw: st.DrawFn) -> Pointer:
     )
 
 
-@quick
 @given(pointers())
 def test_pointers_survive_json(pointer: Pointer) -> None:
     """What is stored reads back equal, with the same id."""
@@ -273,7 +272,6 @@ def test_pointers_survive_json(pointer: Pointer) -> None:
     assert again.id == pointer.id
 
 
-@quick
 @given(pointers(), pointers())
 def test_ids_tell_pointers_apart(a: Pointer, b: Pointer) -> None:
     """Views flip by comparing ids: equal exactly when the pointers are."""

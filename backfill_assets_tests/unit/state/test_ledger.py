@@ -14,7 +14,7 @@ from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind, Ledger, by_version, coverage
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days, ranges
-from backfill_assets_tests.strategies import days_of, quick, spans
+from backfill_assets_tests.strategies import days_of, spans
 
 AUDITS = "digest"
 T0 = utc("2024-02-01")
@@ -208,7 +208,6 @@ def by_day(entries: list[Entry], dirt: list[Dirt], commit: int | None, number: i
     return "green" if passed else "unaudited"
 
 
-@quick
 @given(histories(), st.one_of(st.none(), st.integers(-1, 6)))
 def test_coverage_is_what_a_day_by_day_interpreter_says(
     history: tuple[list[Entry], list[Dirt]], commit: int | None
@@ -224,7 +223,6 @@ def test_coverage_is_what_a_day_by_day_interpreter_says(
     assert found.built.count(Cadence.DAILY) == sum(Cadence.DAILY.count(part) for part, _ in found.sources)
 
 
-@quick
 @given(histories(), st.randoms())
 def test_coverage_does_not_depend_on_the_order_of_reading(
     history: tuple[list[Entry], list[Dirt]], random: object

@@ -19,7 +19,6 @@ from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.releases import compare, elsewhere, find_release, grown, shown_at
 from backfill_assets.state.store import MemoryStore, Store
 from backfill_assets_tests.fakes import Catalog, Crash, FakeViews, Life, MortalStore, a_pointer, days
-from backfill_assets_tests.strategies import quick
 
 AT = utc("2024-02-01")
 A1, A2 = (a_pointer("a", v, days("01", "05")) for v in ("a-1", "a-2"))
@@ -133,7 +132,6 @@ def test_comparison() -> None:
     assert compare({"a": A1}, {"a": A1}) == []
 
 
-@quick
 @given(st.lists(st.sampled_from([A1, A2, A1_MORE, B1]), min_size=1, max_size=6), st.data())
 def test_history_is_consistent(moves: list[Pointer], data: st.DataObject) -> None:
     """Whatever moved in whatever order: undoing gives what was there."""
