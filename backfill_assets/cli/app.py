@@ -315,7 +315,7 @@ def withdraw(
     them. Needs no Spark.
     """
     from backfill_assets.cli.by_hand import print_withdrawn, withdrawn_json
-    from backfill_assets.cli.request import days_of
+    from backfill_assets.plan.asked import days_of
 
     place = _open()
     done = place.withdraw([days_of(text) for text in days], reason=reason)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 import typer
 
 from backfill_assets.errors import SettingsError
-from backfill_assets.intervals import Interval, utc
+from backfill_assets.intervals import Interval
+from backfill_assets.plan.asked import days_of, instant
 from backfill_assets.plan.patch import EVER
 from backfill_assets.plan.stages import Request
 
@@ -87,12 +87,12 @@ def asked_for(
     return Request(
         end_bounded=end_bounded,
         ignore_cron=ignore_cron,
-        start=_instant(start, "--start"),
-        end=_instant(end, "--end", last=True),
+        start=instant(start, "--start"),
+        end=instant(end, "--end", last=True),
         select=tuple(select or ()),
         restate=tuple(days_of(text, "--restate ") for text in restate or ()),
         all_versions=all_versions,
-        forward_only=_instant(forward_only, "--forward-only"),
+        forward_only=instant(forward_only, "--forward-only"),
         strategies=tuple(map(_choice, strategy or ())),
         expect_moved=tuple(expect_moved or ()),
         expect_unmoved=tuple(expect_unmoved or ()),
@@ -115,23 +115,9 @@ def with_request(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def days_of(text: str, option: str = "") -> tuple[str, Interval]:
-    """`model:2024-03-01..2024-03-04`, or one day. Raises SettingsError, quoting `option` before it."""
-    model, _, days = text.partition(":")
-    first, _, last = days.partition("..")
-    try:
-        return model, Interval(utc(first), _after(last or first))
-    except ValueError as error:
-        raise SettingsError(
-            f"{option}{text} is not understood",
-            why=f"it names a model, then the first and the last day ({error})",
-            fix=f"write {option}campaign_performance:2024-03-01..2024-03-04",
-        ) from None
-
-
 def between(start: str | None, end: str | None) -> Interval | None:
     """The range that two options say, open where one is not given; None when neither is. Raises SettingsError."""
-    first, last = _instant(start, "--start"), _instant(end, "--end", last=True)
+    first, last = instant(start, "--start"), instant(end, "--end", last=True)
     if first is None and last is None:
         return None
     try:
@@ -151,22 +137,3 @@ def _choice(text: str) -> tuple[str, str]:
             fix=f"write --strategy {model}=dual-run",
         )
     return model, way
-
-
-def _after(text: str) -> datetime:
-    """The end of what a last day or an instant names: a day is included."""
-    return utc(text) + timedelta(days=1) if len(text.strip()) <= len("2024-03-01") else utc(text)
-
-
-def _instant(text: str | None, option: str, *, last: bool = False) -> datetime | None:
-    """The instant that a day or ISO text names; a last day is included, so its end is the next midnight."""
-    if text is None:
-        return None
-    try:
-        return _after(text) if last else utc(text)
-    except ValueError:
-        raise SettingsError(
-            f"{option} {text} is no day",
-            why="it must be ISO 8601",
-            fix=f"write {option} 2024-03-01, or 2024-03-01T05:00",
-        ) from None

@@ -63,15 +63,18 @@ class VersionTables(dg.IOManager):
         report(self._runs.workspace, step, model, obj.outcome)
 
     def load_input(self, context: dg.InputContext) -> DataFrame:
-        """The upstream's rows of the asked partitions, of the version that the code says, as a Spark DataFrame.
+        """The upstream's rows of the asked partitions as a Spark DataFrame, of the version that the code says.
 
-        Raises BuildError when any of them is not built and audited.
+        A run that is tagged with a plan reads them as the plan's candidate environment shows them.
+        Raises BuildError when any of them is not built and audited, PlanError for an unknown plan.
         """
-        from backfill_assets.defs.upstream import model_frame
+        from backfill_assets.defs.upstream import candidate_frame, version_frame
 
         workspace = self._runs.workspace
         model = workspace.project.models[context.asset_key.path[-1]]
         asked = None
         if context.has_asset_partitions:
             asked = chosen(model.cadence, context.asset_partition_keys, {})
-        return model_frame(workspace, model, asked)
+        if plan := context.step_context.dagster_run.tags.get(PLAN_TAG):
+            return candidate_frame(workspace, plan, model, asked)
+        return version_frame(workspace, model, asked)

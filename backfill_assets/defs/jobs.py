@@ -3,31 +3,61 @@
 # No `from __future__ import annotations`: Dagster reads the annotation of `context`.
 
 import dagster as dg
+from pydantic import Field
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.apply import apply
 from backfill_assets.defs.diff import log_proofs
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.promotions import unreported_views
-from backfill_assets.defs.report import failure_text, log_outcome
+from backfill_assets.defs.report import done_text, failure_text, log_outcome
 from backfill_assets.defs.runs import PLAN_TAG, run_name, tell
 from backfill_assets.errors import BackfillError
+from backfill_assets.plan.asked import days_of, instant
+from backfill_assets.plan.stages import Request
+
+
+class Asked(dg.Config):
+    """What a run is about: the options of `backfill apply`. Nothing: all that is missing."""
+
+    select: list[str] = Field(default=[], description="Names; +name: and upstream, name+: and downstream.")
+    start: str | None = Field(default=None, description="First day of the range.")
+    end: str | None = Field(default=None, description="Last day, included.")
+    restate: list[str] = Field(
+        default=[], description="Published days to compute again, beside them: model:2024-03-01..2024-03-04."
+    )
+    forward_only: str | None = Field(default=None, description="The day from which on changed models get new logic.")
+    ignore_cron: bool = Field(default=False, description="Include the interval that is not over yet.")
+
+    def request(self) -> Request:
+        """The request. Raises SettingsError for what is no day."""
+        return Request(
+            select=tuple(self.select),
+            start=instant(self.start, "start"),
+            end=instant(self.end, "end", last=True),
+            restate=tuple(days_of(text, "restate ") for text in self.restate),
+            forward_only=instant(self.forward_only, "forward_only"),
+            ignore_cron=self.ignore_cron,
+        )
 
 
 def apply_job(workspace: Workspace) -> dg.JobDefinition:
     """Plans, and builds and audits what the plan says. Nothing is promoted."""
 
     @dg.op(name="build_what_is_missing", out=dg.Out(dg.Nothing))
-    def build_missing(context: dg.OpExecutionContext) -> None:
+    def build_missing(context: dg.OpExecutionContext, config: Asked) -> None:
         try:
             require_lasting(context.instance)
-            plan = workspace.plan()
+            plan = workspace.plan(config.request())
             if not plan.work:
                 context.log.info("nothing to do: everything that can be built is complete; no Spark session was opened")
             if opened := workspace.open_plan(plan):
                 context.instance.add_run_tags(context.run_id, {PLAN_TAG: opened.plan.id})
             bench = workspace.bench(
-                plan.sources, run=run_name(context.run), listen=tell(context.log.info, context.log.warning)
+                plan.sources,
+                patches=plan.patches,
+                run=run_name(context.run),
+                listen=tell(context.log.info, context.log.warning),
             )
             outcomes = apply(bench, plan) if plan.work else {}
             if opened and (candidate := workspace.show_candidate(opened.plan.id)):
@@ -35,7 +65,11 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
         except BackfillError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from None
         for name, outcome in outcomes.items():
-            log_outcome(workspace, context, workspace.project.models[name], outcome)
+            model = workspace.project.models[name]
+            if outcome.version == workspace.project.fingerprints[name]:
+                log_outcome(workspace, context, model, outcome)
+            elif outcome.ok:  # partitions are of the version itself, a restatement lies over it
+                context.log.info(f"{name}: {done_text(model, outcome)}, in {outcome.version}")
         if opened and plan.owners and all(o.ok for o in outcomes.values()):
             log_proofs(workspace, context, opened.plan.id, plan)
         bad = [failure_text(workspace.project.models[name], o) for name, o in outcomes.items() if not o.ok]

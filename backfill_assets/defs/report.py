@@ -31,7 +31,7 @@ def report(workspace: Workspace, step: dg.AssetExecutionContext, model: Model, o
     downstream work as soon as it sees a materialization, so a red interval must never be reported.
     """
     if outcome.ok:
-        step.log.info(_done(model, outcome))
+        step.log.info(done_text(model, outcome))
         shared = run_metadata(workspace, model, outcome)
         for key, own in partition_metadata(workspace, model, outcome.green).items():
             step.add_asset_metadata({**shared, **own}, partition_key=key)
@@ -118,7 +118,7 @@ def _latest(instance: dg.DagsterInstance, model: Model) -> Target:
 def run_metadata(workspace: Workspace, model: Model, outcome: Outcome) -> dict[str, Any]:
     """What is the same for every partition of a run."""
     built = outcome.built.count(model.cadence)
-    shared: dict[str, Any] = {"version": outcome.version, "outcome": _done(model, outcome)}
+    shared: dict[str, Any] = {"version": outcome.version, "outcome": done_text(model, outcome)}
     if built:
         shared |= {"seconds": round(outcome.wall, 1), "bytes written": outcome.bytes, "rows written": outcome.rows}
     if outcome.changes is not None:
@@ -180,12 +180,14 @@ def _remedy(outcome: Outcome) -> str:
     return "materialize the same range again"
 
 
-def _done(model: Model, outcome: Outcome) -> str:
+def done_text(model: Model, outcome: Outcome) -> str:
+    """What a build that is complete did."""
     built, asked = outcome.built.count(model.cadence), outcome.requested.count(model.cadence)
     if not built and outcome.results:
         return f"audited {outcome.requested} again ({asked} intervals); nothing had to be built"
     if not built:
-        return f"nothing to do: {outcome.requested} ({asked} intervals) was complete; no Spark session was opened"
+        again = f"to compute published days again, run the job `apply` with restate: ['{model.name}:DAY..DAY']"
+        return f"nothing to do, {outcome.requested} ({asked} intervals) was complete, no Spark session opened; {again}"
     kept = (outcome.green - outcome.built).count(model.cadence)
     return (
         f"built {outcome.built} ({built} intervals)"

@@ -1,16 +1,21 @@
-"""What does an asset of the user's own get when it reads a model? The version that the code says, green rows only."""
+"""What does an asset of the user's own get when it reads a model? Green rows only.
+
+Of the version that the code says; in a run that is tagged with a plan, as the plan's candidate environment shows them.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.adapters.inputs import input_frame
+from backfill_assets.adapters.inputs import input_frame, model_frame
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.build.engine import ModelInput
 from backfill_assets.errors import BuildError
 from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.patch import kept_segments
+from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.snapshots.model import Model
 from backfill_assets.state.tables import version_coverage
 
@@ -18,8 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def model_frame(workspace: Workspace, model: Model, asked: Interval | None) -> DataFrame:
-    """The rows of the asked interval (None: of all that is complete), at one commit of the version's table.
+def version_frame(workspace: Workspace, model: Model, asked: Interval | None) -> DataFrame:
+    """The rows of the asked interval (None: of all that is complete), at one commit of the version's table, with the
+    corrections that are published over it.
 
     Raises BuildError when an asked interval is not built and audited.
     """
@@ -37,6 +43,27 @@ def model_frame(workspace: Workspace, model: Model, asked: Interval | None) -> D
         )
     if head < 0 or not wanted:
         raise BuildError(f"cannot read {model.name}: nothing of it is built", fix=f"materialize {model.name} first")
-    frame = input_frame(workspace.spark, workspace.warehouse, ModelInput(model=model, version=version, commit=head))
+    shown = workspace.control.environments.read(workspace.environment).pointers.get(model.name)
+    read = ModelInput(model=model, version=version, commit=head, over=kept_segments(shown, version))
+    frame = input_frame(workspace.spark, workspace.warehouse, read)
     condition = " OR ".join(f"({in_interval(model, part)})" for part in wanted)
     return frame.where(condition)
+
+
+def candidate_frame(workspace: Workspace, plan: str, model: Model, asked: Interval | None) -> DataFrame:
+    """The rows of the asked interval (None: of all) as the candidate environment of a plan shows them.
+
+    Raises PlanError for an unknown or ended plan, BuildError when it does not show all of the interval.
+    """
+    candidate = workspace.control.environments.read(find_plan(workspace.control, plan).candidate)
+    pointer = candidate.pointers.get(model.name)
+    shown = pointer.covers if pointer else Ranges()
+    wanted = Ranges((asked,)) if asked else shown
+    if pointer is None or wanted - shown:
+        raise BuildError(
+            f"cannot read {model.name} of plan {plan}: {candidate.name} does not show {wanted - shown or 'it'}",
+            why=f"it shows {shown} of it",
+            fix="build it first: the job `apply`, or `backfill apply`",
+        )
+    frame = model_frame(workspace.spark, workspace.warehouse, model, pointer.segments)
+    return frame.where(" OR ".join(f"({in_interval(model, part)})" for part in wanted))

@@ -5,7 +5,7 @@ The engine is a fake, so no JVM is started; `test_dagster_spark.py` has the real
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,11 +69,18 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
 
 
 def materialize(
-    place: Place, instance: dg.DagsterInstance, *names: str, first: str = KEYS[0], last: str = KEYS[4]
+    place: Place,
+    instance: dg.DagsterInstance,
+    *names: str,
+    first: str = KEYS[0],
+    last: str = KEYS[4],
+    tags: Mapping[str, str] | None = None,
 ) -> dg.ExecuteInProcessResult:
-    """As the UI and the CLI run a range: one run, the range in its tags."""
+    """As the UI and the CLI run a range: one run, the range in its tags, with `tags` of the user's."""
     job = definitions(place).resolve_implicit_global_asset_job_def()
-    tags = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+    tags = {
+        "dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last, **(tags or {})
+    }  # fmt: skip
     result = job.get_subset(asset_selection={dg.AssetKey(n) for n in names}).execute_in_process(
         instance=instance, tags=tags, raise_on_error=False
     )
@@ -135,7 +142,8 @@ def test_complete_range_is_a_no_op_that_says_so(place: Place, instance: dg.Dagst
     assert result.success and partitions_of(result, "base") == KEYS[:5]
     assert place.opened == opened and place.control.ledger.entries() == entries
     said = str(materializations_of(result, "base")[0].metadata["outcome"].value)
-    assert said.startswith("nothing to do: 2024-01-01..2024-01-05 (5 intervals) was complete")
+    assert said.startswith("nothing to do, 2024-01-01..2024-01-05 (5 intervals) was complete")
+    assert "restate: ['base:DAY..DAY']" in said
     assert [(e.partition, e.passed) for e in evaluations_of(result)] == [(None, True)]
 
 
@@ -379,8 +387,10 @@ def test_sensor_reports_a_promotion(place: Place, instance: dg.DagsterInstance) 
     assert told(tick(place, instance, None)) == []
 
 
-def execute(place: Place, instance: dg.DagsterInstance, job: str) -> dg.ExecuteInProcessResult:
-    return definitions(place).resolve_job_def(job).execute_in_process(instance=instance, raise_on_error=False)
+def execute(place: Place, instance: dg.DagsterInstance, job: str, **config: Any) -> dg.ExecuteInProcessResult:
+    found = definitions(place).resolve_job_def(job)
+    run_config = {"ops": {found.graph.nodes[0].name: {"config": config}}} if config else None
+    return found.execute_in_process(instance=instance, raise_on_error=False, run_config=run_config)
 
 
 def test_apply_job_builds_everything_and_moves_nothing(place: Place, instance: dg.DagsterInstance) -> None:
@@ -407,6 +417,43 @@ def test_apply_job_fails_with_what_is_left(place: Place, instance: dg.DagsterIns
     said = failure_of(result, "build_what_is_missing")
     assert "audit rows_ok failed in 2024-01-03" in said and "waits for base: 2024-01-03" in said
     assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS) - {"2024-01-03"}
+
+
+def test_apply_job_restates_what_its_configuration_names(place: Place, instance: dg.DagsterInstance) -> None:
+    """Published days are built in a revision, with what reads them; neither prod nor the partitions are touched."""
+    build_elsewhere(place, "base", "top")
+    place.promote()
+    before = place.control.environments.read("prod")
+    tick(place, instance)
+    result = execute(place, instance, "apply", restate=["base:2024-01-03..2024-01-04"])
+    assert result.success
+    [plan] = [p for p in place.control.plans.all() if p.live]
+    assert {t.model: str(t.intervals) for t in plan.targets} == {
+        "base": "2024-01-03..2024-01-04", "top": "2024-01-03..2024-01-05",
+    }  # fmt: skip
+    assert place.control.environments.read("prod").pointers == before.pointers
+    assert place.control.environments.read(plan.candidate).pointers["base"].id != before.pointers["base"].id
+    assert told(tick(place, instance)) == []
+
+
+def test_apply_job_says_what_is_no_day(place: Place, instance: dg.DagsterInstance) -> None:
+    """A configuration that is not understood fails the run before anything is built."""
+    result = execute(place, instance, "apply", restate=["base:tomorrow"])
+    assert "restate base:tomorrow is not understood" in failure_of(result, "build_what_is_missing")
+    assert place.control.ledger.entries() == []
+
+
+def test_a_run_that_is_tagged_with_a_plan_shows_its_rows_there(place: Place, instance: dg.DagsterInstance) -> None:
+    """The plan's candidate environment shows what the run built; a tag that names no plan is refused before that."""
+    plan = place.open_plan(place.plan(Request()))
+    assert plan is not None
+    assert materialize(place, instance, "base", tags={PLAN_TAG: plan.plan.id}).success
+    shown = place.control.environments.read(plan.plan.candidate).pointers
+    assert {name: str(pointer.covers) for name, pointer in shown.items()} == {"base": "2024-01-01..2024-01-05"}
+    assert place.control.environments.read("prod").pointers == {}
+    entries = place.control.ledger.entries()
+    refused = materialize(place, instance, "base", last=KEYS[5], tags={PLAN_TAG: "nothing"})
+    assert "no plan nothing" in failure_of(refused, "base") and place.control.ledger.entries() == entries
 
 
 def test_promote_job_moves_prod_and_reports_the_views(place: Place, instance: dg.DagsterInstance) -> None:

@@ -10,8 +10,10 @@ import dagster as dg
 import pytest
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.build.apply import apply
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY
+from backfill_assets.defs.runs import PLAN_TAG
 from backfill_assets_tests.projects import built_daily, expected_daily, small_project
 
 if TYPE_CHECKING:
@@ -64,6 +66,46 @@ def test_range_of_two_models_and_an_asset_of_the_users_own(
         for m in result.asset_materializations_for_node("daily")
     }
     assert rows == {f"2024-01-0{d}": 2 for d in (1, 2, 3, 4)}
+
+
+def test_asset_of_the_users_own_in_a_run_that_is_tagged_with_a_plan(
+    tmp_path: Path, instance: dg.DagsterInstance, spark: SparkSession
+) -> None:
+    """A restatement of a day: the tagged run reads it as it will be, any other one as it is, until it is promoted."""
+    root = small_project(tmp_path / "project", days=4, batch_size=4)
+    place = Workspace.open(root)
+    apply(place.bench(), place.plan())
+    place.promote()
+    file = root / "data" / "events" / "2024-01-02.csv"
+    file.write_text(file.read_text() + "99,2024-01-02T10:00:00,late,7.00\n")
+    found = definitions(place)
+    result = found.resolve_job_def("apply").execute_in_process(
+        instance=instance,
+        run_config={"ops": {"build_what_is_missing": {"config": {"restate": ["daily:2024-01-02"]}}}},
+    )
+    plan = instance.get_run_tags([PLAN_TAG], value_prefix="")[0][1]
+    assert result.success
+    read: list[list[str]] = []
+
+    @dg.asset(
+        ins={"daily": dg.AssetIn(input_manager_key=IO_MANAGER_KEY)},
+        partitions_def=found.get_assets_def("daily").partitions_def,
+    )
+    def own(daily) -> None:  # type: ignore[no-untyped-def]
+        read.append(sorted({row.kind for row in daily.select("kind").collect()}))
+
+    job = dg.Definitions.merge(found, dg.Definitions(assets=[own])).resolve_implicit_global_asset_job_def()
+    mine = job.get_subset(asset_selection={dg.AssetKey("own")})
+
+    def kinds(**tags: str) -> list[str]:
+        mine.execute_in_process(instance=instance, partition_key="2024-01-02", tags=tags)
+        return read[-1]
+
+    before = kinds()
+    assert "late" not in before
+    assert kinds(**{PLAN_TAG: next(iter(plan))}) == sorted([*before, "late"])
+    place.promote(plan=next(iter(plan)))
+    assert kinds() == sorted([*before, "late"])
 
 
 def test_asset_of_the_users_own_never_reads_what_is_not_audited(
