@@ -20,6 +20,7 @@ from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.reach import within_reach
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.model import Audit, Model, Project, Source, Upstream
@@ -325,6 +326,7 @@ class World:
         self.engine = FakeEngine(self.tables)
         self.engines_opened = 0
         self.pins = FakePins()
+        self.extents: dict[str, Interval] = {}
         self.sleeps: list[float] = []
         self.events: list[Event] = []
 
@@ -334,7 +336,7 @@ class World:
 
     def bench(self, run: str = "run", **more: object) -> Workbench:
         values: dict[str, object] = {
-            "project": self.project,
+            "project": within_reach(self.project, self.extents, NOW),
             "control": self.control,
             "log": self.tables,
             "engine": self.open_engine,
@@ -348,7 +350,8 @@ class World:
         return Workbench(**(values | more))  # type: ignore[arg-type]
 
     def facts(self, now: datetime = NOW) -> Facts:
-        return read_facts(self.project, self.control, self.tables, self.pins, now=now, environment="prod")
+        facts = read_facts(self.project, self.control, self.tables, self.pins, now=now, environment="prod")
+        return replace(facts, extents=self.extents)
 
     def plan(self, request: Request | None = None, now: datetime = NOW) -> Plan:
         return make_plan(self.project, self.facts(now), request or Request())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +16,21 @@ from backfill_assets.snapshots.model import Source
 
 MOST_FILES = 5_000
 """Looking at the footers of more Parquet files would make planning slow."""
+
+
+@dataclass(slots=True)
+class SourceDays:
+    """Looks at each state of a source once."""
+
+    _seen: dict[str, tuple[Mapping[str, object], Ranges | None]] = field(
+        default_factory=dict[str, tuple[Mapping[str, object], Ranges | None]]
+    )
+
+    def of(self, source: Source, pin: Mapping[str, object]) -> Ranges | None:
+        """The `source_days` of what `pin` froze."""
+        if source.name not in self._seen or self._seen[source.name][0] != pin:
+            self._seen[source.name] = (pin, source_days(source, pin))
+        return self._seen[source.name][1]
 
 
 def source_days(source: Source, pin: Mapping[str, object]) -> Ranges | None:

@@ -17,7 +17,7 @@ from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.signatures import doubt
 from backfill_assets.adapters.source_changes import SourceChanges
-from backfill_assets.adapters.source_days import source_days
+from backfill_assets.adapters.source_days import SourceDays
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.adapters.table_log import DeltaTableLog
@@ -50,6 +50,7 @@ from backfill_assets.plan.patch import Patch, reached
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.published import published
+from backfill_assets.plan.reach import within_reach
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request, request_from_json
 from backfill_assets.promote.approval import Case, changed, subject, unapproved
@@ -115,6 +116,7 @@ class Workspace:
     control: Control
     log: DeltaTableLog
     pins: FilePins = field(default_factory=FilePins)
+    days: SourceDays = field(default_factory=SourceDays)
     shown: Mapping[str, Pointer] | None = None
     """What builds find corrections of their inputs in; None: what the environment shows."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -149,7 +151,7 @@ class Workspace:
 
     def facts(self, *, every_version: bool = False) -> Facts:
         """The situation right now, of every model; of `every_version` that was ever built as well."""
-        return read_facts(
+        facts = read_facts(
             self.project,
             self.control,
             self.log,
@@ -158,6 +160,17 @@ class Workspace:
             environment=self.environment,
             every_version=every_version,
         )
+        return replace(facts, extents=self._extents(facts.sources))
+
+    def source_days(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Ranges]:
+        """For which time each source, frozen as `pins` say, has rows; not of those whose files do not tell."""
+        known = {n: self.days.of(self.project.sources[n], pin) for n, pin in pins.items() if n in self.project.sources}
+        return {name: days for name, days in known.items() if days is not None}
+
+    def _extents(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Interval]:
+        """From the first row to the last of the sources that bound what reads them."""
+        days = self.source_days({n: pin for n, pin in pins.items() if self.project.sources[n].cut_off})
+        return {name: there.span for name, there in days.items() if there.span}
 
     def plan(self, request: Request | None = None) -> Plan:
         """What has to be done now."""
@@ -166,10 +179,7 @@ class Workspace:
 
     def uncovered(self, plan: Plan) -> tuple[Uncovered, ...]:
         """Where sources have no rows for what the plan builds, as far as files say."""
-        read = {u.name for stage in plan.work for u in self.project.models[stage.model].upstreams}
-        sources = [source for name, source in self.project.sources.items() if name in read]
-        days = {s.name: found for s in sources if (found := source_days(s, plan.sources[s.name])) is not None}
-        return uncovered(self.project, plan, days)
+        return uncovered(self.project, plan, self.source_days(plan.sources))
 
     def declare_empty(self, request: Request) -> dict[str, Ranges]:
         """Record what is missing of the request's intervals as complete without computing it; returns it by model."""
@@ -212,18 +222,13 @@ class Workspace:
 
     def grounds(self, plan: Plan, *, extents: bool = False) -> Grounds:
         """What preflight looks at; `extents`: also which days sources have, which takes longer."""
-        from backfill_assets.adapters.source_extent import source_extent
-
         shown = self.control.environments.read(plan.environment)
         tables = {(n, s.version) for n, p in shown.pointers.items() if n in plan.models for s in p.segments}
+        days = self.source_days(plan.sources) if extents else {}
         return Grounds(
             shown=shown,
             gone=frozenset(t for t in tables if self.log.head(*t) < 0),
-            extents={
-                name: found
-                for name, pin in (plan.sources if extents else {}).items()
-                if name in self.project.sources and (found := source_extent(self.project.sources[name], pin))
-            },
+            extents={name: there.span for name, there in days.items() if there.span},
         )
 
     def preflight(self, plan: Plan) -> tuple[Gap, ...]:
@@ -340,7 +345,7 @@ class Workspace:
         if pins is None:
             pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
         return Workbench(
-            project=self.project,
+            project=within_reach(self.project, self._extents(pins), now),
             control=self.control,
             log=self.log,
             engine=self.engine,

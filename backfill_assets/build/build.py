@@ -92,9 +92,10 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     removals = _removals(bench, name)  # before the look: a table that was seen may be removed at any time
     have, heads = _look(bench, name)
     todo = intervals - have[name].complete - have[name].unaudited
+    beyond = Ranges() if name in bench.patches else todo - model.begun(bench.now)
     good, waiting = ready(
         model,
-        todo,
+        todo - beyond,
         upstream_models(bench.project, model),
         {n: have[n].complete for n in have if n != name},
         now=bench.now,
@@ -102,6 +103,9 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     )
     recheck = intervals & have[name].unaudited
     waits = tuple(Wait(intervals=stuck, upstream=up, needs=lack) for up, (stuck, lack) in waiting.items())
+    if beyond:  # nothing to read there yet: it would pass for complete without rows
+        reads = ", ".join(u.name for u in model.upstreams)
+        waits = (Wait(intervals=beyond, upstream=reads or name, needs=beyond), *waits)
     nothing = Outcome(
         model=name,
         version=version,

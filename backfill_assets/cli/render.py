@@ -91,6 +91,7 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
         console.print("It takes")
         for line in lines:
             console.print(Text("  ") + line)
+    _print_cut_offs(plan, project)
     _print_warnings(console, plan)
     moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
     for sentence in _then(plan):
@@ -108,6 +109,16 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
         console.print("Nothing to build. Next: [bold]backfill promote[/]")
     elif not plan.blocked:
         console.print("Nothing to do.")
+
+
+def _print_cut_offs(plan: Plan, project: Project) -> None:
+    """What is left out for want of rows to read, of the models that read sources; the others follow from these."""
+    for cut in plan.cut_off:
+        model = project.models[cut.model]
+        if cut.reads[0] in project.sources:
+            rest = amount(cut.count, model.cadence)
+            few = f"[yellow]{', '.join(cut.reads)} {'has' if len(cut.reads) == 1 else 'have'} no rows yet[/]"
+            out().print(f"{few} for {rest} of {cut.model} ({short(cut.intervals)}): not expected until there are some")
 
 
 def print_uncovered(found: Sequence[Uncovered]) -> None:

@@ -104,9 +104,10 @@ class Status:
 def read_status(place: Workspace) -> Status:
     """The project's status, from the ledger and the environment."""
     facts = place.facts()
+    models = facts.reached(place.project).models
     entries = place.control.ledger.entries()
     found: list[ModelStatus] = []
-    for name, model in place.project.models.items():
+    for name, model in models.items():
         version, covered = place.project.fingerprints[name], facts.coverage[name]
         mine = [e for e in entries if (e.model, e.version) == (name, version)]
         pointer = facts.environment.pointers.get(name)

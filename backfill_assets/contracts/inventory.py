@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backfill_assets.contracts.preflight import Grounds, lacks
-from backfill_assets.intervals import Ranges
+from backfill_assets.intervals import Cadence, Ranges
 from backfill_assets.plan.estimate import UNITS
 from backfill_assets.plan.stages import Plan, Promote
 from backfill_assets.snapshots.model import Audit, Model, Project, Rule
@@ -95,7 +95,9 @@ def _sources(project: Project, plan: Plan, grounds: Grounds, model: Model, range
         if extent is None:
             covers = "which days it has cannot be told without reading it"
         else:
-            covers = f"has {extent}" + (f", lacks {short[upstream.name]}" if upstream.name in short else "")
+            covers = f"has {Cadence.DAILY.cover(extent)}" + (
+                f", lacks {short[upstream.name]}" if upstream.name in short else ""
+            )
         yield f"{upstream.name} ({at}; {covers})"
 
 

@@ -80,7 +80,7 @@ def lacks(project: Project, model: Model, window: Interval, grounds: Grounds) ->
     needed = Ranges((Interval(max(reads.start, model.start), reads.end),))
     for upstream in model.upstreams:
         extent = grounds.extents.get(upstream.name)
-        if upstream.name in project.sources and extent and (missing := needed - Ranges((extent,))):
+        if upstream.name in project.sources and extent and (missing := needed - Ranges((model.cadence.cover(extent),))):
             yield upstream.name, missing
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Ranges
+from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.category import Category, Change, compare
 from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, kept_segments, restatement
+from backfill_assets.plan.reach import cut_offs, within_reach
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Approve, Audit, Blocked, Build, Plan, Promote, Request, Stage
 from backfill_assets.plan.strategy import Strategy, strategies
@@ -35,6 +36,8 @@ class Facts:
     heads: Mapping[str, int]
     """The table commit that each coverage was seen at; -1 where there is no table."""
     sources: Mapping[str, Mapping[str, object]]
+    extents: Mapping[str, Interval] = field(default_factory=dict[str, Interval])
+    """From the first row to the last of the sources that bound what is expected of models."""
     patched: Mapping[str, Coverage] = field(default_factory=dict[str, Coverage])
     """Of revisions, by their version; with `patched_heads`."""
     patched_heads: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -56,6 +59,11 @@ class Facts:
         """The table commit at which that was seen."""
         return self.patched_heads.get(version, self.heads[model])
 
+    def reached(self, project: Project) -> Project:
+        """The project, its models bounded by what they read."""
+        have = {name: coverage.built for name, coverage in self.coverage.items()}
+        return within_reach(project, self.extents, self.now, have)
+
 
 def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     """The stages that lead from the facts to what the request asks for.
@@ -64,6 +72,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     not shown.
     """
     _check_range(request)
+    whole, project = project, facts.reached(project)
     if request.restate:
         lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
         patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, lapsed)
@@ -131,7 +140,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         raise PlanError(
             "the range holds no interval of any selected model",
             why="; ".join(f"{n}: {_extent(project.models[n], facts.now)}" for n in selected),
-            fix="choose --start and --end within a model's range",
+            fix="choose --start and --end within a model's range, and within what its sources have rows of",
         )
     ways = strategies({name: changes[name] for name in selected}, {}, dict(request.strategies))
     held = _held(project, ways)
@@ -156,6 +165,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         because={name: reasons(project, name, changes) for name in selected},
         strategies=ways,
         held=held,
+        cut_off=cut_offs(whole, project, selected, facts.now),
         overrides=overrides(project, selected),
         warnings=warnings(project, selected),
     )

@@ -12,6 +12,7 @@ from typing import Any
 from backfill_assets.intervals import NOTHING, Interval, Ranges, ranges_json, utc
 from backfill_assets.plan.category import Change
 from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.reach import CutOff
 from backfill_assets.plan.strategy import PROOF, Strategy
 from backfill_assets.snapshots.model import Override
 
@@ -159,6 +160,8 @@ class Plan:
     """How the history of each model that changes is changed."""
     held: tuple[str, ...] = ()
     """Models that are built but not moved: dual runs, and what reads them."""
+    cut_off: tuple[CutOff, ...] = ()
+    """What is not expected of models yet, for want of rows to read."""
     overrides: tuple[Override, ...] = ()
     """The authors' words that it stands on."""
     warnings: tuple[PlanWarning, ...] = ()
@@ -228,6 +231,10 @@ class Plan:
             },
             "strategies": {name: {"strategy": s.value, "proof": PROOF[s]} for name, s in self.strategies.items()},
             "held": list(self.held),
+            "cut_off": [
+                {"model": c.model, "reads": list(c.reads), "intervals": ranges_json(c.intervals), "count": c.count}
+                for c in self.cut_off
+            ],
             "sources": {name: dict(pin) for name, pin in self.sources.items()},
             "overrides": [asdict(override) for override in self.overrides],
             "warnings": [asdict(warning) for warning in self.warnings],

@@ -35,7 +35,7 @@ def gate_plan(
                 why=f"the code says {project.fingerprints.get(target.model, 'nothing of it')}",
                 fix="check out the code that the plan was made from, or make a new plan",
             )
-    patches = _patches(project, facts, document)
+    patches = _patches(facts.reached(project), facts, document)
     request = request_from_json(document.get("request", {}))
     models = tuple(name for name in record.versions if name not in document.get("held", ()))
     return gate(project, facts, versions, request, models, patches)

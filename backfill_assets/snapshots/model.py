@@ -218,6 +218,8 @@ class Source:
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     owner: str = ""
     freshness_hours: float | None = None
+    cut_off: bool = True
+    """Whether models end, for now, where its rows end; else what comes later has no rows, and that is all right."""
     description: str = ""
     file: Path
     line: int = 0

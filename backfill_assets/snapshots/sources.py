@@ -51,6 +51,7 @@ class _Entry(Strict):
     table: str | None = None
     time_column: Name | None = None
     freshness: Duration | None = None
+    cut_off: bool = True
     options: Annotated[dict[str, str], BeforeValidator(_options)] = Field(default_factory=dict[str, str])
     columns: dict[Name, Annotated[_Column, BeforeValidator(_typed)]] = Field(default_factory=dict[str, _Column])
 
@@ -124,7 +125,7 @@ def _source(entry: _Entry, root: Path, file: Path, line: int) -> Source:
         path=resolve_location(entry.path, state_root(root)) if entry.path is not None else None,
         columns=tuple(Column(name=n, type=c.type, description=c.description) for n, c in entry.columns.items()),
         options=entry.options, freshness_hours=entry.freshness / 3600 if entry.freshness else None,
-        description=entry.description, file=file, line=line,
+        cut_off=entry.cut_off, description=entry.description, file=file, line=line,
     )  # fmt: skip
 
 

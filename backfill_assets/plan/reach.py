@@ -1,0 +1,82 @@
+"""How far do the sources reach? Before their first and after their last row nothing is expected of what reads them.
+
+A day that has not been loaded yet would be built without rows and pass for complete. It is no interval of the model
+yet: the models' `start` and `end` are moved inwards, and every question about intervals follows from these. A source
+whose days without rows mean something says `cut_off: false`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.snapshots.model import Model, Project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutOff:
+    """Intervals that a model would have by now, if what it reads reached so far."""
+
+    model: str
+    reads: tuple[str, ...]
+    """The sources or, for a model that reads other models, the models that do not."""
+    intervals: Ranges
+    count: int
+
+
+def within_reach(
+    project: Project,
+    extents: Mapping[str, Interval],
+    now: datetime,
+    have: Mapping[str, Ranges] | None = None,
+) -> Project:
+    """The project, its models bounded by what they read. `extents`: from a source's first row to its last, where known.
+
+    A model of sources reaches as far as any of them does, a model of models as far as all of them. What it already has
+    (`have`) stays expected: rows that disappear from a source leave no interval behind that nobody looks at.
+    """
+    models: dict[str, Model] = {}
+    for name, model in project.models.items():  # an upstream comes before what reads it
+        above = [models[u.name] for u in model.upstreams if u.name in models]
+        read = [extents.get(u.name) for u in model.upstreams if u.name in project.sources]
+        known = [extent for extent in read if extent]
+        bounded = model
+        if above:
+            ends = [u.end for u in above if u.end]
+            bounded = _bounded(model, min(u.start for u in above), min(ends, default=None), now)
+        elif known and len(known) == len(read):
+            unit = Cadence.HOURLY if model.cadence is Cadence.HOURLY else Cadence.DAILY
+            end = unit.ceil(max(extent.end for extent in known))
+            bounded = _bounded(model, min(extent.start for extent in known), end, now)
+        models[name] = _holding(bounded, model, (have or {}).get(name, NOTHING).span)
+    return replace(project, models=models)
+
+
+def cut_offs(project: Project, reached: Project, selected: Sequence[str], now: datetime) -> tuple[CutOff, ...]:
+    """What the selected models do not have to have yet, for want of rows to read."""
+    found: list[CutOff] = []
+    for name in selected:
+        model = project.models[name]
+        if lost := model.expected(now) - reached.models[name].expected(now):
+            above = tuple(u.name for u in model.upstreams if u.name in project.models)
+            reads = above or tuple(u.name for u in model.upstreams)
+            found.append(CutOff(model=name, reads=reads, intervals=lost, count=lost.count(model.cadence)))
+    return tuple(found)
+
+
+def _bounded(model: Model, start: datetime, end: datetime | None, now: datetime) -> Model:
+    """The model from `start` to `end`, unless all that is over lies before that."""
+    first = max(model.start, model.cadence.floor(start))
+    if end is None or model.cadence.floor(end) >= model.cadence.floor(now):
+        return replace(model, start=first)
+    return replace(model, start=first, end=min(end, model.end) if model.end else end)
+
+
+def _holding(model: Model, whole: Model, span: Interval | None) -> Model:
+    """The bounded model, with the span that there is of it."""
+    if span is None:
+        return model
+    end = max(model.end, span.end) if model.end else None
+    return replace(model, start=max(whole.start, min(model.start, span.start)), end=end)

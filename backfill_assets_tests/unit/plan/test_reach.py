@@ -1,0 +1,152 @@
+"""How far do sources reach? What they have no rows for yet is not expected of models, and is not built without rows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backfill_assets.build.apply import apply
+from backfill_assets.build.build import build
+from backfill_assets.build.outcome import Wait
+from backfill_assets.errors import PlanError
+from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.plan.reach import CutOff, within_reach
+from backfill_assets.plan.stages import Build, Plan, Request
+from backfill_assets.promote.gate import gate
+from backfill_assets.promote.promote import promote
+from backfill_assets_tests.fakes import NOW, World, a_model, days, ranges
+from backfill_assets_tests.strategies import EPOCH, day
+
+SOME_DAY = Interval(utc("2024-01-03T05:00"), utc("2024-01-08T22:59"))
+
+
+def built(plan: Plan) -> dict[str, str]:
+    return {stage.model: str(stage.intervals) for stage in plan.stages if isinstance(stage, Build)}
+
+
+def carry_out(world: World, request: Request | None = None) -> None:
+    plan = world.plan(request)
+    apply(world.bench(pins=plan.sources, patches=plan.patches), plan)
+    verdict = gate(world.project, world.facts(), world.control.versions.all(), plan.request, plan.models, plan.patches)
+    assert verdict.open, verdict.obstacles
+    promote(world.control.environments, world.control.environments.read("prod"), verdict.pointers, None)
+
+
+def test_before_the_first_row_and_after_the_last_nothing_is_expected() -> None:
+    """The day of the last row counts whole, days within without rows do; what reads the model reaches no further."""
+    world = World(a_model("d", "raw", batch_size=20), a_model("r", "d", lookback=2, batch_size=20))
+    world.extents = {"raw": SOME_DAY}
+    plan = world.plan()
+    assert built(plan) == {"d": "2024-01-03..2024-01-08", "r": "2024-01-03..2024-01-08"}
+    lost = ranges(days("01", "02"), days("09", "10"))
+    assert plan.cut_off == (
+        CutOff(model="d", reads=("raw",), intervals=lost, count=4),
+        CutOff(model="r", reads=("d",), intervals=lost, count=4),
+    )
+
+
+def test_the_rest_is_built_when_it_is_there() -> None:
+    """What was cut off moves into prod with later rows, and nothing else is built again."""
+    world = World(a_model("d", "raw", batch_size=20))
+    world.extents = {"raw": SOME_DAY}
+    carry_out(world)
+    world.extents = {"raw": Interval(utc("2024-01-03T05:00"), utc("2024-01-10T00:10"))}
+    assert built(world.plan()) == {"d": "2024-01-09..2024-01-10"}
+    carry_out(world)
+    assert str(world.control.environments.read("prod").pointers["d"].covers) == "2024-01-03..2024-01-10"
+    assert world.plan().work == ()
+
+
+def test_a_current_source_cuts_nothing_off() -> None:
+    """Rows of all days that are over: an open interval may be asked for, as may the month that it is in."""
+    world = World(a_model("d", "raw", batch_size=20), a_model("m", "d", cadence=Cadence.MONTHLY), a_model("x", "other"))
+    world.extents = {"raw": Interval(EPOCH, utc("2024-01-10T08:00"))}
+    assert built(world.plan(Request(ignore_cron=True)))["m"] == "2024-01-01..2024-01-31"
+    assert built(world.plan())["x"] == "2024-01-01..2024-01-10", "nobody knows how far it reaches"
+    assert world.plan().cut_off == ()
+
+
+def test_a_month_whose_days_are_not_all_there_waits() -> None:
+    """Of a month that is over, 30 days are no month."""
+    month = a_model("m", "d", cadence=Cadence.MONTHLY)
+    world = World(a_model("d", "raw", batch_size=50), month)
+    world.extents = {"raw": Interval(EPOCH, utc("2024-01-30T12:00"))}
+    plan = world.plan(now=utc("2024-02-01T00:10"))
+    assert (built(plan), plan.blocked) == ({"d": "2024-01-01..2024-01-30"}, ())
+    world.extents = {"raw": Interval(EPOCH, utc("2024-01-31T12:00"))}
+    assert built(world.plan(now=utc("2024-02-01T00:10")))["m"] == "2024-01-01..2024-01-31"
+
+
+def test_of_several_sources_any_will_do_and_of_several_models_all_have_to() -> None:
+    """A table that seldom gains rows holds nothing up; a model that is not there yet does. One that nobody can tell of
+    bounds nothing."""
+    world = World(
+        a_model("a", "rare", "raw", batch_size=20),
+        a_model("b", "rare", batch_size=20),
+        a_model("c", "rare", "other", batch_size=20),
+        a_model("both", "a", "b", batch_size=20),
+    )
+    world.extents = {"raw": Interval(EPOCH, utc("2024-01-09T12:00")), "rare": Interval(EPOCH, utc("2024-01-02T12:00"))}
+    assert {m: str(s).rpartition("..")[2] for m, s in built(world.plan()).items()} == {
+        "a": "2024-01-09", "b": "2024-01-02", "c": "2024-01-10", "both": "2024-01-02",
+    }  # fmt: skip
+
+
+def test_rows_that_disappear_leave_nothing_that_nobody_looks_at() -> None:
+    """The newest day of a source is emptied: the model's day is still expected, and a restatement computes it again."""
+    world = World(a_model("d", "raw", batch_size=20))
+    world.extents = {"raw": SOME_DAY}
+    carry_out(world)
+    world.extents = {"raw": Interval(SOME_DAY.start, utc("2024-01-05T01:00"))}
+    assert world.plan().work == ()
+    again = world.plan(Request(restate=(("d", days("08")),)))
+    assert built(again) == {"d": "2024-01-08"}
+    carry_out(world, Request(restate=(("d", days("08")),)))
+    assert str(world.control.environments.read("prod").pointers["d"].covers) == "2024-01-03..2024-01-08"
+
+
+def test_a_new_version_does_not_lose_days_unnoticed() -> None:
+    """Its source has forgotten days that prod shows: they cannot be computed, and the gate says that they would go."""
+    world = World(a_model("d", "raw", batch_size=20), versions={"d": "a" * 16})
+    world.extents = {"raw": SOME_DAY}
+    carry_out(world)
+    newer = World(a_model("d", "raw", batch_size=20), versions={"d": "b" * 16}, store=world.store)
+    newer.tables, newer.extents = world.tables, {"raw": Interval(utc("2024-01-06T00:00"), SOME_DAY.end)}
+    newer.engine = type(world.engine)(newer.tables)
+    plan = newer.plan()
+    assert built(plan) == {"d": "2024-01-06..2024-01-08"}
+    apply(newer.bench(pins=plan.sources), plan)
+    verdict = gate(newer.project, newer.facts(), newer.control.versions.all(), Request(), plan.models)
+    [obstacle] = verdict.obstacles
+    assert (obstacle.what, str(obstacle.intervals)) == ("prod would lose", "2024-01-03..2024-01-05")
+
+
+def test_a_range_without_any_rows_is_an_error() -> None:
+    """Asked for by name, it says from when to when there are some."""
+    world = World(a_model("d", "raw", batch_size=20))
+    world.extents = {"raw": SOME_DAY}
+    with pytest.raises(PlanError) as caught:
+        world.plan(Request(start=utc("2024-01-09"), end=utc("2024-01-11")))
+    assert "d: 2024-01-03..2024-01-08" in str(caught.value)
+    assert built(world.plan(Request(start=utc("2024-01-08"), end=utc("2024-01-11")))) == {"d": "2024-01-08"}
+
+
+def test_a_build_that_does_not_come_from_a_plan_waits_for_the_source() -> None:
+    """A partition that somebody asks Dagster for: said, not built."""
+    world = World(a_model("d", "raw", batch_size=20))
+    world.extents = {"raw": SOME_DAY}
+    outcome = build(world.bench(), "d", ranges(days("07", "10")))
+    beyond = ranges(days("09", "10"))
+    assert outcome.waits == (Wait(intervals=beyond, upstream="raw", needs=beyond),)
+    assert str(outcome.green) == "2024-01-07..2024-01-08"
+
+
+@given(st.integers(0, 12), st.integers(1, 12), st.integers(0, 3))
+def test_no_day_is_expected_of_a_model_whose_input_is_not_expected(first: int, length: int, lookback: int) -> None:
+    """Whatever the source has: a chain of models has the same days, none beyond the source, none it had not before."""
+    world = World(a_model("a", "raw"), a_model("b", "a", lookback=lookback), a_model("c", "b"))
+    reached = within_reach(world.project, {"raw": Interval(day(first), day(first + length))}, NOW)
+    expected = [model.expected(NOW) for model in reached.models.values()]
+    there = Ranges((Interval(day(first), day(first + length)),)) & world.project.models["a"].expected(NOW)
+    assert expected == [there] * 3
