@@ -318,11 +318,17 @@ class FakePins:
 class World:
     """A project with everything it needs, in memory: what `Workspace` is for the real thing."""
 
-    def __init__(self, *models: Model, store: Store | None = None, versions: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *models: Model,
+        store: Store | None = None,
+        versions: Mapping[str, str] | None = None,
+        tables: FakeTables | None = None,
+    ) -> None:
         self.project = a_project(*models, versions=versions)
         self.store = store or MemoryStore()
         self.control = Control.over(self.store)
-        self.tables = FakeTables()
+        self.tables = tables or FakeTables()
         self.engine = FakeEngine(self.tables)
         self.engines_opened = 0
         self.pins = FakePins()

@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.build.apply import apply
-from backfill_assets.intervals import Cadence
+from backfill_assets.errors import PlanError
+from backfill_assets.intervals import Cadence, Interval, Ranges
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Promote, Request
 from backfill_assets.promote.gate import gate
@@ -22,7 +23,7 @@ from backfill_assets.promote.promote import promote, recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.tables import version_coverage
 from backfill_assets_tests.fakes import NOW, Catalog, Cell, Crash, FakeViews, Life, MortalStore, World, a_model
@@ -30,6 +31,11 @@ from backfill_assets_tests.fakes import NOW, Catalog, Cell, Crash, FakeViews, Li
 MODELS = (a_model("a", "raw"), a_model("b", "a", lookback=1), a_model("c", batch_size=2))
 BEGAN = NOW - timedelta(days=6)
 selections = st.sampled_from([(), ("a",), ("b",), ("c",), ("a", "b"), ("b", "c")])
+
+
+def at(pointer: Pointer, unit: Interval) -> tuple[str, int]:
+    """The table and the commit that a pointer shows a day of."""
+    return next((s.version, s.commit) for s in pointer.segments if s.interval.start <= unit.start < s.interval.end)
 
 
 class Killed(BaseException):
@@ -43,11 +49,15 @@ class Warehouse(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.world = World(*MODELS)
+        self.world = self.a_world()
         self.catalog = Catalog()
         self.versions = dict.fromkeys("abc", 1)
         self.now = BEGAN
         self.crashed = False
+
+    def a_world(self) -> World:
+        """With everything in memory; `contracts/test_machine_on_delta.py` has tables in a folder."""
+        return World(*MODELS)
 
     # --- what happens -------------------------------------------------------------------------------------------------
 
@@ -89,23 +99,53 @@ class Warehouse(RuleBasedStateMachine):
         if self.world.tables.head(model, version) >= 0:
             getattr(self.world.tables, what)(model, version)
 
+    @rule(
+        name=st.sampled_from("abc"),
+        first=st.integers(0, 11),
+        length=st.integers(1, 3),
+        red=st.booleans(),
+        steps=st.one_of(st.none(), st.integers(0, 12)),
+    )
+    def somebody_restates(self, name: str, first: int, length: int, red: bool, steps: int | None) -> None:
+        """Days that are shown, and what reads them; sometimes they are red now. Then whoever promotes it may be killed.
+        What was shown of other days stays where it was."""
+        start = MODELS[0].start + timedelta(days=first)
+        request = Request(restate=((name, Interval(start, start + timedelta(days=length))),))
+        engine = self.world.engine
+        engine.cell = lambda job, unit: Cell(failures={"rows_ok": int(red)})
+        engine.after_commit = lambda job, interval: None
+        engine.before_scan = lambda job, intervals: None
+        try:
+            plan = self.world.plan(request, now=self.now)
+        except PlanError:
+            return
+        before = self.world.control.environments.read("prod").pointers
+        apply(self.world.bench(pins=plan.sources, patches=plan.patches), plan)
+        self._promote(request, steps)
+        after = self.world.control.environments.read("prod").pointers
+        for model, pointer in before.items():
+            patch = plan.patches.get(model)
+            rest = pointer.covers - (patch.intervals if patch else Ranges())
+            for unit in rest.split(Cadence.DAILY):
+                assert at(after[model], unit) == at(pointer, unit), "a restatement moved another day"
+
     @rule(select=selections, steps=st.one_of(st.none(), st.integers(0, 12)))
     def somebody_promotes(self, select: tuple[str, ...], steps: int | None) -> None:
-        """As `Workspace.promote` does; killed after so many steps."""
+        """Whatever is complete of these; killed after so many steps."""
+        self._promote(Request(select=select), steps)
+
+    def _promote(self, request: Request, steps: int | None) -> None:
+        """As `Workspace.promote` does."""
         life = Life(steps)
         environments = self.as_a_process(life).environments
         before = self.world.control.environments.read("prod")
         try:
             recover(environments, "prod", FakeViews(self.catalog, life))
             facts = self.world.facts(self.now)
-            request = Request(select=select)
-            models = [
-                m
-                for s in make_plan(self.world.project, facts, request).stages
-                if isinstance(s, Promote)
-                for m, _ in s.models
-            ]
-            verdict = gate(self.world.project, facts, self.world.control.versions.all(), request, models)
+            plan = make_plan(self.world.project, facts, request)
+            models = [m for s in plan.stages if isinstance(s, Promote) for m, _ in s.models]
+            versions = self.world.control.versions.all()
+            verdict = gate(self.world.project, facts, versions, request, models, plan.patches)
             if verdict.open and verdict.pointers:
                 promote(environments, facts.environment, verdict.pointers, FakeViews(self.catalog, life))
         except Crash:
@@ -239,6 +279,16 @@ class Warehouse(RuleBasedStateMachine):
                 batches = {cells[u.start].batch for u in Cadence.DAILY.split(segment.interval)}
                 recorded = {e.batch for e in groups[name, segment.version] if e.kind == "audited"}
                 assert batches <= recorded, f"{name} shows rows that no audit has seen"
+
+    @invariant()
+    def an_environment_can_be_read_in_full(self) -> None:
+        """Every file of every segment is there and whole, with rows in each of its days."""
+        tables = self.world.tables
+        for name, pointer in self.world.control.environments.read("prod").pointers.items():
+            for segment in pointer.segments:
+                found = tables.readable(name, segment.version, segment.commit, segment.interval)
+                assert not found.broken, found
+                assert found.rows >= Cadence.DAILY.count(segment.interval)
 
     @invariant()
     def an_environment_shows_what_belongs_together(self) -> None:
