@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +51,7 @@ def latest(frame: DataFrame, model: Model) -> DataFrame:
     ]
     of_key = Window.partitionBy(*key)
     marker = (model.updated_at or "").lower()
-    content = F.xxhash64(*(comparable(frame, c) for c in frame.columns if c.lower() != marker))
+    content = content_hash(comparable(frame, c) for c in frame.columns if c.lower() != marker)
     return (
         frame.withColumn(_RANK, F.rank().over(of_key.orderBy(*order)))
         .where(F.col(_RANK) == 1)
@@ -68,6 +68,13 @@ def column(name: str, of: str = "") -> Column:
     from pyspark.sql import functions as F
 
     return F.col(f"{of}.{quoted(name)}" if of else quoted(name))
+
+
+def content_hash(values: Iterable[Column]) -> Column:
+    """One number for a row's values. xxhash64 passes over NULLs: (NULL, 1) has the hash of (1, NULL) unless told."""
+    from pyspark.sql import functions as F
+
+    return F.xxhash64(*(part for value in values for part in (value, value.isNull())))
 
 
 def comparable(frame: DataFrame, name: str, of: str = "") -> Column:

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.audit_views import AuditViews
-from backfill_assets.adapters.batch_rows import needs_keys, settled
+from backfill_assets.adapters.batch_rows import content_hash, needs_keys, settled
 from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments
 from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.spark_errors import as_build_error
@@ -186,7 +186,7 @@ class SparkEngine:
         frame = model_frame(self._spark, self._warehouse, model, segments)
         loose = {f.name for f in frame.schema.fields if f.dataType.typeName() in ("double", "float")}
         values = [F.format_string("%.9e", F.col(c)) if c in loose else F.col(c) for c in columns]
-        hashed = F.sum(F.xxhash64(*values).cast("decimal(38,0)"))
+        hashed = F.sum(content_hash(values).cast("decimal(38,0)"))
         found = frame.groupBy(F.expr(interval_text(model)).alias(INTERVAL)).agg(F.count("*"), hashed).collect()
         return {utc(row[0].replace(" ", "T")): (row[1], row[2]) for row in found if row[0] is not None}
 
