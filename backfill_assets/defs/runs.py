@@ -1,7 +1,11 @@
-"""What do all steps of a Dagster run share? Its name in the ledger, and the sources as they were at its start."""
+"""What do all steps of a Dagster run share? Its name in the ledger, and the sources as they were at its start.
+
+The runs of one Dagster backfill share both: a commit of a source that one of them froze is what the later ones read.
+"""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 
@@ -16,6 +20,8 @@ from backfill_assets.snapshots.audit_reads import audit_tables
 BACKFILL_TAG = "dagster/backfill"
 PLAN_TAG = "backfill/plan"
 """The stored plan that a run works on: its candidate environment shows what the run builds."""
+SOURCES_TAG = "backfill/sources"
+"""The commits of sources that a run of a Dagster backfill froze, by source, as JSON."""
 _KEPT_RUNS = 20
 
 
@@ -30,7 +36,9 @@ class Runs:
     def bench(self, context: dg.AssetExecutionContext) -> Workbench:
         """The workbench of the run that the context is of. Its progress goes to the run's log."""
         with self._lock:
-            pins = self._pins.setdefault(context.run.run_id, FrozenPins(self.workspace, self._sources(context)))
+            backfill = Backfill(context.instance, context.run) if BACKFILL_TAG in context.run.tags else None
+            frozen = FrozenPins(self.workspace, self._sources(context), backfill)
+            pins = self._pins.setdefault(context.run.run_id, frozen)
             while len(self._pins) > _KEPT_RUNS:
                 del self._pins[next(iter(self._pins))]
         return self.workspace.bench(pins, run=run_name(context.run), listen=tell(context.log.info, context.log.warning))
@@ -44,11 +52,29 @@ class Runs:
         return [name for name in project.sources if name in read]
 
 
+class Backfill:
+    """The runs of the Dagster backfill that a run is of: what they froze is in their tags."""
+
+    def __init__(self, instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+        self._instance, self._run = instance, run
+
+    def share(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
+        """The pins, of Delta sources those of the first run that froze them. Files cannot be read as they were."""
+        commits = {name: pin["commit"] for name, pin in pins.items() if "commit" in pin}
+        self._instance.add_run_tags(self._run.run_id, {SOURCES_TAG: json.dumps(commits, sort_keys=True)})
+        wanted = dg.RunsFilter(tags={BACKFILL_TAG: self._run.tags[BACKFILL_TAG]})
+        shared = dict(pins)
+        for record in self._instance.get_run_records(filters=wanted):  # the newest first
+            said = json.loads(record.dagster_run.tags.get(SOURCES_TAG, "{}"))
+            shared |= {name: {"commit": commit} for name, commit in said.items() if name in commits}
+        return shared
+
+
 class FrozenPins(Mapping[str, Mapping[str, object]]):
     """What each source is, looked at once, all of them together, when the first is needed."""
 
-    def __init__(self, workspace: Workspace, sources: Collection[str]) -> None:
-        self._workspace, self._sources = workspace, sources
+    def __init__(self, workspace: Workspace, sources: Collection[str], backfill: Backfill | None = None) -> None:
+        self._workspace, self._sources, self._backfill = workspace, sources, backfill
         self._lock = threading.Lock()
         self._pins: dict[str, Mapping[str, object]] | None = None
 
@@ -56,7 +82,8 @@ class FrozenPins(Mapping[str, Mapping[str, object]]):
         known = self._workspace.project.sources
         with self._lock:
             if self._pins is None:
-                self._pins = {n: self._workspace.pins.pin(known[n]) for n in self._sources}
+                pins = {n: self._workspace.pins.pin(known[n]) for n in self._sources}
+                self._pins = self._backfill.share(pins) if self._backfill else pins
             if name not in self._pins:  # a run whose selection Dagster does not say
                 self._pins[name] = self._workspace.pins.pin(known[name])
             return self._pins[name]

@@ -18,7 +18,7 @@ from backfill_assets.build.engine import Job
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.io_manager import Order
 from backfill_assets.defs.ledger_sensor import ledger_sensor
-from backfill_assets.defs.runs import PLAN_TAG
+from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG
 from backfill_assets.errors import BuildError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.stages import Request
@@ -273,6 +273,23 @@ def test_runs_of_a_dagster_backfill_share_its_name(place: Place, instance: dg.Da
     subset = job.get_subset(asset_selection={dg.AssetKey("base")})
     subset.execute_in_process(instance=instance, partition_key=KEYS[0], tags={"dagster/backfill": "abcdefgh"})
     assert {e.run for e in place.control.ledger.entries()} == {"abcdefgh"}
+
+
+def test_runs_of_a_dagster_backfill_read_the_same_sources(instance: dg.DagsterInstance) -> None:
+    """A source that grows while the backfill goes on is read at one commit by all of its runs; another backfill reads
+    what there is then."""
+    place = a_place(a_model("one", "raw"), a_model("two", "raw", "one"), a_model("other", "more"))
+    pins = FakePins(raw=7)
+    place.pins = pins  # type: ignore[assignment]
+    for name in ("other", "one", "two"):
+        assert materialize(place, instance, name, tags={BACKFILL_TAG: "abcdefgh"}).success
+        pins.commits.update(raw=pins.commits["raw"] + 1)
+    entries = place.control.ledger.entries()
+    assert {e.inputs["raw"]["commit"] for e in entries if e.inputs and "raw" in e.inputs} == {8}  # type: ignore[index]
+    assert materialize(place, instance, "two", last=KEYS[6], tags={BACKFILL_TAG: "ijklmnop"}).success is False
+    assert materialize(place, instance, "one", "two", last=KEYS[6], tags={BACKFILL_TAG: "ijklmnop"}).success
+    newer = [e for e in place.control.ledger.entries() if e not in entries and e.inputs]
+    assert {e.inputs["raw"]["commit"] for e in newer} == {10}  # type: ignore[index]
 
 
 def test_sources_are_pinned_once_a_run(instance: dg.DagsterInstance) -> None:
