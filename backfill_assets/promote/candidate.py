@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts
@@ -20,8 +21,11 @@ def candidate(
     versions: Mapping[tuple[str, str], Version],
     targets: Sequence[Target],
     seen: Environment,
+    patches: Mapping[str, Patch],
 ) -> dict[str, Pointer]:
     """Model → pointer. `facts` are about the plan's environment, `seen` is the candidate as it is now.
+
+    `patches` are the parts of history that the plan replaces: its models keep the rows around them.
 
     Only green intervals of the targets are shown. A new version without any is not shown at all: prod's rows in its
     place would be taken for new ones. A target that the loaded code does not know stays as it is seen.
@@ -36,6 +40,9 @@ def candidate(
             patch = Patch(version=target.version, intervals=have.green)
             again = bool(shown and have.green)
             pointer = patched(project, facts, versions, target.model, patch) if again else shown
+        elif (forward := patches.get(target.model)) is not None:
+            part = replace(forward, intervals=forward.intervals & have.green)
+            pointer = patched(project, facts, versions, target.model, part) if part.intervals else None
         else:
             pointer = pin(project, facts, versions, target.model, have.green) if have.green else None
         if pointer is not None:

@@ -17,6 +17,7 @@ from backfill_assets.plan.leases import Claim, Collision, claim, targets
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.candidate import candidate, known
+from backfill_assets.promote.planned import stored_patches
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.reach import reachable
 from backfill_assets.snapshots.model import Project
@@ -126,9 +127,11 @@ def show_candidate(
     def now(seen: Environment) -> Mapping[str, Pointer]:
         nonlocal found
         found = facts()
-        return candidate(project, found, control.versions.all(), record.targets, seen)
+        patches = stored_patches(project, found, document)
+        return candidate(project, found, control.versions.all(), record.targets, seen, patches)
 
     found: Facts | None = None
+    document = control.plans.document(record.id) or {}
     shown = _move(control, record.candidate, now, views)
     if not find_plan(control, record.id).live:
         _move(control, record.candidate, lambda _: {}, views)

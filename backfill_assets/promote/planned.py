@@ -35,14 +35,15 @@ def gate_plan(
                 why=f"the code says {project.fingerprints.get(target.model, 'nothing of it')}",
                 fix="check out the code that the plan was made from, or make a new plan",
             )
-    patches = _patches(facts.reached(project), facts, document)
+    patches = stored_patches(project, facts, document)
     request = request_from_json(document.get("request", {}))
     models = tuple(name for name in record.versions if name not in document.get("held", ()))
     return gate(project, facts, versions, request, models, patches)
 
 
-def _patches(project: Project, facts: Facts, document: Mapping[str, Any]) -> dict[str, Patch]:
-    """The parts of history that the plan replaces, over what the environment shows by now."""
+def stored_patches(project: Project, facts: Facts, document: Mapping[str, Any]) -> dict[str, Patch]:
+    """The parts of history that a stored plan replaces, over what the environment shows by now."""
+    project = facts.reached(project)
     found: dict[str, Patch] = {}
     for name, said in document.get("patches", {}).items():
         version, shown = said["version"], facts.environment.pointers.get(name)

@@ -185,7 +185,11 @@ def test_new_logic_from_a_day_on(spark: SparkSession, tmp_path: Path, environmen
         "daily": "2024-01-04..2024-01-05",
         "running": "2024-01-04..2024-01-05",
     }
-    assert all(o.ok for o in build_all(new, forward).values())
+    opened = new.open_plan(plan)
+    assert opened and all(o.ok for o in build_all(new, forward).values())
+    candidate = new.show_candidate(opened.plan.id)
+    assert candidate
+    assert_doubled_from(root, candidate.name, "2024-01-04")
     moved, verdict = new.promote(forward)
     assert verdict.open, verdict
     first, second = moved.pointers["daily"].segments

@@ -11,7 +11,7 @@ from backfill_assets.build.engine import Job
 from backfill_assets.errors import BuildError, PlanError
 from backfill_assets.intervals import Interval
 from backfill_assets.plan.plan import Facts
-from backfill_assets.plan.stages import Plan
+from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.lifecycle import (
     Abandoned,
@@ -117,6 +117,21 @@ def test_the_candidate_shows_new_beside_old(desk: Desk) -> None:
     }
     assert desk.status(done.plan.id) is Status.APPLIED
     assert desk.prod.pointers == before
+
+
+def test_the_candidate_of_a_forward_only_plan_shows_old_rows_before_the_day(desk: Desk) -> None:
+    """As prod would look after it: older rows until the day, new ones from then on, as far as they are green."""
+
+    def fail(job: Job, interval: Interval) -> None:
+        if interval.start >= days("10").start:
+            raise BuildError("no")
+
+    desk.world.engine.before_write = fail
+    plan = desk.world.plan(Request(forward_only=days("07").start))
+    done = desk.apply(plan=plan)
+    [old, new] = desk.world.control.environments.read(done.plan.candidate).pointers["a"].segments
+    assert (old.version, str(old.interval)) == ("a-1", "2024-01-01..2024-01-06")
+    assert (new.version, str(new.interval)) == ("a-2", "2024-01-07..2024-01-09")
 
 
 def test_the_candidate_shows_only_green_days(desk: Desk) -> None:
