@@ -22,7 +22,14 @@ CHECKS = {
     "docs": ["cog", "--check", "-r", "docs/cli.md", "docs/architecture.md", "docs/categories.md", "docs/contracts.md"],
     "pure tests": ["pytest", *(f"{TESTS}/{name}" for name in ("unit", "contracts", "golden", "browser"))],
 }
-SPARK = {"Spark tests": ["pytest", "-n", "2", "--dist", "loadfile", f"{TESTS}/spark", f"{TESTS}/stories"]}
+LONGEST = ("shared_metastore", "worked_examples", "kill_during_promotion", "dagster_backfill", "concurrent_reader")
+"""Stories that take minutes: they come first, else one worker is left with one of them in the end."""
+SPARK = {
+    "Spark tests": [
+        "pytest", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder",
+        *(f"{TESTS}/stories/test_{name}.py" for name in LONGEST), f"{TESTS}/stories", f"{TESTS}/spark",
+    ]
+}  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:

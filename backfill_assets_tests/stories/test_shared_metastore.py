@@ -35,6 +35,21 @@ pytestmark = pytest.mark.spark
 
 CONFIGURATION = CHECKOUT / "spark-conf" / "metastore"
 
+PROMOTER = """
+    # One release, and when the reader reads, the other one, and back.
+    import sys, time
+    from pathlib import Path
+    from backfill_assets.adapters.workspace import Workspace
+
+    first, second, promoted, go = map(Path, sys.argv[1:])
+    for project in (first, second, first):
+        _, verdict = Workspace.open(project).promote()
+        assert verdict.open and {p.model for p in verdict.pointers} == {"daily", "running"}, verdict
+        promoted.touch()
+        while not go.exists():
+            time.sleep(0.05)
+"""
+
 READER = """
     # A client without any of the project's code: plain PySpark with SPARK_CONF_DIR.
     import sys
@@ -89,7 +104,7 @@ def postgres() -> Iterator[str]:
 
 
 def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgres: str) -> None:
-    """`backfill promote` persists the views; other processes read them, and see one release a query while they move.
+    """A promotion persists the views; other processes read them, and see one release a query while they move.
 
     `backfill sql` uses them as well, and makes none of its own.
     """
@@ -97,30 +112,31 @@ def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgr
     environment = clean_environment(SPARK_CONF_DIR=str(CONFIGURATION), BACKFILL_METASTORE_URL=postgres)
     first, second = releases.one.project.root, releases.two.project.root
 
-    promoted = backfill("promote", "--json", project=first, env=environment)
-    assert promoted.code == 0, promoted.err
-    assert {p["model"] for p in promoted.json["promoted"]} == {"daily", "running"}
-
-    seen, stop = tmp_path / "seen", tmp_path / "stop"
+    promoted, go, seen, stop = (tmp_path / name for name in ("promoted", "go", "seen", "stop"))
 
     def queries() -> list[str]:
         return seen.read_text().splitlines() if seen.exists() else []
 
-    reader = start(*script(READER, JOINED.format("prod"), seen, stop), cwd=tmp_path, env=environment)
+    promoter = start(*script(PROMOTER, first, second, promoted, go), cwd=tmp_path, env=environment)
+    reader = None
     try:
-        eventually(lambda: len(queries()) >= 3, while_=lambda: reader.poll() is None)
+        eventually(promoted.exists, while_=lambda: promoter.poll() is None)
+        reader = start(*script(READER, JOINED.format("prod"), seen, stop), cwd=tmp_path, env=environment)
+        reads = lambda: reader.poll() is None  # noqa: E731
+        eventually(lambda: len(queries()) >= 3, while_=reads)
         before = len(queries())
-        for project in (second, first):
-            moved = backfill("promote", "--json", project=project, env=environment)
-            assert moved.code == 0 and len(moved.json["promoted"]) == 2, moved
+        go.touch()
+        said = finish(promoter)
+        assert said.code == 0, said.out
         after = len(queries())
-        eventually(lambda: len(queries()) >= after + 3, while_=lambda: reader.poll() is None)
+        eventually(lambda: len(queries()) >= after + 3, while_=reads)
         stop.touch()
         said = finish(reader)
         assert said.code == 0, said.out
     finally:
-        if reader.poll() is None:
-            print(kill(reader))
+        for process in (promoter, reader):
+            if process is not None and process.poll() is None:
+                print(kill(process))
 
     assert after - before >= 5, "too few queries ran during the promotions"
     assert set(queries()) == {f"1 1 1 1 {ROWS}", f"2 2 2 2 {ROWS}"}
