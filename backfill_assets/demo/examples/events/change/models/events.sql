@@ -11,6 +11,7 @@ batch_concurrency: 2
 audits:
   - not_null: [event_time, session_id]
   - row_count: {within_percent: 2, of: prod}
+  - reconcile: {metric: "percentile(duration_ms, 0.5)", of: prod, name: same_median_duration}
   - range: {column: session_length_sec, min: 0, max: 86400}
   - completeness
 */
