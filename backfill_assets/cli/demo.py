@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.cli.app import INCOMPLETE, carry_out
+from backfill_assets.cli.base import INCOMPLETE, carry_out
 from backfill_assets.cli.render import print_outcomes, print_plan, print_promotion
 from backfill_assets.cli.terminal import err
 from backfill_assets.settings import EMBEDDED_PROJECT, state_root
@@ -45,7 +45,7 @@ def run_demo(events: int) -> None:
     outcomes, _ = carry_out(place, made, quiet=False)
     if opened:
         place.show_candidate(opened.plan.id)
-    print_outcomes(made, outcomes, place.project, promoting=True)
+    print_outcomes(made, outcomes, place.project)
     if not all(o.ok for o in outcomes.values()):
         raise typer.Exit(INCOMPLETE)
     _step(console, "backfill promote")

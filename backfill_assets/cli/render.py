@@ -222,10 +222,8 @@ def _print_warnings(console: Console, plan: Plan) -> None:
                 console.print(Text(f"  {word}: {said}"))
 
 
-def print_outcomes(
-    plan: Plan, outcomes: Mapping[str, Outcome], project: Project, *, promoting: bool, opened: str = ""
-) -> None:
-    """What an apply did, what failed and how to go on. `opened` is the id of the stored plan that it worked on."""
+def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project) -> None:
+    """What an apply did, what failed, and how to mend it."""
     console = out()
     for stage in plan.invalidations:
         console.print(f"Invalidated {stage.model} {short(stage.intervals)} of version {stage.version}")
@@ -252,13 +250,16 @@ def print_outcomes(
         _print_trouble(console, outcome)
     for stuck in plan.blocked:
         console.print(f"[yellow]{stuck.model} waits[/] for {stuck.upstream} {short(stuck.needs)}")
-    complete = all(o.ok for o in outcomes.values()) and not plan.blocked
-    if not complete:
+    if plan.blocked or not all(o.ok for o in outcomes.values()):
         console.print("What is green is kept. After mending the cause: [bold]backfill apply[/]")
-    elif not promoting and any(isinstance(stage, Promote) for stage in plan.stages):
+
+
+def print_next(plan: Plan, opened: str) -> None:
+    """What comes after an apply that is complete; `opened` is the id of the stored plan that it worked on."""
+    if any(isinstance(stage, Promote) for stage in plan.stages):
         steps = [f"backfill approve {opened}"] if opened and plan.owners else []
         steps.append(f"backfill promote {opened}".strip() if plan.patches else "backfill promote")
-        console.print(f"{plan.environment} still shows what it showed. Next: [bold]{'[/], then [bold]'.join(steps)}[/]")
+        out().print(f"{plan.environment} still shows what it showed. Next: [bold]{'[/], then [bold]'.join(steps)}[/]")
 
 
 def print_promotion(before: Environment, after: Environment, verdict: Verdict) -> None:

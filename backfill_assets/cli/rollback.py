@@ -40,14 +40,14 @@ def run_rollback(
     outcomes: dict[str, Outcome] = {}
 
     def build(there: Workspace, plan: Plan) -> None:
-        from backfill_assets.cli.app import carry_out
+        from backfill_assets.cli.base import carry_out
 
         done, _ = carry_out(there, plan, quiet=as_json)
         outcomes.update(done)
         if not as_json and not all(o.ok for o in done.values()):
             from backfill_assets.cli.render import print_outcomes
 
-            print_outcomes(plan, done, there.project, promoting=True)
+            print_outcomes(plan, done, there.project)
 
     ended = place.roll_back(found.release.id, select, at_once=at_once, build=build)
     if as_json:

@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.cli.app import UNEXPECTED, app
+from backfill_assets.cli.app import app
+from backfill_assets.cli.base import UNEXPECTED
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.errors import BackfillError

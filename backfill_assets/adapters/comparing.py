@@ -1,0 +1,125 @@
+"""How does what a plan built differ from what is shown? Diffs, kept tables and consumers' queries, by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from backfill_assets.adapters.planning import Planning
+from backfill_assets.compare.ask import questions
+from backfill_assets.compare.diff import SAMPLE, Diff
+from backfill_assets.compare.sides import Side, resolve_side
+from backfill_assets.contracts.rerun import Reruns, concerned
+from backfill_assets.errors import PlanError
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.patch import reached
+from backfill_assets.plan.proof import Drift, kept_readers
+from backfill_assets.plan.stages import Plan
+from backfill_assets.promote.lifecycle import (
+    find_plan,
+    only_open_plan,
+)
+from backfill_assets.state.environment import Segment
+from backfill_assets.state.versions import logic_of
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(kw_only=True)
+class Comparing(Planning):
+    """A project of which two states can be compared."""
+
+    def sides(self, target: str | None = None) -> tuple[Side, Side]:
+        """What a diff's target means, old and new: `A..B`, a plan (its environment and its candidate), or (None) the
+        only open plan. Raises PlanError, StateError when there is no such thing."""
+        if target and ".." in target:
+            one, _, other = target.partition("..")
+        else:
+            record = find_plan(self.control, target) if target else only_open_plan(self.control)
+            one, other = record.environment, record.candidate
+        old, new = (resolve_side(name, self.project, self.control, self.log) for name in (one, other))
+        return old, new
+
+    def diff(
+        self,
+        target: str | None = None,
+        *,
+        models: Sequence[str] = (),
+        within: Interval | None = None,
+        slices: Sequence[str] = (),
+        tolerance: float | None = None,
+        sample: int = SAMPLE,
+    ) -> Diff:
+        """Compare two sides of the project's models (none named: all that either shows). Opens a session only where
+        days have to be read; `sample` is how many keys of each kind of row are shown.
+
+        Raises PlanError for sides or columns that cannot be compared, StateError, BuildError.
+        """
+        from backfill_assets.adapters.diff import diff_model
+
+        old, new = self.sides(target)
+        asked = questions(
+            self.project,
+            self.control.versions.all(),
+            self.log,
+            old,
+            new,
+            models=models,
+            within=within,
+            slices=slices,
+            tolerance=tolerance,
+        )
+        salt = self.control.salt.get
+        found = [diff_model(q, lambda: self.spark, self.warehouse, salt, sample=sample) for q in asked]
+        return Diff(old=old.name, new=new.name, models=tuple(found))
+
+    def drift(self, plan: Plan) -> list[Drift]:
+        """Where models that keep their tables would read other values than they were built from. Opens a session when
+        there is something to compare, after a build."""
+        found: list[Drift] = []
+        for kept in kept_readers(self.project, plan) if plan.work else []:
+            facts, name = self.facts(), kept.upstream
+            pointer = facts.environment.pointers[name]
+            if kept.word and logic_of(pointer.version) != kept.word.version:
+                continue  # the word is about a version that is not shown
+            version, commit = self.project.fingerprints[name], facts.heads[name]
+            built = [Segment(version=version, commit=commit, interval=i) for i in facts.coverage[name].green]
+            if not built:
+                continue
+            differ = self.engine().differing(self.project.models[name], kept.columns, pointer.segments, built)
+            if differ:
+                again = {
+                    reader: Ranges.of(reached(self.project.models[reader], part) for part in differ) & shown.covers
+                    for reader in kept.readers
+                    if (shown := facts.environment.pointers.get(reader))
+                }
+                found.append(Drift(kept=kept, intervals=differ, again=again))
+        return found
+
+    def rerun_consumers(self, plan: str) -> Reruns:
+        """Ask consumers' queries of an open plan's candidate environment, as it is now, and of prod.
+
+        Opens a session. Raises PlanError for a plan that is unknown, or has ended.
+        """
+        from backfill_assets.adapters.consumer_queries import run_commands, run_queries
+
+        record = find_plan(self.control, plan)
+        candidate = self.show_candidate(record.id)
+        if candidate is None:
+            raise PlanError(
+                f"plan {record.id} has no candidate environment",
+                why=f"it is {record.status.value}",
+                fix="apply it again, or name an open plan: backfill plans",
+            )
+        shown = self.control.environments.read(record.environment)
+        asked = concerned(self.project.consumers.values(), candidate, shown)
+        queried = run_queries(self.spark, asked, candidate, shown, self.warehouse) if asked else ()
+        return Reruns(
+            plan=record.id,
+            at=datetime.now(UTC),
+            pointers={name: pointer.id for name, pointer in candidate.pointers.items()},
+            reruns=(*queried, *run_commands(asked, candidate, self.project.root)),
+        )

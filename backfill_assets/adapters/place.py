@@ -1,0 +1,172 @@
+"""One project with its state, its machine and its Spark session, in one hand."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.adapters.source_days import SourceDays
+from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.adapters.table_log import DeltaTableLog
+from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets.build.build import Workbench
+from backfill_assets.build.engine import Engine
+from backfill_assets.build.events import Listener, silence
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.facts import read_facts
+from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.reach import within_reach
+from backfill_assets.settings import project_root
+from backfill_assets.snapshots.loader import load_project
+from backfill_assets.snapshots.model import Project
+from backfill_assets.snapshots.records import Records
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.ledger import new_id
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from backfill_assets.adapters.spark_views import SparkViews
+
+
+def _records(warehouse: str) -> Records:
+    return Control.over(DeltaStore(warehouse)).versions.records()
+
+
+@dataclass(kw_only=True)
+class Place:
+    """A loaded project and where it lives. Nothing that needs a JVM is opened before it is used."""
+
+    project: Project
+    control: Control
+    log: DeltaTableLog
+    pins: FilePins = field(default_factory=FilePins)
+    days: SourceDays = field(default_factory=SourceDays)
+    shown: Mapping[str, Pointer] | None = None
+    """What builds find corrections of their inputs in; None: what the environment shows."""
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _engine: Engine | None = field(default=None, repr=False)
+
+    @classmethod
+    def open(cls, project: str | Path | None = None) -> Self:
+        """Load the project (the argument, BACKFILL_PROJECT, or the demo). Raises ProjectError, SettingsError."""
+        loaded = load_project(project_root(project), _records)
+        warehouse = loaded.settings.warehouse
+        return cls(project=loaded, control=Control.over(DeltaStore(warehouse)), log=DeltaTableLog(warehouse))
+
+    @property
+    def warehouse(self) -> str:
+        return self.project.settings.warehouse
+
+    @property
+    def environment(self) -> str:
+        """The environment that plans are about."""
+        return self.project.settings.environment
+
+    @property
+    def user(self) -> str:
+        """Who acts here, as the records name them."""
+        try:
+            return getpass.getuser()
+        except (KeyError, OSError):  # a container whose user has no name
+            return f"uid {os.getuid()}"
+
+    def now(self) -> datetime:
+        return self.project.settings.now()
+
+    def facts(self, *, every_version: bool = False) -> Facts:
+        """The situation right now, of every model; of `every_version` that was ever built as well."""
+        facts = read_facts(
+            self.project,
+            self.control,
+            self.log,
+            self.pins,
+            now=self.now(),
+            environment=self.environment,
+            every_version=every_version,
+        )
+        return replace(facts, extents=self._extents(facts.sources))
+
+    def source_days(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Ranges]:
+        """For which time each source, frozen as `pins` say, has rows; not of those whose files do not tell."""
+        known = {n: self.days.of(self.project.sources[n], pin) for n, pin in pins.items() if n in self.project.sources}
+        return {name: days for name, days in known.items() if days is not None}
+
+    def _extents(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Interval]:
+        """From the first row to the last of the sources that bound what reads them."""
+        days = self.source_days({n: pin for n, pin in pins.items() if self.project.sources[n].cut_off})
+        return {name: there.span for name, there in days.items() if there.span}
+
+    def bench(
+        self,
+        pins: Mapping[str, Mapping[str, object]] | None = None,
+        *,
+        patches: Mapping[str, Patch] | None = None,
+        run: str = "",
+        listen: Listener = silence,
+    ) -> Workbench:
+        """What a build works with. `pins` are frozen sources (None: as they are now), `patches` a plan's revisions."""
+        now = self.now()
+        if pins is None:
+            pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
+        return Workbench(
+            project=within_reach(self.project, self._extents(pins), now),
+            control=self.control,
+            log=self.log,
+            engine=self.engine,
+            pins=pins,
+            run=run or new_id(),
+            environment=self.environment,
+            now=now,
+            patches=patches or {},
+            shown=self.shown,
+            listen=listen,
+        )
+
+    def engine(self) -> Engine:
+        """The engine over the process's Spark session, opened by the first call."""
+        with self._lock:
+            if self._engine is None:
+                from backfill_assets.adapters.engine import SparkEngine
+
+                self._engine = SparkEngine(self.spark, warehouse=self.warehouse, root=self.project.root)
+            return self._engine
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """The process's Spark session."""
+        from backfill_assets.adapters.session import spark_session
+
+        return spark_session(self.project.root, self.project.settings)
+
+    @property
+    def storage(self) -> DeltaTableStorage:
+        """The folders of the version tables."""
+        return DeltaTableStorage(self.warehouse)
+
+    @property
+    def retention(self) -> timedelta:
+        """How long what was superseded stays, so that it can be gone back to."""
+        return timedelta(days=self.project.settings.retention_days)
+
+    def shared_views(self) -> SparkViews | None:
+        """The shared catalog's views when the Spark configuration has one. Opens a session only then."""
+        from backfill_assets.adapters.machine import conf_dir, read_conf
+
+        conf = read_conf(conf_dir(self.project.root)) | self.project.settings.spark
+        if conf.get("spark.sql.catalogImplementation") != "hive":
+            return None
+        from backfill_assets.adapters.spark_views import SparkViews
+
+        grace = timedelta(seconds=self.project.settings.cutover_grace)
+        return SparkViews(self.spark, self.warehouse, grace)

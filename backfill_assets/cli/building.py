@@ -1,0 +1,254 @@
+"""Commands that say what is missing, and build it beside what is shown."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.base import (
+    CLOSED,
+    INCOMPLETE,
+    AsJson,
+    app,
+    carry_out,
+    open_place,
+    print_json,
+    promote_and_tell,
+)
+from backfill_assets.cli.request import with_request
+from backfill_assets.intervals import ranges_json
+from backfill_assets.plan.estimate import comparison
+from backfill_assets.plan.stages import Request
+
+
+@app.command()
+@with_request
+def plan(
+    request: Request,
+    as_json: AsJson = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
+) -> None:
+    """Say what changed and what is missing.
+
+    What kind of change each model is and which columns carry it on; what would be built, in which order and how long it
+    takes; what could move then, and whom that affects. Changes nothing, needs no Spark.
+    """
+    from backfill_assets.cli.impact import impact_markdown, print_impacts
+    from backfill_assets.cli.plans import claim_json, print_claim
+    from backfill_assets.cli.preflight import hint
+    from backfill_assets.cli.render import plan_markdown, print_plan, print_uncovered, uncovered_json
+
+    place = open_place()
+    made = place.plan(request)
+    estimate, claim, gaps = place.estimate(made), place.claim(made), place.uncovered(made)
+    impacts = place.impacts(made)
+    if as_json:
+        more = {
+            "estimate": estimate.to_json(),
+            "open_plans": claim_json(claim),
+            "uncovered": uncovered_json(gaps),
+            "impact": [i.to_json() for i in impacts],
+        }
+        print_json(made.to_json() | more)
+    elif as_markdown:
+        typer.echo(plan_markdown(made, place.project, estimate) + impact_markdown(made, impacts))
+    else:
+        print_plan(made, place.project, estimate)
+        print_uncovered(gaps)
+        print_impacts(made, impacts)
+        if asked := hint(place.preflight(made)):
+            typer.echo(asked)
+        print_claim(claim)
+
+
+@app.command()
+@with_request
+def preflight(
+    request: Request,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is known of a plan before it begins.
+
+    For each model: target, window, key, sources and what they cover, late rows, timestamps, rules, acceptance,
+    downstream, owners, way back; then what is missing. Code 4 when something of it blocks. Needs no Spark.
+    """
+    from backfill_assets.cli.preflight import print_preflight
+    from backfill_assets.contracts.inventory import inventory
+    from backfill_assets.contracts.preflight import preflight as look
+
+    place = open_place()
+    made = place.plan(request)
+    grounds = place.grounds(made, extents=True)
+    sheets, findings = inventory(place.project, made, grounds), look(place.project, made, grounds)
+    if as_json:
+        found = {"inventory": [s.to_json() for s in sheets], "findings": [f.to_json() for f in findings]}
+        print_json({"id": made.id, **found})
+    else:
+        print_preflight(made, sheets, findings)
+    if any(f.blocking for f in findings):
+        raise typer.Exit(CLOSED)
+
+
+@app.command()
+def lineage(
+    target: Annotated[str, typer.Argument(metavar="MODEL[.COLUMN]", help="A model, or one of its columns.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show what a column is made of, and who reads it.
+
+    Up to the sources and down to the last model. Needs no Spark.
+    """
+    from backfill_assets.cli.lineage import lineage_json, print_lineage
+
+    project = open_place().project
+    if as_json:
+        print_json(lineage_json(project, target))
+    else:
+        print_lineage(project, target)
+
+
+@app.command()
+@with_request
+def apply(
+    request: Request,
+    promote_after: Annotated[
+        bool, typer.Option("--promote", help="Promote afterwards if everything is green.")
+    ] = False,
+    sample: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Build N intervals of each model, then tell what the rest takes.", min=1),
+    ] = None,
+    empty: Annotated[
+        bool, typer.Option("--empty", help="Record what is missing as complete, without computing it.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Build and audit what is missing, beside prod.
+
+    Run it again at any time, also after a crash: it does only what is still missing. Prod shows what it showed.
+    """
+    from backfill_assets.cli.plans import print_candidate, print_superseded
+    from backfill_assets.cli.proofs import print_proofs
+
+    place = open_place()
+    if empty:
+        from backfill_assets.cli.by_hand import apply_empty
+
+        apply_empty(place, request, alone=not (promote_after or sample), as_json=as_json)
+        return
+    made = place.plan(request)
+    opened = place.open_plan(made)
+    if opened and not as_json:
+        print_superseded(opened)
+    if sample is not None:
+        from backfill_assets.plan.sample import sampled
+
+        made = sampled(made, place.project, sample)
+    guess, began = place.estimate(made), datetime.now(UTC)
+    outcomes, run = carry_out(place, made, quiet=as_json)
+    took = place.took(made, run, began)
+    candidate = place.show_candidate(opened.plan.id) if opened else None
+    complete = all(o.ok for o in outcomes.values()) and not made.blocked
+    drift = place.drift(made) if outcomes and complete else []
+    proofs = place.prove(opened.plan.id, drift) if opened and complete and made.owners and sample is None else ()
+    if as_json:
+        from backfill_assets.cli.render import outcomes_json
+
+        print_json(
+            {
+                "plan": made.to_json(),
+                "complete": complete,
+                "models": outcomes_json(outcomes),
+                "estimate": guess.to_json(),
+                "actual": took.to_json(),
+                "candidate": candidate.name if candidate else None,
+                "drift": [
+                    {
+                        "upstream": d.kept.upstream,
+                        "readers": d.kept.readers,
+                        "columns": d.kept.columns,
+                        "by_word": d.kept.word is not None,
+                        "intervals": ranges_json(d.intervals),
+                    }
+                    for d in drift
+                ],
+                "findings": [{"name": f.name, "model": f.model, "text": f.text} for p in proofs for f in p.findings],
+            }
+        )
+    else:
+        from backfill_assets.cli.render import print_next, print_outcomes
+
+        print_outcomes(made, outcomes, place.project)
+        if outcomes:
+            typer.echo(comparison(guess, took))
+        for found in drift:
+            typer.echo(str(found))
+        print_proofs(proofs)
+        if opened and not promote_after:
+            print_candidate(opened, candidate)
+        if complete and not promote_after:
+            print_next(made, opened.plan.id if opened else "")
+        if sample is not None and complete:
+            from backfill_assets.cli.render import print_plan
+
+            rest = place.plan(request)
+            print_plan(rest, place.project, place.estimate(rest))
+    if not complete:
+        raise typer.Exit(INCOMPLETE)
+    if promote_after:
+        promote_and_tell(place, request, plan=opened.plan.id if opened and made.patches else "", as_json=as_json)
+
+
+@app.command()
+def withdraw(
+    days: Annotated[list[str], typer.Argument(metavar="MODEL:DAY..DAY", help="Intervals of the code's version.")],
+    reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make intervals missing again.
+
+    Those that were declared empty, or built and not published, and what was built from them: the next apply builds
+    them. Needs no Spark.
+    """
+    from backfill_assets.cli.by_hand import print_withdrawn, withdrawn_json
+    from backfill_assets.plan.asked import days_of
+
+    place = open_place()
+    done = place.withdraw([days_of(text) for text in days], reason=reason)
+    if as_json:
+        print_json(withdrawn_json(done))
+    else:
+        print_withdrawn(done, place.project)
+
+
+@app.command()
+def routine(as_json: AsJson = False) -> None:
+    """Extend what prod shows by the intervals that are over, and publish them.
+
+    By the published versions, whatever code is loaded. A model with a red audit holds back what reads it, nothing else.
+    """
+    from backfill_assets.cli.render import outcomes_json, print_outcomes, print_promotion, promotion_json
+
+    place = open_place().published()
+    before = place.control.environments.read(place.environment)
+    made = place.plan()
+    outcomes, _ = carry_out(place, made, quiet=as_json)
+    after, verdict, held = place.promote_green()
+    if as_json:
+        print_json(
+            {
+                "plan": made.to_json(),
+                "models": outcomes_json(outcomes),
+                "promotion": promotion_json(before, after, verdict),
+                "held_back": [str(obstacle) for obstacle in held],
+            }
+        )
+    else:
+        print_outcomes(made, outcomes, place.project)
+        print_promotion(before, after, verdict)
+        for obstacle in held:
+            typer.echo(f"held back: {obstacle}")
+    if held or made.blocked:
+        raise typer.Exit(INCOMPLETE)

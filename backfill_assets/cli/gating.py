@@ -1,0 +1,221 @@
+"""Commands that compare, approve, promote, and keep the proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.base import INCOMPLETE, UNEXPECTED, AsJson, app, open_place, print_json, promote_and_tell
+from backfill_assets.cli.request import End, Start, between, with_request
+from backfill_assets.errors import SettingsError
+from backfill_assets.plan.stages import Request
+
+
+@app.command()
+def diff(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PLAN|A..B]",
+            help="An open plan, or two sides: environments, or model@version. Default: the only open plan.",
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", metavar="MODEL", help="This model only; may be repeated.")
+    ] = None,
+    start: Start = None,
+    end: End = None,
+    slices: Annotated[
+        list[str] | None,
+        typer.Option("--slice", metavar="COLUMN", help="Also by the values of this column; may be repeated."),
+    ] = None,
+    sample: Annotated[
+        int, typer.Option(metavar="N", help="Show rows of N keys of each kind, up to 7 days each.", min=0, max=50)
+    ] = 3,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="How far apart equal floats may be, relative; default: the model's.", min=0, max=1),
+    ] = None,
+    expect_moved: Annotated[
+        list[str] | None, typer.Option(metavar="MODEL[.COLUMN]", help="It should move; exit with 5 if it did not.")
+    ] = None,
+    expect_unmoved: Annotated[
+        list[str] | None, typer.Option(metavar="MODEL[.COLUMN]", help="It should not move; exit with 5 if it did.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare old and new rows, day by day.
+
+    A plan's candidate with prod, or any two environments or versions: keys first, then rows, columns, days, slices, and
+    sample rows. Days that are the same files on both sides are not read.
+    """
+    from backfill_assets.cli.diff import diff_json, print_diff
+    from backfill_assets.compare.expect import expectations, judge_moves
+
+    place = open_place()
+    expected = expectations(place.project.column_names, expect_moved or (), expect_unmoved or ())
+    found = place.diff(
+        target, models=model or (), within=between(start, end), slices=slices or (), tolerance=tolerance, sample=sample
+    )
+    judgement = judge_moves(found, expected)
+    if as_json:
+        print_json(diff_json(found, judgement))
+    else:
+        print_diff(found, judgement)
+    if not judgement.ok:
+        raise typer.Exit(UNEXPECTED)
+
+
+@app.command()
+def consumers(
+    check: Annotated[bool, typer.Option("--check", help="Run their queries over an open plan's candidate.")] = False,
+    plan: Annotated[
+        str | None, typer.Option(metavar="PLAN", help="Its id, or the beginning of it; default: the only open one.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List who reads prod, or run their queries over a plan.
+
+    With --check, the queries and evaluations of those who read what the plan changes run over its candidate environment
+    and over prod; code 3 when an answer is not as it has to be. Without it, no Spark is needed.
+    """
+    from backfill_assets.cli.consumers import consumers_json, print_consumers, print_reruns
+    from backfill_assets.promote.lifecycle import only_open_plan
+
+    place = open_place()
+    if not check:
+        if as_json:
+            print_json(consumers_json(place.project))
+        else:
+            print_consumers(place.project)
+        return
+    found = place.rerun_consumers(plan or only_open_plan(place.control).id)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_reruns(found)
+    if not found.met:
+        raise typer.Exit(INCOMPLETE)
+
+
+@app.command()
+def approve(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it: see `backfill plans`.")],
+    owner: Annotated[
+        list[str] | None, typer.Option("--for", metavar="OWNER", help="Whose models; default: all you may speak for.")
+    ] = None,
+    reason: Annotated[str, typer.Option(help="Why it may be promoted; the evidence keeps it.")] = "",
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FINDING=WHY", help="Accept a difference that was found, by its name, with a reason."),
+    ] = None,
+    by: Annotated[str, typer.Option(help="Who says yes; default: the user of this machine.")] = "",
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Sign with this SSH key (or its agent).")] = None,
+    prepare: Annotated[
+        bool, typer.Option("--prepare", help="Print the statement to be signed elsewhere; record nothing.")
+    ] = False,
+    statement: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A prepared statement, signed elsewhere: with --signature.")
+    ] = None,
+    signature: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its signature: ssh-keygen -Y sign -n backfill-approval.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say an owner's yes to a plan.
+
+    It is about the rows as they are now: any later write in its scope voids it, and it is over after some days. Needs
+    no Spark.
+    """
+    from backfill_assets.cli.approve import approval_json, asked, print_approved, signed, statement_given
+
+    place = open_place()
+    if statement or signature:
+        said = [statement_given(plan, statement, signature)]
+    else:
+        reasons = asked(accept or [])
+        said = place.statements(plan, by=by, owners=owner or (), reason=reason, accepted=reasons)
+        if prepare:
+            for one in said:
+                typer.echo(one.statement, nl=False)
+            return
+        said = signed(said, key)
+    for one in said:
+        place.approve(one)
+    if as_json:
+        print_json([approval_json(one) for one in said])
+    else:
+        print_approved(said)
+
+
+@app.command()
+@with_request
+def promote(
+    request: Request,
+    plan: Annotated[
+        str, typer.Argument(metavar="[PLAN]", help="What a stored plan built; default: what the options say.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Point prod at what was built, in one atomic step.
+
+    Every model moves in one commit; or nothing moves, and all that is in the way is listed, each with its remedy.
+    """
+    if plan and request != Request():
+        raise SettingsError(
+            "a plan and a range, models or a restatement were named",
+            why="a stored plan says itself what it is about",
+            fix=f"backfill promote {plan}",
+        )
+    promote_and_tell(open_place(), request, plan=plan, as_json=as_json)
+
+
+@app.command()
+def evidence(
+    plan: Annotated[
+        str | None, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it; default: the newest.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a plan's evidence packet and sum it up.
+
+    Which intervals changed, who depends on them, which tests passed, who accepted, how to go back. A promotion seals
+    it. Needs no Spark.
+    """
+    from backfill_assets.cli.evidence import evidence_json, meant, open_page, print_evidence
+
+    place = open_place()
+    made = place.evidence(meant(place, plan).id)
+    if as_json:
+        print_json(evidence_json(made))
+    else:
+        print_evidence(made)
+    if show:
+        open_page(made)
+
+
+@app.command()
+def verify(
+    target: Annotated[
+        str | None, typer.Argument(metavar="PLAN|FOLDER", help="A plan, or a packet's folder; default: the newest.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a packet and its tables are unchanged.
+
+    Every file of it against its hash, and every commit and data file that it names. A folder without its warehouse is
+    enough for the first.
+    Needs neither Spark nor a network.
+    """
+    from backfill_assets.cli.evidence import check, print_verification
+
+    found = check(target)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_verification(found)
+    if not found.ok:
+        raise typer.Exit(1)

@@ -1,0 +1,137 @@
+"""Commands for what is there: plans, releases, the way back, the watch and the janitor."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place, print_json
+
+
+@app.command()
+def status(as_json: AsJson = False) -> None:
+    """Show what is built, shown, running and missing.
+
+    Each model's coverage, what the environment shows of it, batches in flight and the last failure. Needs no Spark.
+    """
+    from backfill_assets.cli.status import print_status, read_status
+
+    place = open_place()
+    found = read_status(place)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_status(found)
+
+
+@app.command()
+def plans(as_json: AsJson = False) -> None:
+    """List the plans that were applied.
+
+    Who opened each and when, what became of it, and which models it changes. Needs no Spark.
+    """
+    from backfill_assets.cli.plans import plan_json, print_plans
+
+    records = open_place().control.plans.all()
+    if as_json:
+        print_json([plan_json(r) for r in records])
+    else:
+        print_plans(records)
+
+
+@app.command()
+def abandon(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it: see `backfill plans`.")],
+    as_json: AsJson = False,
+) -> None:
+    """End a plan that is not to be promoted.
+
+    Its candidate environment goes, prod is not touched, and what only this plan built is left to the janitor. Needs no
+    Spark.
+    """
+    from backfill_assets.cli.plans import abandoned_json, print_abandoned
+
+    done = open_place().abandon(plan)
+    if as_json:
+        print_json(abandoned_json(done))
+    else:
+        print_abandoned(done)
+
+
+@app.command()
+def releases(
+    one: Annotated[
+        str | None, typer.Argument(metavar="RELEASE", help="Its id, or a beginning or an end of it; default: list all.")
+    ] = None,
+    other: Annotated[str | None, typer.Argument(metavar="OTHER", help="Another one, to compare.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what was released, show one, or compare two.
+
+    Who moved which models from which version to which, and when; between two, which days come from other tables.
+    """
+    from backfill_assets.cli.releases import show_releases
+
+    show_releases(open_place(), one, other, as_json=as_json)
+
+
+@app.command()
+def rollback(
+    release: Annotated[
+        str | None, typer.Argument(metavar="RELEASE", help="What to go back to; default: before the last change.")
+    ] = None,
+    select: Annotated[
+        list[str] | None, typer.Option("--select", "-s", metavar="MODELS", help="These models only.")
+    ] = None,
+    at_once: Annotated[
+        bool, typer.Option("--now", help="Move at once, without the newer days that the older version lacks.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would happen, and prove that the older rows can all be read.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Point prod back at an older release, in one step.
+
+    Days that prod has gained since are kept: what the older version lacks of them is built and audited first, by its
+    stored code. A rollback is a release too: another one undoes it.
+    """
+    from backfill_assets.cli.rollback import run_rollback
+
+    code = run_rollback(open_place(), release, select or (), at_once=at_once, dry_run=dry_run, as_json=as_json)
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command()
+def watch(as_json: AsJson = False) -> None:
+    """Look for what went wrong since the last release.
+
+    Source data that came late, with the restatement that makes up for it; freshness, row counts, files and views of
+    what is shown; the first routine run. Code 3 when something is found. Needs Spark for a shared catalog's views only.
+    """
+    from backfill_assets.cli.watch import print_watch
+
+    found = open_place().watch()
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_watch(found)
+    if found.findings:
+        raise typer.Exit(INCOMPLETE)
+
+
+@app.command()
+def janitor(
+    apply_it: Annotated[bool, typer.Option("--apply", help="Really delete; without it nothing is changed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say which tables nothing needs any more; delete them.
+
+    Kept is what an environment shows, an open plan leads to, a release of the retention needs, or a run writes to, and
+    what those were built from.
+    """
+    from backfill_assets.cli.janitor import run_janitor
+
+    run_janitor(open_place(), apply_it=apply_it, as_json=as_json)

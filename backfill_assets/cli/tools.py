@@ -1,0 +1,99 @@
+"""Commands to begin with, to look and to ask: a project, a query, a shell, the UI, the machine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.base import AsJson, EnvironmentName, app, open_place, print_json, root_folder
+
+
+@app.command()
+def sql(
+    query: Annotated[str, typer.Argument(help="A Spark SQL query; `-` reads it from standard input.")],
+    environment: EnvironmentName = None,
+    limit: Annotated[int, typer.Option(help="Show at most this many rows.", min=1)] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Run a Spark SQL query over prod's views.
+
+    All views are of one release: backfill sql "SELECT * FROM prod.campaign_performance".
+    """
+    from backfill_assets.cli.query import run_query
+
+    text = sys.stdin.read() if query == "-" else query
+    run_query(open_place(), text, environment=environment, limit=limit, as_json=as_json)
+
+
+@app.command()
+def shell(environment: EnvironmentName = None) -> None:
+    """Open a Python prompt with the views in Spark.
+
+    `spark` has the environment's views, `sql(query)` runs a query, `read(model)` gives Arrow tables without Spark.
+    """
+    from backfill_assets.cli.query import run_shell
+
+    run_shell(open_place(), environment=environment)
+
+
+@app.command()
+def ui(
+    port: Annotated[int, typer.Option(help="Where the Dagster UI listens.", min=1, max=65535)] = 3000,
+    host: Annotated[str, typer.Option(help="The address that it listens on.")] = "127.0.0.1",
+) -> None:
+    """Start Dagster, UI and daemon, for this project."""
+    from backfill_assets.defs.home import run_ui
+
+    raise typer.Exit(run_ui(root_folder(), host=host, port=port))
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Check this machine and this project.
+
+    Java, jars, disk, configuration, files and state; says how to mend what is wrong.
+    """
+    from backfill_assets.cli.doctor import examine, print_checks
+
+    checks = examine(root_folder())
+    if as_json:
+        print_json([c.to_json() for c in checks])
+    else:
+        print_checks(checks)
+    if any(not c.ok for c in checks):
+        raise typer.Exit(1)
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that does not exist, or is empty.")],
+    example: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="A worked example: events, fact_orders_daily, customer_days, fact_order_items."
+        ),
+    ] = None,
+) -> None:
+    """Make a new project from a template.
+
+    Settings, a source with data, two models and a consumer that work, to be replaced by yours.
+    """
+    from backfill_assets.cli.init import make_project
+
+    make_project(folder, example)
+
+
+@app.command()
+def demo(
+    events: Annotated[int, typer.Option(help="How many ad events to generate.", min=10_000)] = 2_000_000,
+) -> None:
+    """Run the whole demo, from nothing to prod.
+
+    Generates 540 days of ad events, builds and audits three models, promotes them and queries prod.
+    """
+    from backfill_assets.cli.demo import run_demo
+
+    run_demo(events)
