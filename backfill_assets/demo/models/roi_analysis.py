@@ -15,6 +15,8 @@ from backfill_assets import model
     cadence="daily",
     grain=["ds", "campaign_id", "channel"],
     lookback=6,
+    batch_size=270,
+    batch_concurrency=2,
     upstream={"conversions": "raw.conversions"},
     columns={
         "ds": {"description": "The day of the clicks, UTC.", "type": "date"},
