@@ -64,7 +64,7 @@ def a_model(name: str, *upstreams: str, **more: object) -> Model:
 
 
 def a_source(name: str) -> Source:
-    return Source(name=name, path=f"/sources/{name}", file=Path("/project/sources.yml"))
+    return Source(name=name, path=f"/sources/{name}", time_column="at", file=Path("/project/sources.yml"))
 
 
 def a_project(*models: Model, versions: Mapping[str, str] | None = None) -> Project:

@@ -113,12 +113,13 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
 
 def _print_cut_offs(plan: Plan, project: Project) -> None:
     """What is left out for want of rows to read, of the models that read sources; the others follow from these."""
-    for cut in plan.cut_off:
-        model = project.models[cut.model]
-        if cut.reads[0] in project.sources:
-            rest = amount(cut.count, model.cadence)
-            few = f"[yellow]{', '.join(cut.reads)} {'has' if len(cut.reads) == 1 else 'have'} no rows yet[/]"
-            out().print(f"{few} for {rest} of {cut.model} ({short(cut.intervals)}): not expected until there are some")
+    direct = [cut for cut in plan.cut_off if cut.reads[0] in project.sources]
+    for cut in direct:
+        rest = amount(cut.count, project.models[cut.model].cadence)
+        have = f"[yellow]{', '.join(cut.reads)} {'has' if len(cut.reads) == 1 else 'have'} no rows[/]"
+        out().print(f"{have} for {rest} of {cut.model}, {short(cut.intervals)}: not expected until there are some")
+    if direct:
+        out().print("[dim]Where a source may rightly have none, write `cut_off: false` for it in sources.yml.[/]")
 
 
 def print_uncovered(found: Sequence[Uncovered]) -> None:
@@ -155,6 +156,9 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
         else:
             todo = plan.kept.get(name, "wait")
         lines.append(f"| `{name}` | {said} | {todo} |")
+    for cut in plan.cut_off:
+        reads = ", ".join(f"`{name}`" for name in cut.reads)
+        lines += ["", f"Of `{cut.model}`, {short(cut.intervals)} is not expected yet: there are no rows in {reads}."]
     for stuck in plan.blocked:
         lines += ["", f"`{stuck.model}` waits for `{stuck.upstream}` {short(stuck.needs)}."]
     if table := estimate_markdown(estimate):

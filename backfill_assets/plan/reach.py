@@ -34,13 +34,17 @@ def within_reach(
 ) -> Project:
     """The project, its models bounded by what they read. `extents`: from a source's first row to its last, where known.
 
+    Sources without a time column (a list of campaigns) are of all times. One with a time column that is not known
+    bounds nothing.
+
     A model of sources reaches as far as any of them does, a model of models as far as all of them. What it already has
     (`have`) stays expected: rows that disappear from a source leave no interval behind that nobody looks at.
     """
     models: dict[str, Model] = {}
     for name, model in project.models.items():  # an upstream comes before what reads it
         above = [models[u.name] for u in model.upstreams if u.name in models]
-        read = [extents.get(u.name) for u in model.upstreams if u.name in project.sources]
+        sources = [project.sources[u.name] for u in model.upstreams if u.name in project.sources]
+        read = [extents.get(s.name) for s in sources if s.time_column]
         known = [extent for extent in read if extent]
         bounded = model
         if above:
@@ -61,7 +65,8 @@ def cut_offs(project: Project, reached: Project, selected: Sequence[str], now: d
         model = project.models[name]
         if lost := model.expected(now) - reached.models[name].expected(now):
             above = tuple(u.name for u in model.upstreams if u.name in project.models)
-            reads = above or tuple(u.name for u in model.upstreams)
+            below = tuple(u.name for u in model.upstreams if u.name in project.sources)
+            reads = above or tuple(name for name in below if project.sources[name].time_column)
             found.append(CutOff(model=name, reads=reads, intervals=lost, count=lost.count(model.cadence)))
     return tuple(found)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,6 +93,16 @@ def test_of_several_sources_any_will_do_and_of_several_models_all_have_to() -> N
     assert {m: str(s).rpartition("..")[2] for m, s in built(world.plan()).items()} == {
         "a": "2024-01-09", "b": "2024-01-02", "c": "2024-01-10", "both": "2024-01-02",
     }  # fmt: skip
+
+
+def test_a_list_without_a_time_column_takes_no_part() -> None:
+    """A fact that joins a list of campaigns ends where its own source ends."""
+    world = World(a_model("fact", "raw", "campaigns", batch_size=20), a_model("list", "campaigns", batch_size=20))
+    sources = dict(world.project.sources)
+    sources["campaigns"] = replace(sources["campaigns"], time_column=None)
+    world.project = replace(world.project, sources=sources)
+    world.extents = {"raw": SOME_DAY}
+    assert built(world.plan()) == {"fact": "2024-01-03..2024-01-08", "list": "2024-01-01..2024-01-10"}
 
 
 def test_rows_that_disappear_leave_nothing_that_nobody_looks_at() -> None:
