@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-READERS, PROMOTIONS, QUERIES_DURING = 2, 8, 20
+READERS, PROMOTIONS, QUERIES_DURING = 2, 5, 12
 
 
 def test_readers_during_promotions(spark: SparkSession, tmp_path: Path, environment: str) -> None:
