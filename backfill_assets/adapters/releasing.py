@@ -14,10 +14,6 @@ from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.compare.expect import expectations
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.errors import PlanError
-from backfill_assets.evidence.gather import gather
-from backfill_assets.evidence.inputs import Yes
-from backfill_assets.evidence.make import Evidence, make
-from backfill_assets.evidence.verify import read_packet
 from backfill_assets.evidence.write import digest, evidence_path, write_packet
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.proof import Drift
@@ -40,7 +36,7 @@ from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof
 
 if TYPE_CHECKING:
-    pass
+    from backfill_assets.evidence.make import Evidence
 
 
 @dataclass(kw_only=True)
@@ -176,6 +172,11 @@ class Releasing(Comparing):
 
         `after` is what the environment is about to show by this plan; None: it does not move now.
         """
+        from backfill_assets.evidence.gather import gather  # pydantic: planning has no need of it
+        from backfill_assets.evidence.inputs import Yes
+        from backfill_assets.evidence.make import Evidence, make
+        from backfill_assets.evidence.verify import read_packet
+
         record = find_plan(self.control, plan)
         folder = self.evidence_folder(record.id)
         sealed = record.status is Status.PROMOTED

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from backfill_assets.snapshots.audits import audit_columns
+from backfill_assets.snapshots.audit_reads import texts
 from backfill_assets.snapshots.model import Audit, Project
 from backfill_assets.state.versions import Version
 
@@ -89,7 +89,8 @@ def _contract(
     *, grain: Collection[str], time_column: str, cadence: str,
 ) -> Contract:  # fmt: skip
     blocking = [a for a in audits if a.blocking]
-    filled = {c.lower() for a in blocking if a.kind == "not_null" for c in audit_columns(a)} | {time_column.lower()}
+    complete = [a for a in blocking if a.kind == "not_null" and not a.arguments.get("where")]
+    filled = {c.lower() for a in complete for c in texts(a.arguments["columns"])} | {time_column.lower()}
     accepted: dict[str, set[str]] = {}
     for audit in blocking:
         match audit.arguments:

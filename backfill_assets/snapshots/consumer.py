@@ -9,6 +9,8 @@ from pathlib import Path
 
 from backfill_assets.intervals import Interval
 
+CONSUMERS_FILE = "consumers.yml"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:

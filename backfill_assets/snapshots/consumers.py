@@ -8,14 +8,13 @@ from datetime import date
 from pathlib import Path
 
 from backfill_assets.errors import Problem
-from backfill_assets.snapshots.consumer import Bound, Consumer, Evaluation, Query, Use
+from backfill_assets.snapshots.consumer import CONSUMERS_FILE, Bound, Consumer, Evaluation, Query, Use
 from backfill_assets.snapshots.consumer_entry import Entry
 from backfill_assets.snapshots.documents import Document, did_you_mean
 from backfill_assets.snapshots.sources import read_list
 from backfill_assets.snapshots.sql import SqlError, parse
 from backfill_assets.snapshots.validation import Strict, validate
 
-CONSUMERS_FILE = "consumers.yml"
 VERIFIED = "last_verified"
 
 _FIXES = {
