@@ -17,10 +17,9 @@ from backfill_assets.build.build import Workbench
 from backfill_assets.build.engine import AuditReads, Job, ModelInput
 from backfill_assets.build.events import Event
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
-from backfill_assets.plan.facts import read_facts
+from backfill_assets.plan.facts import bounded_now, read_facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import Facts, make_plan
-from backfill_assets.plan.reach import within_reach
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.model import Audit, Model, Project, Source, Upstream
@@ -342,7 +341,7 @@ class World:
 
     def bench(self, run: str = "run", **more: object) -> Workbench:
         values: dict[str, object] = {
-            "project": within_reach(self.project, self.extents, NOW),
+            "project": bounded_now(self.project, self.control, self.tables, self.extents, NOW),
             "control": self.control,
             "log": self.tables,
             "engine": self.open_engine,

@@ -21,10 +21,9 @@ from backfill_assets.build.build import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.intervals import Interval, Ranges
-from backfill_assets.plan.facts import read_facts
+from backfill_assets.plan.facts import bounded_now, read_facts
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts
-from backfill_assets.plan.reach import within_reach
 from backfill_assets.settings import project_root
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
@@ -120,7 +119,7 @@ class Place:
         if pins is None:
             pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
         return Workbench(
-            project=within_reach(self.project, self._extents(pins), now),
+            project=bounded_now(self.project, self.control, self.log, self._extents(pins), now),
             control=self.control,
             log=self.log,
             engine=self.engine,

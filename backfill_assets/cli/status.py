@@ -104,7 +104,7 @@ class Status:
 def read_status(place: Workspace) -> Status:
     """The project's status, from the ledger and the environment."""
     facts = place.facts()
-    models = facts.reached(place.project).models
+    models = facts.bounded(place.project).models
     entries = place.control.ledger.entries()
     found: list[ModelStatus] = []
     for name, model in models.items():

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
 from backfill_assets.audit.digest import audits_digest
+from backfill_assets.intervals import Interval
+from backfill_assets.plan.bounds import bounded
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.versions import Known, invalidated, published
 from backfill_assets.snapshots.audit_reads import audit_tables
 from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
-from backfill_assets.state.ledger import DECIDING, Coverage, by_version
+from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import logic_of
 
@@ -45,19 +47,10 @@ def read_facts(
     shown = control.environments.read(environment)
     names = [name for name in project.models if models is None or name in models]
     groups = by_version(control.ledger.entries(kinds=DECIDING))
-
-    def one(name: str) -> tuple[Coverage, int]:
-        version = project.fingerprints[name]
-        entries = groups.get((name, version), [])
-        if not entries:
-            return Coverage(), -1
-        digest = audits_digest(project.models[name])
-        return version_coverage(entries, log, model=name, version=version, audits=digest, now=now)
-
+    seen = _coverages(project, groups, log, names, now)
     read = {u.name for name in names for u in project.models[name].upstreams}
     read |= {table for name in names for table in audit_tables(project.models[name])}
     with ThreadPoolExecutor(max_workers=8) as pool:
-        seen = dict(zip(names, pool.map(one, names), strict=True))
         wanted = [source for name, source in project.sources.items() if name in read]
         pinned = dict(zip((s.name for s in wanted), pool.map(pins.pin, wanted), strict=True))
     revisions = [key for key in groups if key[1] != logic_of(key[1]) and key[0] in names]
@@ -94,3 +87,39 @@ def read_facts(
         for key, record in control.versions.all().items()
     }
     return replace(facts, versions=known, published=published(control.lasting()))
+
+
+def bounded_now(
+    project: Project, control: Control, log: TableLog, extents: Mapping[str, Interval], now: datetime
+) -> Project:
+    """The project as plans see it (`Facts.bounded`), for a build: what a plan asks for is in its bounds.
+
+    `extents`: from a source's first row to its last. The ledger is looked at only when they cut anything off.
+    """
+    cut = bounded(project, extents, now)
+    if cut.models == project.models:
+        return project
+    groups = by_version(control.ledger.entries(kinds=DECIDING))
+    seen = _coverages(project, groups, log, list(project.models), now)
+    return bounded(project, extents, now, {name: covered.built for name, (covered, _) in seen.items()})
+
+
+def _coverages(
+    project: Project,
+    groups: Mapping[tuple[str, str], Sequence[Entry]],
+    log: TableLog,
+    names: Sequence[str],
+    now: datetime,
+) -> dict[str, tuple[Coverage, int]]:
+    """What there is of each model's version of the code, and the table commit that this was seen at."""
+
+    def one(name: str) -> tuple[Coverage, int]:
+        version = project.fingerprints[name]
+        entries = groups.get((name, version), [])
+        if not entries:
+            return Coverage(), -1
+        digest = audits_digest(project.models[name])
+        return version_coverage(entries, log, model=name, version=version, audits=digest, now=now)
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        return dict(zip(names, pool.map(one, names), strict=True))

@@ -9,11 +9,11 @@ from datetime import datetime
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.asides import overrides, warnings
+from backfill_assets.plan.bounds import bounded, cut_offs
 from backfill_assets.plan.category import Category, Change, compare
 from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, kept_segments, restatement
-from backfill_assets.plan.reach import cut_offs, within_reach
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Approve, Audit, Blocked, Build, Plan, Promote, Request, Stage
 from backfill_assets.plan.strategy import Strategy, strategies
@@ -59,10 +59,10 @@ class Facts:
         """The table commit at which that was seen."""
         return self.patched_heads.get(version, self.heads[model])
 
-    def reached(self, project: Project) -> Project:
+    def bounded(self, project: Project) -> Project:
         """The project, its models bounded by what they read."""
         have = {name: coverage.built for name, coverage in self.coverage.items()}
-        return within_reach(project, self.extents, self.now, have)
+        return bounded(project, self.extents, self.now, have)
 
 
 def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
@@ -72,7 +72,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     not shown.
     """
     _check_range(request)
-    whole, project = project, facts.reached(project)
+    whole, project = project, facts.bounded(project)
     if request.restate:
         lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
         patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, lapsed)

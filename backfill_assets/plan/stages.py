@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from backfill_assets.intervals import NOTHING, Interval, Ranges, ranges_json, utc
+from backfill_assets.plan.bounds import CutOff
 from backfill_assets.plan.category import Change
 from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.reach import CutOff
 from backfill_assets.plan.strategy import PROOF, Strategy
 from backfill_assets.snapshots.model import Override
 

@@ -57,7 +57,7 @@ def gate(
 
     A pointer pins the table commit that `facts.coverage` was seen at, so that nothing written since can leak.
     """
-    project = facts.reached(project)
+    project = facts.bounded(project)
     pointers: list[Pointer] = []
     obstacles: list[Obstacle] = []
     for name in models:

@@ -43,7 +43,7 @@ def gate_plan(
 
 def stored_patches(project: Project, facts: Facts, document: Mapping[str, Any]) -> dict[str, Patch]:
     """The parts of history that a stored plan replaces, over what the environment shows by now."""
-    project = facts.reached(project)
+    project = facts.bounded(project)
     found: dict[str, Patch] = {}
     for name, said in document.get("patches", {}).items():
         version, shown = said["version"], facts.environment.pointers.get(name)

@@ -13,11 +13,11 @@ from backfill_assets.build.build import build
 from backfill_assets.build.outcome import Wait
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
-from backfill_assets.plan.reach import CutOff, within_reach
+from backfill_assets.plan.bounds import CutOff, bounded
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.promote import promote
-from backfill_assets_tests.fakes import NOW, World, a_model, days, ranges
+from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days, ranges
 from backfill_assets_tests.strategies import EPOCH, day
 
 SOME_DAY = Interval(utc("2024-01-03T05:00"), utc("2024-01-08T22:59"))
@@ -118,6 +118,20 @@ def test_rows_that_disappear_leave_nothing_that_nobody_looks_at() -> None:
     assert str(world.control.environments.read("prod").pointers["d"].covers) == "2024-01-03..2024-01-08"
 
 
+def test_a_build_has_the_bounds_of_its_plan() -> None:
+    """What reads a model whose source lost its newest days changes: all days of the model are there to be read."""
+    models = (a_model("d", "raw", batch_size=20), a_model("r", "d", batch_size=20))
+    world = World(*models)
+    world.extents = {"raw": SOME_DAY}
+    carry_out(world)
+    world.extents = {"raw": Interval(SOME_DAY.start, utc("2024-01-05T01:00"))}
+    world.project = a_project(*models, versions={"r": "2"})
+    assert built(world.plan()) == {"r": "2024-01-03..2024-01-08"}
+    carry_out(world)
+    shown = world.control.environments.read("prod").pointers["r"]
+    assert (shown.version, str(shown.covers)) == ("r-2", "2024-01-03..2024-01-08")
+
+
 def test_a_new_version_does_not_lose_days_unnoticed() -> None:
     """Its source has forgotten days that prod shows: they cannot be computed, and the gate says that they would go."""
     world = World(a_model("d", "raw", batch_size=20), versions={"d": "a" * 16})
@@ -158,7 +172,7 @@ def test_a_build_that_does_not_come_from_a_plan_waits_for_the_source() -> None:
 def test_no_day_is_expected_of_a_model_whose_input_is_not_expected(first: int, length: int, lookback: int) -> None:
     """Whatever the source has: a chain of models has the same days, none beyond the source, none it had not before."""
     world = World(a_model("a", "raw"), a_model("b", "a", lookback=lookback), a_model("c", "b"))
-    reached = within_reach(world.project, {"raw": Interval(day(first), day(first + length))}, NOW)
-    expected = [model.expected(NOW) for model in reached.models.values()]
+    bound = bounded(world.project, {"raw": Interval(day(first), day(first + length))}, NOW)
+    expected = [model.expected(NOW) for model in bound.models.values()]
     there = Ranges((Interval(day(first), day(first + length)),)) & world.project.models["a"].expected(NOW)
     assert expected == [there] * 3

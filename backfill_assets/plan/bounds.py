@@ -1,4 +1,4 @@
-"""How far do the sources reach? Before their first and after their last row nothing is expected of what reads them.
+"""From when to when is anything expected of a model? Nothing before the first and after the last row that it can read.
 
 A day that has not been loaded yet would be built without rows and pass for complete. It is no interval of the model
 yet: the models' `start` and `end` are moved inwards, and every question about intervals follows from these. A source
@@ -26,7 +26,7 @@ class CutOff:
     count: int
 
 
-def within_reach(
+def bounded(
     project: Project,
     extents: Mapping[str, Interval],
     now: datetime,
@@ -46,24 +46,24 @@ def within_reach(
         sources = [project.sources[u.name] for u in model.upstreams if u.name in project.sources]
         read = [extents.get(s.name) for s in sources if s.time_column]
         known = [extent for extent in read if extent]
-        bounded = model
+        found = model
         if above:
             ends = [u.end for u in above if u.end]
-            bounded = _bounded(model, min(u.start for u in above), min(ends, default=None), now)
+            found = _between(model, min(u.start for u in above), min(ends, default=None), now)
         elif known and len(known) == len(read):
             unit = Cadence.HOURLY if model.cadence is Cadence.HOURLY else Cadence.DAILY
             end = unit.ceil(max(extent.end for extent in known))
-            bounded = _bounded(model, min(extent.start for extent in known), end, now)
-        models[name] = _holding(bounded, model, (have or {}).get(name, NOTHING).span)
+            found = _between(model, min(extent.start for extent in known), end, now)
+        models[name] = _holding(found, model, (have or {}).get(name, NOTHING).span)
     return replace(project, models=models)
 
 
-def cut_offs(project: Project, reached: Project, selected: Sequence[str], now: datetime) -> tuple[CutOff, ...]:
+def cut_offs(project: Project, bound: Project, selected: Sequence[str], now: datetime) -> tuple[CutOff, ...]:
     """What the selected models do not have to have yet, for want of rows to read."""
     found: list[CutOff] = []
     for name in selected:
         model = project.models[name]
-        if lost := model.expected(now) - reached.models[name].expected(now):
+        if lost := model.expected(now) - bound.models[name].expected(now):
             above = tuple(u.name for u in model.upstreams if u.name in project.models)
             below = tuple(u.name for u in model.upstreams if u.name in project.sources)
             reads = above or tuple(name for name in below if project.sources[name].time_column)
@@ -71,7 +71,7 @@ def cut_offs(project: Project, reached: Project, selected: Sequence[str], now: d
     return tuple(found)
 
 
-def _bounded(model: Model, start: datetime, end: datetime | None, now: datetime) -> Model:
+def _between(model: Model, start: datetime, end: datetime | None, now: datetime) -> Model:
     """The model from `start` to `end`, unless all that is over lies before that."""
     first = max(model.start, model.cadence.floor(start))
     if end is None or model.cadence.floor(end) >= model.cadence.floor(now):
