@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.planning import Planning
 from backfill_assets.compare.ask import questions
@@ -17,15 +16,9 @@ from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.patch import reached
 from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.stages import Plan
-from backfill_assets.promote.lifecycle import (
-    find_plan,
-    only_open_plan,
-)
+from backfill_assets.promote.lifecycle import find_plan, only_open_plan
 from backfill_assets.state.environment import Segment
 from backfill_assets.state.versions import logic_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(kw_only=True)

@@ -101,6 +101,8 @@ def delta_jars(folder: Path) -> list[Path]:
     if not packages:
         return []
     ivy = Path(conf.get("spark.jars.ivy") or Path.home() / ".ivy2.5.2")
+    if (found := _cached(packages, ivy / "jars")) and not os.access(ivy, os.W_OK):
+        return found  # nobody is fetching them here
     ivy.mkdir(parents=True, exist_ok=True)
     with (ivy / ".backfill.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # who comes second finds all of them, not those that are there already

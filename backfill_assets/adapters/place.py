@@ -103,7 +103,8 @@ class Place:
 
     def _extents(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Interval]:
         """From the first row to the last of the sources that bound what reads them."""
-        days = self.source_days({n: pin for n, pin in pins.items() if self.project.sources[n].cut_off})
+        sources = self.project.sources
+        days = self.source_days({n: pin for n, pin in pins.items() if n in sources and sources[n].cut_off})
         return {name: there.span for name, there in days.items() if there.span}
 
     def bench(

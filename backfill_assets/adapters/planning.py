@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.place import Place
 from backfill_assets.build.apply import MODELS_AT_ONCE
@@ -19,18 +18,8 @@ from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, 
 from backfill_assets.plan.leases import Claim
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.lifecycle import (
-    Abandoned,
-    Opened,
-    abandon,
-    look,
-    open_plan,
-    show_candidate,
-)
+from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, look, open_plan, show_candidate
 from backfill_assets.state.environment import Environment
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(kw_only=True)

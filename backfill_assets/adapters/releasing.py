@@ -23,11 +23,7 @@ from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.candidate import known
 from backfill_assets.promote.findings import drifted, unanswered, unexpected
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
-from backfill_assets.promote.lifecycle import (
-    end_promoted,
-    find_plan,
-    fulfilled,
-)
+from backfill_assets.promote.lifecycle import end_promoted, find_plan, fulfilled
 from backfill_assets.promote.planned import gate_plan
 from backfill_assets.promote.promote import promote, recover
 from backfill_assets.state.approvals import Approval
@@ -51,8 +47,13 @@ class Releasing(Comparing):
 
     def gate_plan(self, facts: Facts, record: PlanRecord) -> Verdict:
         """Whether a stored plan's models may be promoted as they are now, apart from their owners' yes."""
-        document = self.control.plans.document(record.id) or {}
-        return gate_plan(self.project, facts, self.control.versions.all(), record, document)
+        return gate_plan(self.project, facts, self.control.versions.all(), record, self._document(record))
+
+    def _document(self, record: PlanRecord) -> Mapping[str, Any]:
+        return self.control.plans.document(record.id) or {}
+
+    def _request(self, record: PlanRecord) -> Request:
+        return request_from_json(self._document(record).get("request", {}))
 
     def case(self, record: PlanRecord, verdict: Verdict) -> Case:
         """A stored plan with what it would show (`gate_plan`), and what was found out and said about it."""
@@ -85,8 +86,7 @@ class Releasing(Comparing):
             )
 
         if about.scope and DIFF not in known:
-            said = self.control.plans.document(record.id) or {}
-            request = request_from_json(said.get("request", {}))
+            said, request = self._document(record), self._request(record)
             diff = self.diff(record.id, models=tuple(about.scope))
             expected = expectations(self.project.column_names, request.expect_moved, request.expect_unmoved)
             keep(DIFF, unexpected(diff, said.get("changes", {}), expected), diff.to_json())
@@ -151,8 +151,7 @@ class Releasing(Comparing):
         facts = self.facts()
         if plan:
             record = find_plan(self.control, plan)
-            said = self.control.plans.document(record.id) or {}
-            made = make_plan(self.project, facts, request_from_json(said.get("request", {})))
+            made = make_plan(self.project, facts, self._request(record))
             models, verdict = tuple(record.versions), self._with_consent(facts, made, self.gate_plan(facts, record))
         else:
             made = make_plan(self.project, facts, request)
@@ -188,9 +187,7 @@ class Releasing(Comparing):
             case = self.case(record, self.gate_plan(facts, record))
             content = subject(self.project, facts, case).content
             said = [Yes(approval=a, doubt=self._why_not(facts, case, a)) for a in case.approvals]
-            document = self.control.plans.document(record.id) or {}
-            again = make_plan(self.project, facts, request_from_json(document.get("request", {})))
-            meant = [impact.to_json() for impact in self.impacts(again)]
+            meant = [i.to_json() for i in self.impacts(make_plan(self.project, facts, self._request(record)))]
         inputs = gather(
             self.project,
             self.control,

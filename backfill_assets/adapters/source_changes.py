@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
-from backfill_assets.adapters.source_days import MOST_FILES, file_days, source_days, value_span
+from backfill_assets.adapters.source_days import (
+    MOST_FILES,
+    delta_days,
+    file_days,
+    physical_name,
+    source_days,
+    value_span,
+)
 from backfill_assets.adapters.source_pins import FilePins, data_files
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
@@ -87,7 +94,8 @@ class _Spans:
 
     def __init__(self, source: Source, path: str, table: Any, before: int) -> None:
         self._path, self._before = path, before
-        self._column = _physical(table, source.time_column)
+        self._time_column = source.time_column
+        self._column = physical_name(table, source.time_column) if source.time_column else None
         self._seen: dict[str, Ranges | None] = {}
         self._older: Mapping[str, Ranges | None] | None = None
 
@@ -146,26 +154,9 @@ class _Spans:
             table = open_table(self._path, self._before)
         except DeltaError:
             return {}
-        if table is None or self._column is None:
+        if table is None or self._time_column is None:
             return {}
-        actions = table.get_add_actions(flatten=True)
-        names = {name.lower(): name for name in actions.schema.names}
-        part = names.get(f"partition.{self._column}")
-        first, last = part or names.get(f"min.{self._column}"), part or names.get(f"max.{self._column}")
-        if first is None or last is None:
-            return {}
-        columns = (actions.column(n).to_pylist() for n in ("path", first, last))
-        return {unquote(path): value_span(low, high) for path, low, high in zip(*columns, strict=True)}
-
-
-def _physical(table: Any, column: str | None) -> str | None:
-    """What a column is called in the log: another name where the table maps columns. Lower-cased."""
-    if column is None:
-        return None
-    for field in json.loads(table.schema().to_json())["fields"]:
-        if field["name"].lower() == column.lower():
-            return str(field.get("metadata", {}).get("delta.columnMapping.physicalName", field["name"])).lower()
-    return column.lower()
+        return delta_days(table, self._time_column)
 
 
 def _files(source: Source, root: Path) -> History:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -58,21 +59,31 @@ def source_days(source: Source, pin: Mapping[str, object]) -> Ranges | None:
 
 def _delta(path: str, column: str, commit: int | None) -> Iterable[Ranges | None]:
     table = open_table(path, commit)
-    if table is None:
-        return
+    return () if table is None else delta_days(table, column).values()
+
+
+def delta_days(table: Any, column: str) -> dict[str, Ranges | None]:
+    """The files of a Delta table by path, each with the time of its rows by a column; None where nothing says it."""
     actions = table.get_add_actions(flatten=True)
-    names = {name.lower(): name for name in actions.schema.names}
-    wanted = column.lower()
-    first = names.get(f"partition.{wanted}") or names.get(f"min.{wanted}")
-    last = names.get(f"partition.{wanted}") or names.get(f"max.{wanted}")
     if not actions.num_rows:
-        return
+        return {}
+    names, wanted = {name.lower(): name for name in actions.schema.names}, physical_name(table, column)
+    part = names.get(f"partition.{wanted}")
+    first, last = part or names.get(f"min.{wanted}"), part or names.get(f"max.{wanted}")
+    paths = [unquote(path) for path in actions.column("path").to_pylist()]
     if first is None or last is None:
-        yield None
-        return
-    lows, highs = actions.column(first).to_pylist(), actions.column(last).to_pylist()
-    for low, high, rows in zip(lows, highs, actions.column("num_records").to_pylist(), strict=True):
-        yield NOTHING if rows == 0 else value_span(low, high)
+        return dict.fromkeys(paths)
+    said = (actions.column(name).to_pylist() for name in ("num_records", first, last))
+    spans = (NOTHING if rows == 0 else value_span(low, high) for rows, low, high in zip(*said, strict=True))
+    return dict(zip(paths, spans, strict=True))
+
+
+def physical_name(table: Any, column: str) -> str:
+    """What a column is called in a Delta log: another name where the table maps columns. Lower-cased."""
+    for known in json.loads(table.schema().to_json())["fields"]:
+        if known["name"].lower() == column.lower():
+            return str(known.get("metadata", {}).get("delta.columnMapping.physicalName", known["name"])).lower()
+    return column.lower()
 
 
 def file_days(root: Path, file: Path, source: Source) -> Ranges | None:

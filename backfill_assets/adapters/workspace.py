@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
 from backfill_assets.adapters.releasing import Releasing
@@ -17,9 +16,7 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Obstacle, Verdict
 from backfill_assets.promote.go_back import RolledBack, go_back
 from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
-from backfill_assets.promote.lifecycle import (
-    end_promoted,
-)
+from backfill_assets.promote.lifecycle import end_promoted
 from backfill_assets.promote.promote import promote, recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
@@ -27,9 +24,6 @@ from backfill_assets.settings import cache_folder
 from backfill_assets.state.environment import Environment
 from backfill_assets.watch.closing import Watched, closing
 from backfill_assets.watch.watch import take_a_look, watch
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +69,7 @@ class Workspace(Releasing):
         def extend(found: Rollback) -> None:
             assert found.project is not None
             project, after = found.project, found.after.pointers
-            place = Workspace(project=project, control=self.control, log=self.log, pins=self.pins, shown=after)
+            place = replace(self, project=project, shown=after)
             sources = {name: self.pins.pin(source) for name, source in found.project.sources.items()}
             build(place, rollback_plan(found, self.now(), sources))
 
@@ -115,7 +109,7 @@ class Workspace(Releasing):
         """
         shown = self.control.environments.read(self.environment)
         project = published(self.project, shown, self.control.versions.all())
-        return Workspace(project=project, control=self.control, log=self.log, pins=self.pins)
+        return replace(self, project=project)
 
     def promote_green(self) -> tuple[Environment, Verdict, tuple[Obstacle, ...]]:
         """Promote, without the models that something is in the way of and those that read them; and what that is."""

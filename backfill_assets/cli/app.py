@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import sys
 
-from backfill_assets.cli import building, gating, keeping, tools
-from backfill_assets.cli.base import INTERRUPTED, app
+from backfill_assets.cli import building, gating, keeping, tools  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from backfill_assets.cli.base import INTERRUPTED, app  # the modules above gave it its commands
 from backfill_assets.errors import BackfillError
 
-__all__ = ["app", "building", "gating", "keeping", "main", "tools"]
+__all__ = ["app", "main"]
 
 
 def main() -> None:
