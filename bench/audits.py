@@ -97,7 +97,7 @@ def make_rows(spark: SparkSession, folder: Path, rows: int, days: int) -> None:
         .selectExpr(
             f"date_add(DATE '{START:%Y-%m-%d}', CAST(id % {days} AS INT)) AS ds",
             "id",
-            "substr('abc', CAST(1 + id % 3 AS INT), 1) AS channel",
+            "substr('abc', CAST(1 + pmod(xxhash64(id, 3), 3) AS INT), 1) AS channel",
             "id % 500 AS campaign_id",
             "pmod(xxhash64(id), 100) AS clicks",
             "100 + pmod(xxhash64(id, 1), 1000) AS impressions",
