@@ -1,8 +1,12 @@
-"""The worked examples that the package ships, each from prod as it is to the change in prod (C7, C2, C3)."""
+"""The worked examples that the package ships, each from prod as it is to the change in prod (C7, C2, C3).
+
+The commands are those of each example's README, in its order: `Readme` runs them.
+"""
 
 from __future__ import annotations
 
-import shutil
+import shlex
+import subprocess
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -22,7 +26,7 @@ from backfill_assets.plan.stages import Build, Request
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.versions import table_path
-from backfill_assets_tests.projects import build_all, commits_per_interval, days
+from backfill_assets_tests.projects import backfill_here, build_all, commits_per_interval, days
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,18 +34,25 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def in_prod(example: str, root: Path) -> Workspace:
-    """The example as it is before its change, published."""
-    make_project(root, example)
-    place = Workspace.open(root)
-    assert all(o.ok for o in build_all(place).values())
-    assert place.promote()[1].open
-    return place
+class Readme:
+    """What an example's README says to do."""
 
+    def __init__(self, example: str, root: Path) -> None:
+        make_project(root, example)
+        self.root = root
+        block = (root / "README.md").read_text().partition("```bash\n")[2].partition("```")[0]
+        self.lines = [words for line in block.splitlines() if (words := shlex.split(line, comments=True))]
 
-def changed(root: Path) -> Workspace:
-    shutil.copytree(root / "change", root, dirs_exist_ok=True)
-    return Workspace.open(root)
+    def follow(self, command: str) -> Workspace:
+        """Do what the next line says, which begins so; the project as it is then."""
+        words = self.lines.pop(0)
+        assert " ".join(words).startswith(command), words
+        if words[0] == "backfill":
+            said = backfill_here(*words[1:], project=self.root)
+            assert said.code == 0, said.err + said.out
+        else:
+            subprocess.run(words, cwd=self.root, check=True)
+        return Workspace.open(self.root)
 
 
 def rows(place: Workspace, environment: str = "prod") -> pd.DataFrame:
@@ -77,10 +88,12 @@ def from_files(root: Path, query: str) -> pd.DataFrame:
 def test_session_length_for_seven_days(spark: SparkSession, tmp_path: Path) -> None:
     """`events` gets a column for seven days, two days at a time: one row per event_id though some came twice, every
     event_time there, rows within 2 % of prod and the same median durations; older days stay as they are."""
-    place = in_prod("events", tmp_path)
+    readme = Readme("events", tmp_path)
+    place = readme.follow("backfill apply --promote")
     before = rows(place)
     [shown] = pointer(place).segments
-    place = changed(tmp_path)
+    readme.follow("cp -r change/. .")
+    place = readme.follow("backfill plan --forward-only")
     week = Request(forward_only=days("2024-03-04").start)
     plan = place.plan(week)
     assert str(plan.changes["events"]) == "additive: adds session_length_sec"
@@ -95,7 +108,9 @@ def test_session_length_for_seven_days(spark: SparkSession, tmp_path: Path) -> N
     assert sorted(place.project.models["events"].cadence.count(b) for b in batches if b) == [1, 2, 2, 2]
     assert len(merges(place, version)) == 4 and outcome.changes and outcome.changes.inserted == outcome.rows
     assert {r.check for r in outcome.results} >= {"row_count", "unique_grain", "not_null", "range_session_length_sec"}
-    assert place.promote(week)[1].open
+    readme.follow("backfill apply --forward-only")
+    place = readme.follow("backfill promote --forward-only")
+    assert not readme.lines
 
     after = rows(place)
     assert len(before) == len(after) == before["event_id"].nunique() == after["event_id"].nunique()
@@ -129,9 +144,10 @@ def test_session_length_for_seven_days(spark: SparkSession, tmp_path: Path) -> N
 def test_gross_margin_for_ninety_days(spark: SparkSession, tmp_path: Path) -> None:
     """Orders get the cost that was valid on their day, one day at a time for ninety days: one row per order_id, revenue
     >= cost >= 0, margins within [0, 1.5], all equal to DuckDB's own join."""
-    place = in_prod("fact_orders_daily", tmp_path)
-    before = rows(place)
-    place = changed(tmp_path)
+    readme = Readme("fact_orders_daily", tmp_path)
+    before = rows(readme.follow("backfill apply --promote"))
+    readme.follow("cp -r change/. .")
+    place = readme.follow("backfill plan")
     [stage] = [s for s in place.plan().stages if isinstance(s, Build)]
     assert len(stage.batches) == 90
 
@@ -141,7 +157,8 @@ def test_gross_margin_for_ninety_days(spark: SparkSession, tmp_path: Path) -> No
     assert len(merges(place, place.project.fingerprints["fact_orders_daily"])) == 90
     assert outcome.changes == Changes(inserted=len(before))
     assert rows(place).equals(before)
-    assert place.promote()[1].open
+    place = readme.follow("backfill apply --promote")
+    assert not readme.lines
     after = rows(place).sort_values("order_id", ignore_index=True)
     assert after["order_id"].is_unique and set(after["order_id"]) == set(before["order_id"])
     assert ((after["revenue"] >= after["cost"]) & (after["cost"] >= 0)).all()
@@ -164,14 +181,12 @@ def test_gross_margin_for_ninety_days(spark: SparkSession, tmp_path: Path) -> No
 def test_a_bug_fix_in_a_sandbox(spark: SparkSession, tmp_path: Path) -> None:
     """The fix is built and shown in an environment of its own; prod and it are compared day by day on totals, distinct
     customers and percentiles; then prod gets the very same table."""
-    place = in_prod("customer_days", tmp_path)
-    settings = tmp_path / "backfill.yml"
-    text = settings.read_text()
-    settings.write_text(text.replace("environment: prod", "environment: sandbox"))
-    before = rows(place)
-    sandbox = changed(tmp_path)
-    built(build_all(sandbox))
-    assert sandbox.promote()[1].open
+    readme = Readme("customer_days", tmp_path)
+    before = rows(readme.follow("backfill apply --promote"))
+    readme.follow("cp -r change/. .")
+    readme.follow("sed -i")
+    sandbox = readme.follow("backfill apply --promote")
+    assert sandbox.environment == "sandbox"
     assert rows(sandbox, "prod").equals(before)
 
     def by_day(environment: str) -> pd.DataFrame:
@@ -200,10 +215,12 @@ def test_a_bug_fix_in_a_sandbox(spark: SparkSession, tmp_path: Path) -> None:
     assert (prod[["customers", "payments"]] == fixed[["customers", "payments"]]).all().all()
     assert (fixed["p50"] <= prod["p50"]).all() and (fixed["p95"] <= prod["p95"]).all()
 
-    settings.write_text(text)
-    place = Workspace.open(tmp_path)
+    readme.follow("backfill sql -e prod")
+    readme.follow("backfill sql")
+    place = readme.follow("sed -i")
     assert not [s for s in place.plan().stages if isinstance(s, Build)], "the sandbox's table is the one"
-    assert place.promote()[1].open
+    place = readme.follow("backfill promote")
+    assert not readme.lines
     assert pointer(place).segments == pointer(place, "sandbox").segments
     assert rows(place).equals(rows(place, "sandbox"))
 
@@ -211,14 +228,16 @@ def test_a_bug_fix_in_a_sandbox(spark: SparkSession, tmp_path: Path) -> None:
 def test_four_days_of_doubled_quantities(spark: SparkSession, tmp_path: Path) -> None:
     """Only the four days are written, by MERGE on (order_id, item_id): rows within 1 %, no negative quantity, totals as
     delivered; all else is provably the same files, and rows that were right keep their marker."""
-    place = in_prod("fact_order_items", tmp_path)
+    readme = Readme("fact_order_items", tmp_path)
+    place = readme.follow("backfill apply --promote")
     before = rows(place)
     [shown] = pointer(place).segments
     table = table_path(place.warehouse, "fact_order_items", shown.version)
     files = open_table(table)
     assert files is not None
     there = set(files.file_uris())
-    place = changed(tmp_path)
+    readme.follow("cp -r change/. .")
+    place = readme.follow("backfill plan --restate")
     four = days("2024-03-04", "2024-03-07")
     again = Request(restate=(("fact_order_items", four),))
     [stage] = [s for s in place.plan(again).stages if isinstance(s, Build)]
@@ -232,7 +251,9 @@ def test_four_days_of_doubled_quantities(spark: SparkSession, tmp_path: Path) ->
     assert {f"{day:%Y-%m-%d}" for day in log} == {f"2024-03-0{d}" for d in (4, 5, 6, 7)}
     assert sum(log.values()) == outcome.rows
     assert rows(place).equals(before)
-    assert place.promote(again)[1].open
+    readme.follow("backfill apply --restate")
+    place = readme.follow("backfill promote --restate")
+    assert not readme.lines
 
     now = open_table(table)
     assert now is not None and now.version() == shown.commit and set(now.file_uris()) == there
