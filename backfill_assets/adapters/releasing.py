@@ -23,7 +23,7 @@ from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.candidate import known
 from backfill_assets.promote.findings import drifted, unanswered, unexpected
 from backfill_assets.promote.gate import Obstacle, Verdict, gate
-from backfill_assets.promote.lifecycle import end_promoted, find_plan, fulfilled
+from backfill_assets.promote.lifecycle import end_promoted, find_plan, fulfilled, newest_plan
 from backfill_assets.promote.planned import gate_plan
 from backfill_assets.promote.promote import promote, recover
 from backfill_assets.state.approvals import Approval
@@ -166,17 +166,18 @@ class Releasing(Comparing):
         publish_contracts(self.project, self.control, moved, models, at=datetime.now(UTC))
         return moved, verdict
 
-    def evidence(self, plan: str, *, after: Mapping[str, Pointer] | None = None) -> Evidence:
-        """Write a plan's packet, unless a promotion sealed the one that is there. Raises PlanError, StateError.
+    def evidence(self, plan: str | None = None, *, after: Mapping[str, Pointer] | None = None) -> Evidence:
+        """Write a plan's (None: the newest one's) packet, unless a promotion sealed the one that is there.
 
-        `after` is what the environment is about to show by this plan; None: it does not move now.
+        `after` is what the environment is about to show by this plan; None: it does not move now. Raises PlanError,
+        StateError.
         """
         from backfill_assets.evidence.gather import gather  # pydantic: planning has no need of it
         from backfill_assets.evidence.inputs import Yes
         from backfill_assets.evidence.make import Evidence, make
         from backfill_assets.evidence.verify import read_packet
 
-        record = find_plan(self.control, plan)
+        record = find_plan(self.control, plan) if plan else newest_plan(self.control)
         folder = self.evidence_folder(record.id)
         sealed = record.status is Status.PROMOTED
         if sealed and (there := read_packet(folder)) is not None:

@@ -11,27 +11,10 @@ from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.terminal import out
-from backfill_assets.errors import PlanError
 from backfill_assets.evidence.make import Evidence
 from backfill_assets.evidence.verify import Verification, verify
 from backfill_assets.evidence.write import MANIFEST, PAGE
-from backfill_assets.promote.lifecycle import find_plan
-from backfill_assets.state.plans import PlanRecord, Status
-
-
-def meant(place: Workspace, plan: str | None) -> PlanRecord:
-    """The plan that somebody names, or else the newest one: open ones first, then promoted ones.
-
-    Raises PlanError when there is none.
-    """
-    if plan is not None:
-        return find_plan(place.control, plan)
-    records = place.control.plans.all()
-    open_ones = [r for r in records if r.live]
-    ended = [r for r in records if r.status is Status.PROMOTED]
-    if not (found := open_ones or ended):
-        raise PlanError("there is no plan yet", why="`backfill apply` stores the first one", fix="backfill apply")
-    return found[-1]
+from backfill_assets.promote.lifecycle import find_plan, newest_plan
 
 
 def print_evidence(made: Evidence) -> None:
@@ -80,7 +63,7 @@ def check(target: str | None) -> Verification:
         at_home = warehouse is not None and (warehouse / "_control").is_dir()
         return verify(ArrowFolder(str(folder or target)), DeltaTableFiles(str(warehouse)) if at_home else None)
     place = Workspace.open()
-    record = meant(place, target)
+    record = find_plan(place.control, target) if target else newest_plan(place.control)
     releases = place.control.releases.all(record.environment)
     expected = next((r.evidence[record.id] for r in reversed(releases) if record.id in r.evidence), "")
     return verify(place.evidence_folder(record.id), DeltaTableFiles(place.warehouse), expected=expected)

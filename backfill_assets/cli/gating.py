@@ -185,10 +185,10 @@ def evidence(
     Which intervals changed, who depends on them, which tests passed, who accepted, how to go back. A promotion seals
     it. Needs no Spark.
     """
-    from backfill_assets.cli.evidence import evidence_json, meant, open_page, print_evidence
+    from backfill_assets.cli.evidence import evidence_json, open_page, print_evidence
 
     place = open_place()
-    made = place.evidence(meant(place, plan).id)
+    made = place.evidence(plan)
     if as_json:
         print_json(evidence_json(made))
     else:

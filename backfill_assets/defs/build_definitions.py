@@ -9,6 +9,7 @@ import dagster as dg
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.approve import approve_job
 from backfill_assets.defs.assets import model_asset
+from backfill_assets.defs.evidence import evidence_job
 from backfill_assets.defs.external import external_specs
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
 from backfill_assets.defs.jobs import apply_job, promote_job, routine_job, routine_schedule
@@ -39,6 +40,7 @@ def definitions(workspace: Workspace) -> dg.Definitions:
             apply_job(workspace),
             approve_job(workspace),
             promote_job(workspace),
+            evidence_job(workspace),
             routine,
             rollback_job(workspace),
             janitor_job(workspace),

@@ -127,15 +127,22 @@ def routine_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
     )
 
 
+class Chosen(dg.Config):
+    """What is promoted. Nothing: all that is complete."""
+
+    plan: str = Field(default="", description="What this plan built: its id, or the beginning of it.")
+    select: list[str] = Field(default=[], description="Names; +name: and upstream, name+: and downstream.")
+
+
 def promote_job(workspace: Workspace) -> dg.JobDefinition:
     """Moves the environment to what is complete, all models in one commit; fails when anything is in the way."""
     environment = workspace.environment
 
     @dg.op(name=f"point_{environment}", out=dg.Out(dg.Nothing))
-    def point(context: dg.OpExecutionContext) -> None:
+    def point(context: dg.OpExecutionContext, config: Chosen) -> None:
         try:
             require_lasting(context.instance)
-            _, verdict = workspace.promote()
+            _, verdict = workspace.promote(Request(select=tuple(config.select)), plan=config.plan)
         except BackfillError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from None
         if not verdict.open:

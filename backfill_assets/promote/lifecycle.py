@@ -205,6 +205,15 @@ def find_plan(control: Control, name: str) -> PlanRecord:
     )
 
 
+def newest_plan(control: Control) -> PlanRecord:
+    """The newest open plan, else the newest that was promoted. Raises PlanError when there is none."""
+    records = control.plans.all()
+    found = [r for r in records if r.live] or [r for r in records if r.status is Status.PROMOTED]
+    if not found:
+        raise PlanError("there is no plan yet", why="`backfill apply` stores the first one", fix="backfill apply")
+    return found[-1]
+
+
 def only_open_plan(control: Control) -> PlanRecord:
     """The open plan, when there is exactly one. Raises PlanError, naming them, otherwise."""
     live = [r for r in control.plans.all() if r.live]

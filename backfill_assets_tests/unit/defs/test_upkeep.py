@@ -1,4 +1,4 @@
-"""Do the jobs `rollback` and `janitor` do what the commands do? In process, on tables written without Spark."""
+"""Do the jobs that need no Spark do what the commands do? In process, on tables written without it."""
 
 from __future__ import annotations
 
@@ -72,3 +72,29 @@ def test_janitor_job(root: Path, instance: dg.DagsterInstance) -> None:
     assert {p.name for p in folder.iterdir()} == {"one", "two"}
     assert run(root, instance, "janitor", "clear_up", apply=True).success
     assert {p.name for p in folder.iterdir()} == {"two"}
+
+
+def test_evidence_and_promote_jobs_of_a_plan(root: Path, instance: dg.DagsterInstance) -> None:
+    """The packet of the newest plan is written where the command writes it; a plan that is not built is not promoted,
+    and one that nobody knows is named as such."""
+    assert "there is no plan yet" in failure(run(root, instance, "evidence", "write_packet"))
+    place = Workspace.open(root)
+    opened = place.open_plan(place.plan())
+    assert opened is not None
+    done = run(root, instance, "evidence", "write_packet")
+    assert done.success
+    output = next(e for e in done.all_node_events if e.is_successful_output)
+    metadata = output.step_output_data.metadata
+    page = Path(str(metadata["page"].value))
+    assert page == Path(place.warehouse, "evidence", opened.plan.id, "packet.html") and page.is_file()
+    assert metadata["plan"].value == opened.plan.id and metadata["headline"].value
+    assert "in the way" in failure(run(root, instance, "promote", "point_prod", plan=opened.plan.id))
+    assert "no plan nosuch" in failure(run(root, instance, "promote", "point_prod", plan="nosuch"))
+    assert shown(root) == "two"
+
+
+def failure(done: dg.ExecuteInProcessResult) -> str:
+    """What the step that failed says."""
+    assert not done.success
+    [event] = [e for e in done.all_node_events if e.is_step_failure]
+    return str(event.step_failure_data.user_failure_data.description)  # type: ignore[union-attr]
