@@ -184,7 +184,7 @@ def _then(plan: Plan) -> list[str]:
                 asked = [f"{owner or 'somebody'} (for {', '.join(models)})" for owner, models in stage.owners]
                 said.append(f"Then it needs the yes of {' and of '.join(asked)}: published rows change.")
             case Promote():
-                models = ", ".join(model for model, _ in stage.models)
+                models = few(model for model, _ in stage.models)
                 said.append(f"Then backfill promote shows {models} in {stage.environment}, in one step.")
             case Build() | Audit() | Invalidate():
                 pass
