@@ -235,6 +235,7 @@ class FakeEngine:
         self.after_commit: Callable[[Job, Interval], object] = nothing
         self.before_scan: Callable[[Job, Ranges], object] = nothing
         self.before_prepare: Callable[[Job], object] = nothing
+        self.before_copy: Callable[[Job], object] = nothing
         self.writes: list[tuple[str, Interval]] = []
         self.scans: list[tuple[str, Ranges]] = []
         self.audit_reads: dict[str, AuditReads] = {}
@@ -271,6 +272,30 @@ class FakeEngine:
         finally:
             with self._lock:
                 self._running[name] -= 1
+
+    def copy(self, job: Job, batch: str, segments: Sequence[Segment]) -> DataCommit:
+        self.before_copy(job)
+        self.tables.create(job.model.name, job.version)
+        span = Ranges.of(s.interval for s in segments).span
+        assert span is not None
+        cells = {at: replace(cell, batch=batch) for at, cell in self._shown(job.model.name, segments).items()}
+        return self.tables.write(job.model.name, job.version, batch, span, cells)
+
+    def differing(
+        self, model: Model, columns: Sequence[str], shown: Sequence[Segment], built: Sequence[Segment]
+    ) -> Ranges:
+        one, other = (self._shown(model.name, segments) for segments in (shown, built))
+        both = Ranges.of(s.interval for s in shown) & Ranges.of(s.interval for s in built)
+        same = {at for at in one if at in other and replace(one[at], batch="") == replace(other[at], batch="")}
+        return Ranges.of(unit for unit in both.split(model.cadence) if unit.start not in same)
+
+    def _shown(self, name: str, segments: Sequence[Segment]) -> dict[datetime, Cell]:
+        return {
+            at: cell
+            for s in segments
+            for at, cell in self.tables.cells(name, s.version, s.commit).items()
+            if s.interval.start <= at < s.interval.end
+        }
 
     def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
         self.before_scan(job, intervals)

@@ -83,6 +83,15 @@ class SparkEngine:
             return commit
         return replace(commit, rows=self._rows(job, commit.table_commit, interval))
 
+    def copy(self, job: Job, batch: str, segments: Sequence[Segment]) -> DataCommit:
+        span = Ranges.of(s.interval for s in segments).span
+        assert span is not None
+        with self._errors(f"copy {job.model.name} {span}"):
+            frame = model_frame(self._session(job), self._warehouse, job.model, segments)
+            create_version_table(job, frame.schema, self._path(job))
+            self._replace(job, batch, span, frame)
+        return self._commit_of(job, batch)
+
     def _replace(self, job: Job, batch: str, interval: Interval, frame: DataFrame) -> None:
         """Commit the rows in place of the interval's."""
         # A task per day or a few: else each task leaves a file in each day. Rebalance splits a day that is too big.

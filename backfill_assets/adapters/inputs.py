@@ -11,10 +11,10 @@ from backfill_assets.adapters.source_pins import FilePins, data_files
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Input, ModelInput, SourceInput
 from backfill_assets.errors import BuildError
-from backfill_assets.intervals import Cadence, Interval
+from backfill_assets.intervals import Cadence, Interval, Ranges
 from backfill_assets.plan.patch import EVER, overlay
 from backfill_assets.snapshots.model import Model, Source
-from backfill_assets.state.environment import Segment
+from backfill_assets.state.environment import Segment, by_table
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
@@ -35,14 +35,16 @@ def input_frame(spark: SparkSession, warehouse: str, read: Input) -> DataFrame:
 
 def model_frame(spark: SparkSession, warehouse: str, model: Model, segments: Sequence[Segment]) -> DataFrame:
     """The rows of segments of a model's tables, together; a column that some lack is NULL there."""
-    parts = [_segment_frame(spark, warehouse, model, s) for s in segments]
+    parts = [_table_frame(spark, warehouse, model, s, within) for s, within in by_table(segments)]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 
-def _segment_frame(spark: SparkSession, warehouse: str, model: Model, segment: Segment) -> DataFrame:
+def _table_frame(spark: SparkSession, warehouse: str, model: Model, segment: Segment, within: Ranges) -> DataFrame:
     location = table_path(warehouse, model.name, segment.version)
     frame = spark.read.format("delta").option("versionAsOf", segment.commit).load(location)
-    return frame if segment.interval == EVER else frame.where(in_interval(model, segment.interval))
+    if segment.interval == EVER:
+        return frame
+    return frame.where(" OR ".join(f"({in_interval(model, part)})" for part in within))
 
 
 def range_arguments(model: Model, interval: Interval) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.compaction import Crowd, crowds, join
 from backfill_assets.promote.gate import Obstacle, Verdict
 from backfill_assets.promote.go_back import RolledBack, go_back
 from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
@@ -32,6 +33,7 @@ class Housework:
 
     rounds: Rounds
     caches: tuple[CacheFile, ...]
+    crowds: tuple[Crowd, ...]
 
 
 @dataclass(kw_only=True)
@@ -89,18 +91,33 @@ class Workspace(Releasing):
         return go_back(self.look_back, extend, move, release, select, at_once=at_once)
 
     def janitor(self) -> Housework:
-        """What could go: tables that nothing reaches, and what lies in the cache; nothing is changed."""
+        """What could go: tables that nothing reaches, and what lies in the cache; and corrections that are too many to
+        stay apart. Nothing is changed."""
         rounds = look_around(self.control, self.storage, now=self.now(), retention=self.retention)
         caches = old_cache_files(cache_folder(self.project.root), before=self.now() - self.retention)
-        return Housework(rounds=rounds, caches=tuple(caches))
+        shown = self.control.environments.read(self.environment)
+        crowded = crowds(self.control, self.log, self.project, shown)
+        return Housework(rounds=rounds, caches=tuple(caches), crowds=tuple(crowded))
 
     def sweep(self) -> tuple[Housework, Swept]:
-        """Remove it, and join the small files of the control tables; what there was, and what came of it."""
+        """Do it, and join the small files of the control tables; what there was, and what came of it.
+
+        Opens a session only where corrections are joined.
+        """
         found = self.janitor()
+        if found.crowds:
+            self._join(found.crowds)
         swept = sweep(self.control, self.storage, now=self.now(), retention=self.retention, by=self.user)
         remove_cache_files(found.caches)
         self.control.compact()
         return found, swept
+
+    def _join(self, found: Sequence[Crowd]) -> None:
+        views = self.shared_views()
+        shown = recover(self.control.environments, self.environment, views)
+        for crowd in found:
+            model = self.project.models[crowd.pointer.model]
+            shown = join(crowd, self.control, self.log, model, self.engine, seen=shown, views=views, by=self.user)
 
     def published(self) -> Workspace:
         """The same warehouse with the project as the environment shows it: what routine runs extend.

@@ -87,6 +87,13 @@ class Engine(Protocol):
         """
         ...
 
+    def copy(self, job: Job, batch: str, segments: Sequence[Segment]) -> DataCommit:
+        """Commit the rows of segments of the model's other tables, as they are, to the job's version, which is created.
+
+        What is between the segments is left without rows.
+        """
+        ...
+
     def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
         """Run every audit of the model over these intervals at this commit, in as few passes as possible."""
         ...

@@ -10,7 +10,9 @@ from rich.text import Text
 
 from backfill_assets.adapters.workspace import Housework, Workspace
 from backfill_assets.cli.estimates import BYTES, quantity
+from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import grid, out
+from backfill_assets.intervals import ranges_json
 from backfill_assets.promote.janitor import Kept, Swept
 from backfill_assets.state.tables import StoredTable
 
@@ -24,8 +26,8 @@ def run_janitor(place: Workspace, *, apply_it: bool, as_json: bool) -> None:
     print_housework(found, place.project.settings.retention_days)
     if swept:
         print_swept(found, swept)
-    elif found.rounds.goes or found.caches or found.rounds.unfinished:
-        out().print("Nothing was changed. To delete it: [bold]backfill janitor --apply[/]")
+    elif found.rounds.goes or found.caches or found.rounds.unfinished or found.crowds:
+        out().print("Nothing was changed. To do it: [bold]backfill janitor --apply[/]")
 
 
 def print_housework(found: Housework, days: int) -> None:
@@ -52,6 +54,9 @@ def print_housework(found: Housework, days: int) -> None:
         console.print(table)
     else:
         console.print(f"Nothing can go: all is needed, or was used within {days} days.")
+    for crowd in found.crowds:
+        what = f"{crowd.tables} tables of corrections, {short(crowd.intervals)}: each view opens all of them"
+        console.print(Text("  join  ", style="yellow") + Text(crowd.pointer.model, style="bold") + f"  {what}")
     kept = grid()
     groups: dict[str, list[Kept]] = defaultdict(list)
     for each in rounds.kept:
@@ -69,6 +74,8 @@ def print_swept(found: Housework, swept: Swept) -> None:
     """What was really deleted."""
     freed = sum(r.bytes for r in swept.removed) + sum(c.bytes for c in found.caches)
     out().print(f"Removed {len(swept.removed)} tables and {len(found.caches)} files: {quantity(freed, BYTES)} are free")
+    for crowd in found.crowds:
+        out().print(f"{crowd.pointer.model}: {crowd.tables} tables of corrections are one now; no row is another one")
     for removal in swept.pardoned:
         out().print(f"{removal.model} {removal.version} stays: somebody came to need it")
 
@@ -81,6 +88,9 @@ def housework_json(found: Housework, swept: Swept | None) -> dict[str, object]:
         "kept": [_table_json(k.table) | {"why": k.why, "until": k.until and k.until.isoformat()} for k in rounds.kept],
         "unknown": [_table_json(t) for t in rounds.unknown],
         "unfinished": [{"model": r.model, "version": r.version} for r in rounds.unfinished],
+        "joins": [
+            {"model": c.pointer.model, "tables": c.tables, "intervals": ranges_json(c.intervals)} for c in found.crowds
+        ],
         "caches": [{"path": str(c.path), "bytes": c.bytes} for c in found.caches],
         "removed": swept and [{"model": r.model, "version": r.version, "bytes": r.bytes} for r in swept.removed],
         "pardoned": swept and [{"model": r.model, "version": r.version} for r in swept.pardoned],

@@ -144,6 +144,8 @@ def _pointer_json(pointer: Pointer | None) -> dict[str, object] | None:
 def _kind(release: Release) -> Text:
     if release.back_to:
         return Text(f"rollback to {release.back_to}", style="yellow")
+    if release.compaction:
+        return Text("corrections joined", style="dim")
     return Text("new intervals", style="dim") if release.growth else Text("change", style="green")
 
 
@@ -154,7 +156,7 @@ def _move_text(move: Move) -> str:
     if move.before.version != move.after.version:
         said.append(f"{move.before.version[:8]} → {move.after.version[:8]}")
     elif again := elsewhere(move.before, move.after):
-        said.append(f"{short(again)} again")
+        said.append(f"{short(again)} {'copied' if move.compaction else 'again'}")
     if gained := move.after.covers - move.before.covers:
         said.append(f"+{short(gained)}")
     if lost := move.before.covers - move.after.covers:

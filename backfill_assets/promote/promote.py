@@ -46,11 +46,12 @@ def promote(
     by: str = "",
     back_to: str = "",
     evidence: Mapping[str, str] | None = None,
+    compaction: bool = False,
 ) -> Environment:
     """Move the pointers, and drop the models in `remove`, all in one commit. `seen` is what the gate looked at.
 
     The same commit records the release: who moved it, for a rollback the release that it goes `back_to`, and the
-    digests of the plans' packets, `evidence`.
+    digests of the plans' packets, `evidence`, and whether it is a `compaction`, which changes no rows.
 
     Raises PromotionError, having moved nothing, when the environment moved since or another promotion is under way.
     Killed at any point, the next promotion (or `recover`) puts the views right.
@@ -62,7 +63,15 @@ def promote(
     def flip(current: Environment) -> Environment:
         now = datetime.now(UTC)
         return environments.flip(
-            current, pointers, remove=remove, release=release, at=now, by=by, back_to=back_to, evidence=evidence
+            current,
+            pointers,
+            remove=remove,
+            release=release,
+            at=now,
+            by=by,
+            back_to=back_to,
+            evidence=evidence,
+            compaction=compaction,
         )
 
     if views is None:

@@ -7,8 +7,9 @@ from datetime import datetime
 
 from backfill_assets.audit.text import quoted
 from backfill_assets.errors import PromotionError
+from backfill_assets.intervals import Ranges
 from backfill_assets.snapshots.types import safe_cast
-from backfill_assets.state.environment import ENVIRONMENTS, Pointer, Segment
+from backfill_assets.state.environment import ENVIRONMENTS, Pointer, Segment, by_table
 from backfill_assets.state.versions import table_path
 
 
@@ -18,9 +19,10 @@ def view_name(environment: str, model: str) -> str:
 
 
 def plain_view(pointer: Pointer, warehouse: str) -> str:
-    """The view's query: the union of the pointer's segments, each pinned to its commit and cut to its days."""
+    """The view's query: the union of the pointer's tables, each pinned to its commit and cut to its segments' days."""
     return "\nUNION ALL\n".join(
-        f"SELECT {_selected(pointer, pointer.columns, s)} FROM {_rows(pointer, s, warehouse)}" for s in pointer.segments
+        f"SELECT {_selected(pointer, pointer.columns, s)} FROM {_rows(pointer, s, parts, warehouse)}"
+        for s, parts in by_table(pointer.segments)
     )
 
 
@@ -39,10 +41,12 @@ def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str, 
     still = f"(current_timestamp() < {at} OR {now} = '{old.id}')"
     already = f"current_timestamp() >= {at} AND {now} = '{new.id}'"
     before = [
-        f"SELECT {_selected(old, old.columns, s)} FROM {_rows(old, s, warehouse)} AND {still}" for s in old.segments
+        f"SELECT {_selected(old, old.columns, s)} FROM {_rows(old, s, parts, warehouse)} AND {still}"
+        for s, parts in by_table(old.segments)
     ]
     after = [
-        f"SELECT {_selected(new, old.columns, s)} FROM {_rows(new, s, warehouse)} AND {already}" for s in new.segments
+        f"SELECT {_selected(new, old.columns, s)} FROM {_rows(new, s, parts, warehouse)} AND {already}"
+        for s, parts in by_table(new.segments)
     ]
     return "\nUNION ALL\n".join([*before, *after])
 
@@ -70,9 +74,10 @@ def _selected(pointer: Pointer, wanted: Sequence[tuple[str, str]], segment: Segm
     return ", ".join(parts)
 
 
-def _rows(pointer: Pointer, segment: Segment, warehouse: str) -> str:
+def _rows(pointer: Pointer, segment: Segment, parts: Ranges, warehouse: str) -> str:
     path = table_path(warehouse, pointer.model, segment.version)
     column = quoted(pointer.time_column)
     form = "TIMESTAMP '%Y-%m-%d %H:%M:%S'" if pointer.timestamps else "DATE '%Y-%m-%d'"
-    start, end = segment.interval.start.strftime(form), segment.interval.end.strftime(form)
-    return f"delta.`{path}` VERSION AS OF {segment.commit} WHERE {column} >= {start} AND {column} < {end}"
+    within = [f"{column} >= {p.start.strftime(form)} AND {column} < {p.end.strftime(form)}" for p in parts]
+    where = within[0] if len(within) == 1 else f"({' OR '.join(f'({one})' for one in within)})"
+    return f"delta.`{path}` VERSION AS OF {segment.commit} WHERE {where}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
@@ -79,6 +79,14 @@ class Pointer:
             },
             sort_keys=True,
         )
+
+
+def by_table(segments: Iterable[Segment]) -> list[tuple[Segment, Ranges]]:
+    """The first segment of each table at a commit, with the time of all of them: whoever reads opens a table once."""
+    found: dict[tuple[object, ...], list[Segment]] = {}
+    for segment in segments:
+        found.setdefault((segment.version, segment.commit, segment.columns), []).append(segment)
+    return [(same[0], Ranges.of(s.interval for s in same)) for same in found.values()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,12 +181,14 @@ class Environments:
         by: str | None = None,
         back_to: str = "",
         evidence: Mapping[str, str] | None = None,
+        compaction: bool = False,
     ) -> Environment:
         """Move the given pointers (and drop the models in `remove`) in one commit, all or nothing.
 
-        `by` is who releases, `back_to` the release that is gone back to, `evidence` the digest of each plan's packet;
-        without `by` this is no release, but a candidate that follows its plan. A lost race is retried when the models
-        it is about, and the open promotion, are as `seen` had them; otherwise PromotionError, and nothing moved.
+        `by` is who releases, `back_to` the release that is gone back to, `evidence` the digest of each plan's packet,
+        `compaction` says that rows stay as they are; without `by` this is no release, but a candidate that follows its
+        plan. A lost race is retried when the models it is about, and the open promotion, are as `seen` had them;
+        otherwise PromotionError, and nothing moved.
         """
         models = sorted({p.model for p in pointers} | set(remove))
         rows = [_to_row(seen.name, p, release, at) for p in pointers]
@@ -186,6 +196,7 @@ class Environments:
         for _ in range(_ATTEMPTS):
             _refuse_removed(current, pointers, since=seen.revision)
             said: dict[str, object] = {"by": by, "back_to": back_to, "evidence": dict(evidence or {})}
+            said |= {"compaction": True} if compaction else {}
             record = _release_row(current, pointers, models, release, at, said) if by is not None else None
             try:
                 return self._commit(current, rows, models, release, record)

@@ -22,11 +22,15 @@ class Move:
     model: str
     before: Pointer | None
     after: Pointer | None
+    compaction: bool = False
+    """Whether it points at copies of the same rows."""
 
     @property
     def growth(self) -> bool:
-        """Whether all that it did was to add intervals: what was shown before stayed as it was."""
-        return self.before is not None and self.after is not None and grown(self.before, self.after)
+        """Whether what was shown before stayed as it was: all that it did was to add intervals, or to copy."""
+        if self.before is None or self.after is None:
+            return False
+        return self.compaction or grown(self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,11 @@ class Release:
     moves: tuple[Move, ...]
     evidence: Mapping[str, str] = field(default_factory=dict[str, str])
     """Plan → the digest of its packet."""
+
+    @property
+    def compaction(self) -> bool:
+        """Whether no row is another one."""
+        return all(move.compaction for move in self.moves)
 
     @property
     def growth(self) -> bool:
@@ -180,6 +189,7 @@ def _release(environment: str, row: Row) -> Release:
                 model=model,
                 before=pointer_from_json(before) if before else None,
                 after=pointer_from_json(after) if after else None,
+                compaction=said.get("compaction", False),
             )
             for model, before, after in said["moves"]
         ),

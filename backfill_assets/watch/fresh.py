@@ -61,10 +61,10 @@ def seams(look: Look) -> tuple[Seam, ...]:
         if model is None or change is None:
             continue
         later = [r for r in look.releases if r.revision > change.revision]
-        grown = next((r.id for r in later if any(m.model == name and m.growth for m in r.moves)), "")
+        grew = (r for r in later if any(m.model == name and m.growth and not m.compaction for m in r.moves))
         end = _end(pointer)
         due = None if model.end and end >= model.cadence.floor(model.end) else model.cadence.shift(end, 1) + DUE_AFTER
-        found.append(Seam(model=name, release=change.id, extended_by=grown, due=due))
+        found.append(Seam(model=name, release=change.id, extended_by=next((r.id for r in grew), ""), due=due))
     return tuple(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,10 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.stages import Build, Request
+from backfill_assets.promote.compaction import crowds
 from backfill_assets_tests.projects import (
     backfill,
+    backfill_here,
     build_all,
     commits_per_interval,
     days,
@@ -87,6 +90,41 @@ def test_two_days_again(spark: SparkSession, tmp_path: Path, environment: str) -
     assert shown_daily(root, environment) == expected_daily(root)
     assert_running_follows(root, environment, other_than=old_running)
     assert not later.plan().stages
+
+
+def test_corrections_are_joined(
+    spark: SparkSession, tmp_path: Path, environment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Day after day is corrected, each in a table of its own: the janitor joins them, and readers see no difference."""
+    root = small_project(tmp_path, days=6, batch_size=6, environment=environment)
+    place = Workspace.open(root)
+    build_all(place)
+    place.promote()
+    for number, day in enumerate(("2024-01-02", "2024-01-05"), start=8):
+        write_events(root, first=day, days=1, per_day=number)
+        again = Request(restate=(("daily", days(day)),))
+        place = Workspace.open(root)
+        assert all(o.ok for o in build_all(place, again).values())
+        place.promote(again)
+    before = {model: shown(root, environment, model) for model in ("daily", "running")}
+    assert shown_daily(root, environment) == expected_daily(root)
+    assert not place.janitor().crowds, "two tables are not too many"
+
+    monkeypatch.setattr("backfill_assets.adapters.workspace.crowds", partial(crowds, most=1))
+    said = backfill_here("janitor", project=root)
+    assert said.code == 0 and "2 tables of corrections, 2024-01-02, 2024-01-05" in said.out
+    assert {model: shown(root, environment, model) for model in before} == before
+    done = backfill_here("janitor", "--apply", project=root)
+    assert done.code == 0 and "2 tables of corrections are one now" in done.out, done
+    place = Workspace.open(root)
+    now = place.control.environments.read(environment)
+    assert {m: len({s.version for s in p.segments}) for m, p in now.pointers.items()} == {"daily": 2, "running": 2}
+    assert {model: shown(root, environment, model) for model in before} == before
+    show_environment(spark, now, place.warehouse)
+    rows = spark.table(f"{environment}.daily").collect()
+    assert sorted((f"{r.ds}", r.kind, r.n, int(r.total * 100)) for r in rows) == expected_daily(root)
+    assert not place.plan().work and not place.janitor().crowds
+    assert "corrections joined" in backfill_here("releases", project=root).out
 
 
 def assert_running_follows(root: Path, environment: str, *, other_than: list[tuple[Any, ...]]) -> None:

@@ -16,6 +16,7 @@ from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Cadence, Interval, Ranges
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Promote, Request
+from backfill_assets.promote.compaction import crowds, join
 from backfill_assets.promote.gate import gate
 from backfill_assets.promote.go_back import go_back
 from backfill_assets.promote.janitor import sweep
@@ -206,10 +207,39 @@ class Warehouse(RuleBasedStateMachine):
         world.tables.before_remove = lambda model, version: life.step()
         now = datetime.now(UTC) + timedelta(days=later)
         with suppress(Crash):
+            self._join(life)
             sweep(self.as_a_process(life), world.tables, now=now, retention=timedelta(days=30), by="eva")
         world.tables.before_remove = lambda model, version: None
         left = {(t.model, t.version) for t in world.tables.tables()}
         assert later > 30 or not self.in_releases() & (there - left - condemned), "a table went before its time"
+
+    @rule(
+        name=st.sampled_from("abc"),
+        days=st.lists(st.integers(0, 8), min_size=2, max_size=3, unique=True),
+        data=st.data(),
+    )
+    def corrections_pile_up(self, name: str, days: list[int], data: st.DataObject) -> None:
+        """Each in a table of its own; then the janitor comes, and may be killed while it joins them."""
+        self.all_is_well_in_the_end()
+        for day in days:
+            self.somebody_restates(name, day, 1, False, None)
+        self.the_janitor_comes(0, data.draw(st.one_of(st.none(), st.integers(0, 20))))
+
+    def _join(self, life: Life) -> None:
+        """As `Workspace.sweep` does, of two tables of corrections already; what is shown stays what it was."""
+        control, views, tables = self.as_a_process(life), FakeViews(self.catalog, life), self.world.tables
+        self.world.engine.before_copy = lambda job: life.step()
+        shown = recover(control.environments, "prod", views)
+        for crowd in crowds(control, tables, self.world.project, shown, most=1):
+            model = self.world.project.models[crowd.pointer.model]
+            before, after = crowd.pointer, self.world.control.environments.read("prod").pointers[model.name]
+            assert before == after
+            shown = join(crowd, control, tables, model, self.world.open_engine, seen=shown, views=views, by="eva")
+            after = shown.pointers[model.name]
+            assert after.covers == before.covers and not self.world.engine.differing(
+                model, ["id"], before.segments, after.segments
+            )
+            assert len({s.version for s in after.segments} - {after.version}) == 1
 
     def in_releases(self) -> set[tuple[str, str]]:
         moves = [m for r in self.world.control.releases.all("prod") for m in r.moves]
