@@ -124,13 +124,13 @@ def watch(as_json: AsJson = False) -> None:
 
 @app.command()
 def janitor(
-    apply_it: Annotated[bool, typer.Option("--apply", help="Really delete; without it nothing is changed.")] = False,
+    apply_it: Annotated[bool, typer.Option("--apply", help="Really do it; without it nothing is changed.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say which tables nothing needs any more; delete them.
 
     Kept is what an environment shows, an open plan leads to, a release of the retention needs, or a run writes to, and
-    what those were built from.
+    what those were built from. Joins the tables of corrections of a model that was restated many times.
     """
     from backfill_assets.cli.janitor import run_janitor
 

@@ -89,6 +89,9 @@ def janitor_job(workspace: Workspace) -> dg.JobDefinition:
         for goes in found.rounds.goes:
             table = goes.table
             context.log.info(f"{table.model} {table.version}: {table.bytes} bytes, last used {goes.since}; {goes.why}")
+        for crowd in found.crowds:
+            done = "are joined" if swept else "would be joined"
+            context.log.info(f"{crowd.pointer.model}: {crowd.tables} tables of corrections {done}, {crowd.intervals}")
         freed = sum(r.bytes for r in swept.removed) if swept else 0
         context.log.info(f"{freed} bytes freed" if swept else "nothing was changed: set `apply: true` to delete")
 

@@ -36,18 +36,20 @@ pytestmark = pytest.mark.spark
 CONFIGURATION = CHECKOUT / "spark-conf" / "metastore"
 
 PROMOTER = """
-    # One release, and when the reader reads, the other one, and back.
+    # One release, and when the reader reads, the other one, and a rollback.
     import sys, time
     from pathlib import Path
     from backfill_assets.adapters.workspace import Workspace
 
     first, second, promoted, go = map(Path, sys.argv[1:])
-    for project in (first, second, first):
+    for project in (first, second):
         _, verdict = Workspace.open(project).promote()
         assert verdict.open and {p.model for p in verdict.pointers} == {"daily", "running"}, verdict
         promoted.touch()
         while not go.exists():
             time.sleep(0.05)
+    back = Workspace.open(second).roll_back(None, build=lambda place, plan: sys.exit("nothing is to be built"))
+    assert back.moved is not None and {m.model for m in back.moved.pointers.values()} == {"daily", "running"}, back
 """
 
 READER = """
@@ -104,7 +106,7 @@ def postgres() -> Iterator[str]:
 
 
 def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgres: str) -> None:
-    """A promotion persists the views; other processes read them, and see one release a query while they move.
+    """Promotions and a rollback persist the views; other processes read them, and see one release a query meanwhile.
 
     `backfill sql` uses them as well, and makes none of its own.
     """

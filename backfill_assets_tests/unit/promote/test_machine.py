@@ -14,10 +14,10 @@ from backfill_assets.audit.digest import audits_digest
 from backfill_assets.build.apply import apply
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Cadence, Interval, Ranges
-from backfill_assets.plan.plan import make_plan
-from backfill_assets.plan.stages import Promote, Request
+from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.stages import Plan, Promote, Request
 from backfill_assets.promote.compaction import crowds, join
-from backfill_assets.promote.gate import gate
+from backfill_assets.promote.gate import Verdict, gate
 from backfill_assets.promote.go_back import go_back
 from backfill_assets.promote.janitor import sweep
 from backfill_assets.promote.promote import promote, recover
@@ -90,6 +90,7 @@ class Warehouse(RuleBasedStateMachine):
         engine.after_commit = (lambda job, interval: None) if scan else die
         engine.before_scan = die if scan else (lambda job, intervals: None)
         plan = self.world.plan(Request(select=select), now=self.now)
+        self.opened(plan)
         with suppress(Killed):
             apply(self.world.bench(), plan)
 
@@ -121,6 +122,7 @@ class Warehouse(RuleBasedStateMachine):
         except PlanError:
             return
         before = self.world.control.environments.read("prod").pointers
+        self.opened(plan)
         apply(self.world.bench(pins=plan.sources, patches=plan.patches), plan)
         self._promote(request, steps)
         after = self.world.control.environments.read("prod").pointers
@@ -147,6 +149,7 @@ class Warehouse(RuleBasedStateMachine):
             models = [m for s in plan.stages if isinstance(s, Promote) for m, _ in s.models]
             versions = self.world.control.versions.all()
             verdict = gate(self.world.project, facts, versions, request, models, plan.patches)
+            verdict = self.consented(facts, verdict)
             if verdict.open and verdict.pointers:
                 promote(environments, facts.environment, verdict.pointers, FakeViews(self.catalog, life))
         except Crash:
@@ -273,6 +276,8 @@ class Warehouse(RuleBasedStateMachine):
         outcomes = apply(self.world.bench(), self.world.plan(now=self.now))
         assert all(o.ok for o in outcomes.values())
         assert self.world.plan(now=self.now).work == ()
+        self.opened(self.world.plan(now=self.now))
+        self.agreed()
         self.somebody_promotes((), None)
         shown = self.world.control.environments.read("prod").pointers
         for model in self.world.project.models.values():
@@ -280,6 +285,18 @@ class Warehouse(RuleBasedStateMachine):
             if expected:
                 assert not expected - shown[model.name].covers
                 assert shown[model.name].version == self.world.project.fingerprints[model.name]
+
+    # --- nobody is asked here; `test_machine_approvals.py` has owners -------------------------------------------------
+
+    def opened(self, plan: Plan) -> None:
+        """Somebody is about to build this."""
+
+    def agreed(self) -> None:
+        """Whoever has to say yes says it."""
+
+    def consented(self, facts: Facts, verdict: Verdict) -> Verdict:
+        """The verdict with what nobody said yes to."""
+        return verdict
 
     def as_a_process(self, life: Life) -> Control:
         return Control.over(MortalStore(self.world.store, life))
