@@ -23,7 +23,7 @@ from _measure import machine, median, spread
 from backfill_assets.adapters.session import spark_session
 from backfill_assets.audit.relations import Row, Table
 from backfill_assets.audit.scan import scan_audits
-from backfill_assets.audit.text import interval_text, quoted
+from backfill_assets.audit.text import interval_start, interval_text, quoted
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.model import Audit, Model
@@ -53,11 +53,14 @@ TEN = (
 class Tables:
     """Relations over the bench's two tables."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
+    def __init__(self, spark: SparkSession, count: int) -> None:
+        self._spark, self._count = spark, count
 
     def rows(self) -> str:
         return "bench_rows"
+
+    def count(self) -> int:
+        return self._count
 
     def shown(self) -> None:
         return None
@@ -86,7 +89,7 @@ def main() -> None:
     try:
         spark = spark_session(folder, Settings(warehouse=str(folder)))
         make_rows(spark, folder, chosen.rows, chosen.days)
-        measure(Tables(spark), chosen.days, chosen.rounds)
+        measure(Tables(spark, chosen.rows), chosen.days, chosen.rounds)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -116,7 +119,7 @@ def measure(tables: Tables, days: int, rounds: int) -> None:
     model = a_model(())
     over = Ranges((Interval(START, Cadence.DAILY.shift(START, days)),))
     touched = ", ".join(f"max({quoted(c)})" for c in COLUMNS)
-    at = interval_text(model)
+    at, start = interval_text(model), interval_start(model.time_column, model.cadence)
 
     def audit(*audits: Audit) -> dict[datetime, Any]:
         found = scan_audits(replace(model, audits=audits), over, tables)
@@ -124,7 +127,7 @@ def measure(tables: Tables, days: int, rounds: int) -> None:
         return found
 
     ways: dict[str, Callable[[], object]] = {
-        "one scan": lambda: tables.ask(f"SELECT {at}, count(*), {touched} FROM {tables.rows()} GROUP BY {at}"),
+        "one scan": lambda: tables.ask(f"SELECT {at}, count(*), {touched} FROM {tables.rows()} GROUP BY {start}"),
         "grain": lambda: audit(GRAIN),
         "ten audits": lambda: audit(*TEN),
         "ten, one by one": lambda: [audit(one) for one in TEN],

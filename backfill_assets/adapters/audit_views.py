@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments
+from backfill_assets.adapters.table_log import table_rows
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.audit.relations import Row, Table
 from backfill_assets.audit.text import bucket, interval_text, quoted
@@ -42,6 +43,11 @@ class AuditViews:
     def rows(self) -> str:
         parts = list(self._intervals)
         return self._once("rows", lambda: self._rows_of(parts if len(parts) <= MOST_PARTS else [self._span])).view
+
+    def count(self) -> int:
+        path = table_path(self._warehouse, self._job.model.name, self._job.version)
+        there = table_rows(path, self._commit).items()
+        return sum(rows for at, rows in there if self._span.start <= at < self._span.end)
 
     def shown(self) -> Table | None:
         return self._once("shown", lambda: self._own(self._reads.shown)) if self._reads.shown else None

@@ -1,19 +1,26 @@
-"""How are audits asked of Spark? Everything that one pass over the rows can tell, in one aggregate query."""
+"""How are audits asked of Spark? Everything that one pass over the rows can tell, in one aggregate query.
+
+To count a key's distinct values beside other things, Spark carries all of these along with each key, and of several
+keys it repeats each row once a key. So every further key has a pass of its own, which reads only its columns. Of many
+rows the first one has, too; of few rows a pass costs more than that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
 from backfill_assets.audit.rows import HIT, failing, reference, reference_keys, wanted
-from backfill_assets.audit.text import interval_text, literal, names, quoted
+from backfill_assets.audit.text import interval_start, interval_text, literal, names, quoted
 from backfill_assets.intervals import utc
 from backfill_assets.snapshots.audit_reads import other_table, records, texts
 from backfill_assets.snapshots.model import Audit, Model
 
 INTERVAL, ROWS = "bf_interval", "bf_rows"
+MANY = 500_000
+"""Rows from which on a pass of its own for each key is quicker. `bench/audits.py` measures it."""
 BITS = 62
 """Known records that one column of the scan tells apart."""
 NEAR = 1e-9
@@ -22,38 +29,73 @@ NEAR = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """`text` gives a row per interval: INTERVAL (text `yyyy-MM-dd HH:mm`), ROWS, and the columns in `cells`.
+    """Each of `texts` gives a row per interval: INTERVAL (text `yyyy-MM-dd HH:mm`), ROWS, and some columns of `cells`.
 
     `expected` gives one row: of each `entities` audit with a reference table, how many entities that has; "" when there
     is no such audit.
     """
 
-    text: str
+    texts: tuple[str, ...]
     cells: Mapping[str, tuple[str, ...]]
-    """Audit name → its columns, for audits that this pass answers."""
+    """Audit name → its columns, for audits that these passes answer."""
     expected: str
 
 
-def compile_scan(model: Model, rows: str, views: Mapping[str, str]) -> Scan:
-    """The scan over the view `rows`; `views` are those of the tables that audits refer to, by name."""
-    selected, joins, counts = [f"{interval_text(model)} AS {INTERVAL}", f"count(*) AS {ROWS}"], list[str](), list[str]()
+def compile_scan(model: Model, rows: str, views: Mapping[str, str], *, count: int = 0) -> Scan:
+    """The scan over the view `rows`, which has about `count`; `views` are the tables that audits refer to, by name."""
+    passes: dict[str, _Pass] = {}
     cells: dict[str, tuple[str, ...]] = {}
+    counts: list[str] = []
+    keys = [key for audit in model.audits if (key := _distinct(model, audit))]
+    along = keys[0] if keys and count < MANY else ""
     for number, audit in enumerate(model.audits):
         found = _cells(model, audit)
         if not found:
             continue
+        key = _distinct(model, audit)
+        taken = passes.setdefault("" if key == along else key, _Pass())
         cells[audit.name] = tuple(f"bf_{number}_{part}" for part in range(len(found)))
-        selected += [f"{text} AS {column}" for text, column in zip(found, cells[audit.name], strict=True)]
+        taken.selected += [f"{text} AS {column}" for text, column in zip(found, cells[audit.name], strict=True)]
         other = other_table(audit.kind, audit.arguments)
         if other is not None:
-            joins.append(reference(audit, views[other]))
+            taken.joins.append(reference(audit, views[other]))
             if audit.kind == "entities":
                 counts.append(f"(SELECT count(*) FROM ({entities(audit, views)})) AS {cells[audit.name][0]}")
+    first = passes.pop("", _Pass())
     return Scan(
-        text=f"SELECT {', '.join(selected)} FROM {' '.join([rows, *joins])} GROUP BY {interval_text(model)}",
+        texts=tuple(one.text(model, rows) for one in (first, *passes.values())),
         cells=cells,
         expected=f"SELECT {', '.join(counts)}" if counts else "",
     )
+
+
+@dataclass(slots=True)
+class _Pass:
+    """What one look at the rows is asked."""
+
+    selected: list[str] = field(default_factory=list[str])
+    joins: list[str] = field(default_factory=list[str])
+
+    def text(self, model: Model, rows: str) -> str:
+        start = interval_start(model.time_column, model.cadence)
+        selected = [f"{interval_text(model)} AS {INTERVAL}", f"count(*) AS {ROWS}", *self.selected]
+        return f"SELECT {', '.join(selected)} FROM {' '.join([rows, *self.joins])} GROUP BY {start}"
+
+
+def _distinct(model: Model, audit: Audit) -> str:
+    """What an audit counts the distinct values of; "" when it counts none."""
+    arguments = audit.arguments
+    match audit.kind:
+        case "unique_grain":
+            return names(model.grain)
+        case "unique":
+            return names(texts(arguments["columns"])) if wanted(audit) is None else audit.name
+        case "entities":
+            return audit.name if arguments.get("of") is not None else ""
+        case "aggregate" | "trend":
+            return audit.name if "distinct" in str(arguments["metric"]).lower() else ""
+        case _:
+            return ""
 
 
 def entities(audit: Audit, views: Mapping[str, str]) -> str:
@@ -108,14 +150,21 @@ def _cells(model: Model, audit: Audit) -> list[str]:
             column = quoted(cast(str, arguments["column"]))
             if arguments.get("of") is not None:
                 return [f"count(DISTINCT CASE WHEN {HIT}_{audit.name} THEN {column} END)"]
-            values = ", ".join(literal(v) for v in cast(Sequence[object], arguments["values"]))
-            return [f"count(DISTINCT CASE WHEN {column} IN ({values}) THEN {column} END)"]
+            values = cast(Sequence[object], arguments["values"])
+            parts = [values[first : first + BITS] for first in range(0, len(values), BITS)]
+            return [" + ".join(_seen(column, part) for part in parts)]
         case "aggregate" | "trend":
             return [f"CAST({arguments['metric']}\n AS DOUBLE)"]
         case "known_records":
             return [_matched(model, audit, first) for first in range(0, len(records(audit)), BITS)]
         case _:
             return []
+
+
+def _seen(column: str, values: Sequence[object]) -> str:
+    """How many of these values there are: a bit for each, which costs less than to count what is distinct."""
+    cases = " ".join(f"WHEN {literal(value)} THEN {1 << bit}" for bit, value in enumerate(values))
+    return f"bit_count(bit_or(CAST(CASE {column} {cases} ELSE 0 END AS BIGINT)))"
 
 
 def _matched(model: Model, audit: Audit, first: int) -> str:

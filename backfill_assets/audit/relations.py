@@ -35,6 +35,10 @@ class Relations(Protocol):
         """The view of the rows to judge: of the audited intervals only."""
         ...
 
+    def count(self) -> int:
+        """About how many rows there are to judge."""
+        ...
+
     def shown(self) -> Table | None:
         """What the environment shows of the model, in other tables than the one that is judged; None: nothing."""
         ...

@@ -25,8 +25,11 @@ def scan_audits(model: Model, intervals: Ranges, tables: Relations) -> dict[date
     """What each interval amounts to, by its start; for every interval, also one without rows."""
     starts = [unit.start for unit in intervals.split(model.cadence)]
     views = {name: tables.table(name).view for name in _referred(model.audits)}
-    scan = compile_scan(model, tables.rows(), views)
-    rows = by_interval(tables.ask(scan.text))
+    scan = compile_scan(model, tables.rows(), views, count=tables.count())
+    rows: dict[datetime, Row] = {}
+    for text in scan.texts:
+        for at, row in by_interval(tables.ask(text)).items():
+            rows[at] = {**rows.get(at, {}), **row}
     failures, totals = _counted(model, scan, starts, rows, tables)
     nothing: dict[str, set[datetime]] = defaultdict(set)
     for audits in together(model.audits):

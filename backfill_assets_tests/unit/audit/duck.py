@@ -26,14 +26,19 @@ class DuckTables:
         around: Table | None = None,
         tables: Sequence[Table] = (),
         failing: Table | None = None,
+        count: int = 0,
     ) -> None:
         self._duck, self._shown, self._around, self._failing = duck, shown, around, failing
         self._tables = {table.view: table for table in tables}
+        self._count = count
         self.asked: list[str] = []
         self.parts: list[Interval] = []
 
     def rows(self) -> str:
         return "rows"
+
+    def count(self) -> int:
+        return self._count
 
     def shown(self) -> Table | None:
         return self._shown

@@ -45,7 +45,7 @@ def counts(duck: duckdb.DuckDBPyConnection, *audits: Audit, **more: object) -> d
     """Interval with rows → what each audit counted, and `rows`."""
     model = a_model("m", audits=audits, **more)
     tables = DuckTables(duck)
-    text = compile_scan(model, "rows", {}).text
+    text, *_ = compile_scan(model, "rows", {}).texts
     found = scan_audits(model, spanned(model, tables.ask(text)), tables)
     return {f"{at:%Y-%m-%d %H:%M}": {"rows": c.rows} | dict(c.failures) for at, c in found.items() if c.rows}
 
@@ -226,7 +226,7 @@ KINDS = (
 def test_every_text_is_spark_sql(cadence: Cadence) -> None:
     """The scan parses in Spark's dialect, also around texts that end in a comment."""
     scan = compile_scan(a_model("m", audits=KINDS, cadence=cadence), "rows", {"other": "o"})
-    for text in (scan.text, f"SELECT {interval_text(a_model('m'))}"):
+    for text in (*scan.texts, f"SELECT {interval_text(a_model('m'))}"):
         assert sqlglot.parse_one(text, read="spark").find(sqlglot.exp.Command) is None
     assert set(scan.cells) == set("abcdefghij")
 

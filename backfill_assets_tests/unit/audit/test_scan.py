@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from backfill_assets.audit.compile import BITS
+from backfill_assets.audit.compile import BITS, MANY
 from backfill_assets.audit.relations import Table
 from backfill_assets.audit.sample import sample_failures
 from backfill_assets.audit.scan import scan_audits
@@ -234,10 +234,13 @@ def test_rows_without_a_day_belong_to_what_was_asked(duck: duckdb.DuckDBPyConnec
     assert tables.parts[1:] == list(parts)
 
 
-def test_everything_about_the_rows_alone_is_one_query(duck: duckdb.DuckDBPyConnection) -> None:
-    """Ten audits, one pass."""
+@pytest.mark.parametrize(("count", "passes"), [(3, 2), (MANY, 3)])
+def test_everything_about_the_rows_alone_is_few_queries(
+    duck: duckdb.DuckDBPyConnection, count: int, passes: int
+) -> None:
+    """Ten audits, a pass; and one more for a second key, of many rows for each key."""
     fill(duck, "rows", [(1, 1, 5), (1, 1, -5), (2, None, 3)])
-    tables = DuckTables(duck)
+    tables = DuckTables(duck, count=count)
     found = scan(
         tables,
         an_audit("not_null", "a", columns=("id",)),
@@ -251,7 +254,7 @@ def test_everything_about_the_rows_alone_is_one_query(duck: duckdb.DuckDBPyConne
         an_audit("aggregate", "i", metric="max(x)", max=4),
         an_audit("trend", "j", metric="avg(x)", max_change_percent=1.0, neighbours=1),
     )
-    assert len(tables.asked) == 1
+    assert len(tables.asked) == passes
     assert found[1].failures == {"a": 0, "b": 0, "c": 1, "d": 0, "e": 1, "f": 2, "g": 1, "h": 1}
     assert found[2].failures == {"a": 1, "b": 1, "c": 0, "d": 0, "e": 0, "f": 0, "g": 1, "h": 2}
     assert (found[1].values, found[2].values["i"]) == ({"i": 5.0, "j": 0.0}, 3.0)
