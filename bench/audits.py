@@ -23,7 +23,7 @@ from _measure import machine, median, spread
 from backfill_assets.adapters.session import spark_session
 from backfill_assets.audit.relations import Row, Table
 from backfill_assets.audit.scan import scan_audits
-from backfill_assets.audit.text import interval_start, interval_text, quoted
+from backfill_assets.audit.text import as_text, interval_start, quoted
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.model import Audit, Model
@@ -119,7 +119,7 @@ def measure(tables: Tables, days: int, rounds: int) -> None:
     model = a_model(())
     over = Ranges((Interval(START, Cadence.DAILY.shift(START, days)),))
     touched = ", ".join(f"max({quoted(c)})" for c in COLUMNS)
-    at, start = interval_text(model), interval_start(model.time_column, model.cadence)
+    start = interval_start(model)
 
     def audit(*audits: Audit) -> dict[datetime, Any]:
         found = scan_audits(replace(model, audits=audits), over, tables)
@@ -127,7 +127,9 @@ def measure(tables: Tables, days: int, rounds: int) -> None:
         return found
 
     ways: dict[str, Callable[[], object]] = {
-        "one scan": lambda: tables.ask(f"SELECT {at}, count(*), {touched} FROM {tables.rows()} GROUP BY {start}"),
+        "one scan": lambda: tables.ask(
+            f"SELECT {as_text(start)}, count(*), {touched} FROM {tables.rows()} GROUP BY {start}"
+        ),
         "grain": lambda: audit(GRAIN),
         "ten audits": lambda: audit(*TEN),
         "ten, one by one": lambda: [audit(one) for one in TEN],

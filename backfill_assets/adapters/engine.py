@@ -223,7 +223,7 @@ class SparkEngine:
 
     def _input_view(self, spark: SparkSession, name: str, read: ModelInput | SourceInput) -> str:
         if isinstance(read, ModelInput):
-            at = f"{read.commit}_{digest(*map(str, read.over))}" if read.over else read.commit
+            at = digest(read.version, str(read.commit), *map(str, read.over))
         else:
             at = read.pin.get("commit", read.pin.get("files", "now"))
         view = f"{name.replace('.', '_')}__at_{at}"

@@ -20,7 +20,6 @@ from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, look, open_plan, show_candidate
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import Kind
 
 
 @dataclass(kw_only=True)
@@ -63,8 +62,7 @@ class Planning(Place):
     def estimate(self, plan: Plan) -> PlanEstimate:
         """How long the plan will take and what it costs, from what the ledger knows."""
         known = self.control.ledger.entries(kinds=USEFUL) if plan.work else []
-        # A part of an interval says little of a whole one, and a copy nothing at all.
-        entries = [e for e in known if not e.through and (e.seconds or e.kind is not Kind.BUILT)]
+        entries = [e for e in known if not e.through]  # a part of an interval says little of a whole one
         price = self.project.settings.cost
         return estimate(plan.work, entries, self.project.models, at_once=MODELS_AT_ONCE, price=price)
 

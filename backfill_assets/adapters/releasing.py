@@ -143,9 +143,15 @@ class Releasing(Comparing):
         """Move the environment to the code's versions, or to what a stored plan built, if the gate is open.
 
         The environment afterwards and the verdict. Finishes or withdraws an interrupted promotion first. Raises
-        PromotionError when another one is under way, PlanError for an unknown plan.
+        PromotionError when another one is under way, PlanError for an unknown plan, and for a plan and a request.
         """
         request = request or Request()
+        if plan and request != Request():
+            raise PlanError(
+                "a plan and a range, models or a restatement were named",
+                why="a stored plan says itself what it is about",
+                fix=f"backfill promote {plan}",
+            )
         views = self.shared_views()
         recover(self.control.environments, self.environment, views)
         facts = self.facts()

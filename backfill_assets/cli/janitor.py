@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Mapping
 
 import typer
 from rich.text import Text
 
 from backfill_assets.adapters.workspace import Housework, Workspace
+from backfill_assets.cli.base import INCOMPLETE
 from backfill_assets.cli.estimates import BYTES, quantity
 from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import grid, out
@@ -19,13 +21,19 @@ from backfill_assets.state.tables import StoredTable
 
 def run_janitor(place: Workspace, *, apply_it: bool, as_json: bool) -> None:
     """Look, or (`apply_it`) look and delete; print what there is."""
-    found, swept = place.sweep() if apply_it else (place.janitor(), None)
+    found, swept, joined = place.sweep() if apply_it else (place.janitor(), None, dict[str, str]())
     if as_json:
-        typer.echo(json.dumps(housework_json(found, swept), indent=2, default=str))
-        return
-    print_housework(found, place.project.settings.retention_days)
+        typer.echo(json.dumps(housework_json(found, swept, joined), indent=2, default=str))
+    else:
+        _print_all(found, swept, joined, place.project.settings.retention_days)
+    if any(joined.values()):
+        raise typer.Exit(INCOMPLETE)
+
+
+def _print_all(found: Housework, swept: Swept | None, joined: Mapping[str, str], days: int) -> None:
+    print_housework(found, days)
     if swept:
-        print_swept(found, swept)
+        print_swept(found, swept, joined)
     elif found.rounds.goes or found.caches or found.rounds.unfinished or found.crowds:
         out().print("Nothing was changed. To do it: [bold]backfill janitor --apply[/]")
 
@@ -70,18 +78,19 @@ def print_housework(found: Housework, days: int) -> None:
         console.print(f"[yellow]No record knows {stored.model}/{stored.version}:[/] it is left alone")
 
 
-def print_swept(found: Housework, swept: Swept) -> None:
-    """What was really deleted."""
+def print_swept(found: Housework, swept: Swept, joined: Mapping[str, str]) -> None:
+    """What was really deleted and joined."""
     freed = sum(r.bytes for r in swept.removed) + sum(c.bytes for c in found.caches)
     out().print(f"Removed {len(swept.removed)} tables and {len(found.caches)} files: {quantity(freed, BYTES)} are free")
-    for crowd in found.crowds:
-        out().print(f"{crowd.pointer.model}: {crowd.tables} tables of corrections are one now; no row is another one")
+    for model, problem in joined.items():
+        done = f"{model}: its tables of corrections are one now; no row is another one"
+        out().print(Text(problem, style="yellow") if problem else done)
     for removal in swept.pardoned:
         out().print(f"{removal.model} {removal.version} stays: somebody came to need it")
 
 
-def housework_json(found: Housework, swept: Swept | None) -> dict[str, object]:
-    """The same as plain values; `removed` is null for a dry run."""
+def housework_json(found: Housework, swept: Swept | None, joined: Mapping[str, str]) -> dict[str, object]:
+    """The same as plain values; `removed` is null for a dry run, and so is what came of what is to be joined."""
     rounds = found.rounds
     return {
         "goes": [_table_json(g.table) | {"why": g.why, "since": g.since.isoformat()} for g in rounds.goes],
@@ -89,7 +98,14 @@ def housework_json(found: Housework, swept: Swept | None) -> dict[str, object]:
         "unknown": [_table_json(t) for t in rounds.unknown],
         "unfinished": [{"model": r.model, "version": r.version} for r in rounds.unfinished],
         "joins": [
-            {"model": c.pointer.model, "tables": c.tables, "intervals": ranges_json(c.intervals)} for c in found.crowds
+            {
+                "model": c.pointer.model,
+                "tables": c.tables,
+                "intervals": ranges_json(c.intervals),
+                "done": None if swept is None else not joined[c.pointer.model],
+                "problem": joined.get(c.pointer.model) or None,
+            }
+            for c in found.crowds
         ],
         "caches": [{"path": str(c.path), "bytes": c.bytes} for c in found.caches],
         "removed": swept and [{"model": r.model, "version": r.version, "bytes": r.bytes} for r in swept.removed],

@@ -50,6 +50,7 @@ def release_json(release: Release) -> dict[str, object]:
         "by": release.by,
         "back_to": release.back_to or None,
         "growth": release.growth,
+        "compaction": release.compaction,
         "models": [
             {
                 "model": m.model,

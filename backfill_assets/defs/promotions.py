@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.metadata import built_schema, view_key
 from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.releases import Release
 
 POINTER = "pointer"
 
@@ -14,11 +17,29 @@ POINTER = "pointer"
 def unreported_views(workspace: Workspace, instance: dg.DagsterInstance) -> list[dg.AssetMaterialization]:
     """Events for the views whose pointer is not the one that Dagster knows."""
     shown = workspace.control.environments.read(workspace.environment)
-    return [
-        view_event(workspace, shown, pointer)
+    moved = {
+        name: known
         for name, pointer in sorted(shown.pointers.items())
-        if name in workspace.project.models and _known(instance, shown.name, name) != pointer.id
+        if name in workspace.project.models and (known := _known(instance, shown.name, name)) != pointer.id
+    }
+    releases = workspace.control.releases.all(shown.name) if moved else []
+    return [
+        view_event(workspace, shown, shown.pointers[name])
+        for name, known in moved.items()
+        if known not in _before_copies(releases, name)
     ]
+
+
+def _before_copies(releases: Sequence[Release], name: str) -> set[str]:
+    """The pointers whose rows are what is shown now, copied since."""
+    found: set[str] = set()
+    for release in reversed(releases):
+        for move in release.moves:
+            if move.model == name:
+                if not move.compaction or move.before is None:
+                    return found
+                found.add(move.before.id)
+    return found
 
 
 def view_event(workspace: Workspace, shown: Environment, pointer: Pointer) -> dg.AssetMaterialization:

@@ -28,7 +28,7 @@ class RollbackConfig(dg.Config):
 class JanitorConfig(dg.Config):
     """What `backfill janitor` takes."""
 
-    apply: bool = Field(default=False, description="Really delete; without it the job only says what would go.")
+    apply: bool = Field(default=False, description="Really do it; without it the job only says what would go.")
 
 
 def rollback_job(workspace: Workspace) -> dg.JobDefinition:
@@ -83,19 +83,25 @@ def janitor_job(workspace: Workspace) -> dg.JobDefinition:
     def clear_up(context: dg.OpExecutionContext, config: JanitorConfig) -> None:
         try:
             require_lasting(context.instance)
-            found, swept = workspace.sweep() if config.apply else (workspace.janitor(), None)
+            found, swept, joined = workspace.sweep() if config.apply else (workspace.janitor(), None, dict[str, str]())
         except BackfillError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from None
         for goes in found.rounds.goes:
             table = goes.table
             context.log.info(f"{table.model} {table.version}: {table.bytes} bytes, last used {goes.since}; {goes.why}")
         for crowd in found.crowds:
-            done = "are joined" if swept else "would be joined"
-            context.log.info(f"{crowd.pointer.model}: {crowd.tables} tables of corrections {done}, {crowd.intervals}")
+            context.log.info(
+                f"{crowd.pointer.model}: {crowd.tables} tables of corrections can be one, {crowd.intervals}"
+            )
         freed = sum(r.bytes for r in swept.removed) if swept else 0
-        context.log.info(f"{freed} bytes freed" if swept else "nothing was changed: set `apply: true` to delete")
+        context.log.info(f"{freed} bytes freed" if swept else "nothing was changed: set `apply: true` to do it")
+        if problems := [problem for problem in joined.values() if problem]:
+            raise dg.Failure(description="\n\n".join(problems), allow_retries=False)
 
-    @dg.job(name="janitor", description="Delete tables that nothing needs any more. Says what would go, by default.")
+    @dg.job(
+        name="janitor",
+        description="Delete tables that nothing needs any more, join corrections. Only says so, by default.",
+    )
     def janitor() -> None:
         clear_up()
 

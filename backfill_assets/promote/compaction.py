@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from backfill_assets.build.engine import Engine, Job
-from backfill_assets.errors import StateError
+from backfill_assets.errors import BackfillError, PromotionError, StateError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.patch import overlay
-from backfill_assets.promote.promote import ViewCatalog, promote
+from backfill_assets.promote.promote import ViewCatalog, promote, recover
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.control import Control
@@ -49,23 +49,22 @@ def crowds(
 ) -> list[Crowd]:
     """The environment's models that show more than `most` tables of corrections.
 
-    Not those that an open plan is about, that the project does not know as they are shown, or of whose rows the ledger
-    does not know everything: these are left as they are.
+    Not those that an open plan is about, whose code is another one than what is shown, or of whose rows the records do
+    not know everything: these are left as they are.
     """
-    planned = {target.model for plan in control.plans.all() if plan.live for target in plan.targets}
+    planned, records = _planned(control), control.versions.all()
     found: list[Crowd] = []
     for name, pointer in environment.pointers.items():
-        model = project.models.get(name)
         mine = [s for s in pointer.segments if logic_of(s.version) == pointer.version != s.version]
-        corrections = tuple(s for s in mine if not s.columns)
         crowd = Crowd(
             pointer=pointer,
-            corrections=corrections,
+            corrections=tuple(s for s in mine if not s.columns),
             version=revision_of(pointer.version, digest("joined", pointer.id)[:8]),
         )
-        if crowd.tables <= most or name in planned or model is None or model.time_column != pointer.time_column:
+        if crowd.tables <= most or name in planned or project.fingerprints.get(name) != pointer.version:
             continue
-        if _is_vouched_for(control, log, crowd):
+        recorded = all((name, s.version) in records for s in crowd.corrections)
+        if recorded and _is_vouched_for(control, log, crowd):
             found.append(crowd)
     return found
 
@@ -77,22 +76,48 @@ def join(
     model: Model,
     engine: Callable[[], Engine],
     *,
-    seen: Environment,
+    environment: str,
     views: ViewCatalog | None,
     by: str,
 ) -> Environment:
     """Copy the corrections' rows into one table, and point the environment at it. Again after a crash is harmless.
 
-    The environment afterwards. Raises BuildError, StateError when the copy is not equal, PromotionError when the
-    environment moved; nothing is changed then.
+    The environment afterwards. Raises, and nothing is shown otherwise then, BuildError or StateError when there is no
+    equal copy, PromotionError when the model moved, or a plan of it was opened, while it was made.
     """
-    pointer = crowd.pointer
-    job, batch, run = Job(model=model, version=crowd.version, inputs={}), new_id(), new_id()
+    now = _clock()
+    blank = Entry(kind=Kind.STARTED, model=model.name, version=crowd.version, interval=_span(crowd), at=now)
+    blank = replace(blank, batch=new_id(), run=new_id(), reason=f"{crowd.tables} tables of corrections are joined")
     control.versions.put(_record(control.versions.all(), crowd))
-    blank = Entry(kind=Kind.STARTED, model=model.name, version=crowd.version, interval=_span(crowd), at=_clock())
-    blank = replace(blank, batch=batch, run=run, reason=f"{crowd.tables} tables of corrections are joined")
     control.ledger.append([blank])
-    commit = engine().copy(job, batch, crowd.corrections).table_commit
+    try:
+        joined = _copied(crowd, control, log, model, engine, blank)
+        seen = recover(control.environments, environment, views)  # it may have moved while rows were copied
+        if seen.pointers.get(model.name) != crowd.pointer or model.name in _planned(control):
+            raise PromotionError(
+                f"the corrections of {model.name} were not joined: it moved, or a plan of it was opened, meanwhile",
+                why="what was copied is not all that is shown by now, or not what the plan is about",
+                fix="run `backfill janitor --apply` again, after the plan if there is one",
+            )
+        return promote(control.environments, seen, [joined], views, by=by, compaction=True)
+    except BackfillError as error:
+        control.ledger.append([replace(blank, kind=Kind.FAILED, at=_clock(), reason=str(error))])
+        raise
+
+
+def _copied(
+    crowd: Crowd, control: Control, log: TableLog, model: Model, engine: Callable[[], Engine], blank: Entry
+) -> Pointer:
+    """Make the copy, compare it, and record what it is: the pointer that shows it."""
+    pointer = crowd.pointer
+    if any(not r.done for r in control.removals.of([(model.name, crowd.version)])):
+        raise StateError(
+            f"an earlier copy of the corrections of {model.name} is being removed",
+            why="the janitor came first",
+            fix="let `backfill janitor --apply` finish, then run it again",
+        )
+    job = Job(model=model, version=crowd.version, inputs={})
+    commit = engine().copy(job, blank.batch, crowd.corrections).table_commit
     copied = tuple(Segment(version=crowd.version, commit=commit, interval=part) for part in crowd.intervals)
     columns = [name for name, _ in pointer.columns]
     if differ := engine().differing(model, columns, crowd.corrections, copied):
@@ -102,9 +127,13 @@ def join(
             fix="run `backfill janitor --apply` again; if it stays so, the disk or a table is damaged",
         )
     rows = log.rows(model.name, crowd.version, commit)
-    control.ledger.append(_copied_entries(control, log, crowd, replace(blank, table_commit=commit), rows))
-    joined = replace(pointer, segments=overlay(pointer.segments, copied))
-    return promote(control.environments, seen, [joined], views, by=by, compaction=True)
+    entries = _copied_entries(control, crowd, model, replace(blank, table_commit=commit, reason=""), rows)
+    control.ledger.append(entries)
+    return replace(pointer, segments=overlay(pointer.segments, copied))
+
+
+def _planned(control: Control) -> set[str]:
+    return {target.model for plan in control.plans.all() if plan.live for target in plan.targets}
 
 
 def _span(crowd: Crowd) -> Interval:
@@ -129,22 +158,30 @@ def _is_vouched_for(control: Control, log: TableLog, crowd: Crowd) -> bool:
 
 
 def _copied_entries(
-    control: Control, log: TableLog, crowd: Crowd, blank: Entry, rows: Mapping[datetime, int]
+    control: Control, crowd: Crowd, model: Model, blank: Entry, rows: Mapping[datetime, int]
 ) -> list[Entry]:
-    """What the ledger says of the corrections, said of their copy: what they were computed from, what audits found."""
-    name, now = crowd.pointer.model, _clock()
-    groups = by_version(control.ledger.entries([name], kinds=DECIDING))
+    """What the ledger says of the corrections, said of their copy: when and from what they were computed, and what
+    audits found. A part of a batch took its part of the batch's time."""
+    groups = by_version(control.ledger.entries([model.name], kinds=DECIDING))
     found: list[Entry] = []
     for segment in crowd.corrections:
-        mine = groups[name, segment.version]
+        mine = groups[model.name, segment.version]
         there = coverage(mine, audits="", commit=segment.commit)
         for part, entry in there.batches(Ranges((segment.interval,))):
+            share = model.cadence.count(part) / model.cadence.count(entry.interval)
             count = sum(n for at, n in rows.items() if part.start <= at < part.end)
+            same = replace(blank, interval=part, inputs=entry.inputs, at=entry.at)
             found.append(
-                replace(blank, kind=Kind.BUILT, interval=part, inputs=entry.inputs, rows=count, at=now, reason="")
+                replace(
+                    same,
+                    kind=Kind.BUILT,
+                    rows=count,
+                    bytes=round(entry.bytes * share),
+                    seconds=entry.seconds * share,
+                )
             )
             found += [
-                replace(blank, kind=Kind.AUDITED, interval=passed, audits=audit.audits, at=now, reason="")
+                replace(blank, kind=Kind.AUDITED, interval=passed, audits=audit.audits, at=audit.at)
                 for audit in mine
                 if audit.kind is Kind.AUDITED and audit.batch == entry.batch
                 for passed in Ranges((audit.interval,)) & Ranges((part,))

@@ -121,7 +121,8 @@ def look_back(
     chosen = tuple(one_of(known, name) for part in select for name in part.replace(",", " ").split())
     older = find_older(releases, release, chosen)
     then = shown_at(seen.pointers, releases, older)
-    moved = [n for n in sorted({*seen.pointers, *then}) if _differs(seen.pointers.get(n), then.get(n))]
+    changed = {m.model for r in releases if r.revision > older.revision for m in r.moves if not m.growth}
+    moved = [n for n in sorted(changed) if _differs(seen.pointers.get(n), then.get(n))]
     entries = by_version(control.ledger.entries(moved, kinds=DECIDING)) if moved else {}
 
     def step(name: str) -> Step:

@@ -1,4 +1,4 @@
-"""The same random life of a warehouse (`unit/promote/test_machine.py`), on real Delta tables in a real folder."""
+"""The same random life of a warehouse with owners (`unit/promote/test_machine_approvals.py`), on real Delta tables."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, settings
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import FakeTables, World
-from backfill_assets_tests.unit.promote.test_machine import MODELS, Warehouse
+from backfill_assets_tests.unit.promote.test_machine import MODELS
+from backfill_assets_tests.unit.promote.test_machine_approvals import Governed
 
 
-class DeltaWarehouse(Warehouse):
+class DeltaWarehouse(Governed):
     """Version tables and control tables are Delta, written and read by delta-rs; builds and views are stood in for."""
 
     folder: str
@@ -30,5 +31,5 @@ class DeltaWarehouse(Warehouse):
 
 TestDeltaWarehouse = DeltaWarehouse.TestCase
 TestDeltaWarehouse.settings = settings(
-    max_examples=8, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=6, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )

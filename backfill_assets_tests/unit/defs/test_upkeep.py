@@ -12,6 +12,8 @@ import pytest
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.build_definitions import build_definitions
+from backfill_assets.errors import SettingsError
+from backfill_assets.promote.compaction import Crowd
 from backfill_assets_tests.projects import release_by_hand, small_project
 
 
@@ -91,6 +93,26 @@ def test_evidence_and_promote_jobs_of_a_plan(root: Path, instance: dg.DagsterIns
     assert "in the way" in failure(run(root, instance, "promote", "point_prod", plan=opened.plan.id))
     assert "no plan nosuch" in failure(run(root, instance, "promote", "point_prod", plan="nosuch"))
     assert shown(root) == "two"
+
+
+def test_what_cannot_be_joined_keeps_nothing_else(
+    root: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The janitor removes what can go, then says why corrections stay apart, by name and with a remedy."""
+    place = Workspace.open(root)
+    pointer = place.control.environments.read("prod").pointers["daily"]
+    crowd = Crowd(pointer=pointer, corrections=pointer.segments, version="two.x")
+    monkeypatch.setattr("backfill_assets.adapters.workspace.crowds", lambda *_: [crowd])
+
+    def no_java(*_: object, **__: object) -> None:
+        raise SettingsError("Java was not found", why="there is none", fix="install it")
+
+    monkeypatch.setattr("backfill_assets.adapters.workspace.join", no_java)
+    late = (datetime.now(UTC) + timedelta(days=40)).date()
+    settings = json.loads((root / "backfill.yml").read_text()) | {"clock": f"{late}"}
+    (root / "backfill.yml").write_text(json.dumps(settings))
+    assert "install it" in failure(run(root, instance, "janitor", "clear_up", apply=True))
+    assert not Path(place.warehouse, "daily", "one").exists()
 
 
 def failure(done: dg.ExecuteInProcessResult) -> str:

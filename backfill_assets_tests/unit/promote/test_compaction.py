@@ -6,14 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from backfill_assets.errors import StateError
-from backfill_assets.intervals import Ranges
+from backfill_assets.errors import PromotionError, StateError
+from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.compaction import Crowd, crowds, join
 from backfill_assets.promote.janitor import look_around
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Segment
+from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.fakes import Cell, Crash, Life, MortalStore, days, ranges
 from backfill_assets_tests.unit.promote.office import Office
 
@@ -43,7 +44,7 @@ def run(office: Office, crowd: Crowd, control: Control | None = None) -> Environ
     world = office.world
     model = world.project.models[crowd.pointer.model]
     control = control or world.control
-    return join(crowd, control, world.tables, model, world.open_engine, seen=office.prod, views=None, by="eva")
+    return join(crowd, control, world.tables, model, world.open_engine, environment="prod", views=None, by="eva")
 
 
 def rows(office: Office, model: str) -> dict[str, int]:
@@ -154,3 +155,57 @@ def test_rows_that_nobody_vouches_for_are_left_alone(office: Office) -> None:
         office.prod, [replace(shown, segments=tuple(moved))], release="x", at=office.releases[-1].at, by="x"
     )
     assert "a" not in crowded(office)
+
+
+def test_what_was_promoted_meanwhile_stays(office: Office) -> None:
+    """While one model's rows are copied somebody corrects another one, and then the same one: neither is undone."""
+    crowd, other = crowded(office)["a"], crowded(office)["b"]
+
+    def corrects(name: str, day: str) -> None:
+        office.world.engine.before_copy = lambda job: None
+        office.world.engine.cell = lambda job, unit: Cell(rows=99)
+        office.release(Request(restate=((name, days(day)),)))
+
+    office.world.engine.before_copy = lambda job: corrects("b", "03")
+    run(office, crowd)
+    assert rows(office, "b")["03"] == 99 and len({s.version for s in office.prod.pointers["a"].segments}) == 2
+    with pytest.raises(PromotionError, match="it moved, or a plan of it was opened"):
+        run(office, other)
+    office.world.engine.before_copy = lambda job: corrects("b", "07")
+    with pytest.raises(PromotionError, match="it moved, or a plan of it was opened"):
+        run(office, crowded(office)["b"])
+    assert (rows(office, "b")["03"], rows(office, "b")["07"]) == (99, 99)
+    assert [e.reason for e in office.world.control.ledger.entries(["b"]) if e.kind == "failed"]
+    run(office, crowded(office)["b"])
+    assert (rows(office, "b")["03"], rows(office, "b")["07"]) == (99, 99) and crowded(office, most=1) == {}
+
+
+def test_code_that_is_not_shown_joins_nothing(office: Office) -> None:
+    """Its columns and cadence need not be those of the tables."""
+    office.change(a="2")
+    assert set(crowded(office)) == {"b"}
+
+
+def test_only_one_model_goes_back(office: Office) -> None:
+    """A copy of another model's rows since is no reason to take that one along."""
+    office.change(c="2")
+    office.release()
+    run(office, crowded(office)["a"])
+    now = office.prod.pointers["a"]
+    assert office.back(select=["c"]).obstacles == () and office.prod.pointers["c"].version == "c-1"
+    assert office.prod.pointers["a"] == now
+
+
+def test_a_copy_says_when_its_rows_were_computed(office: Office) -> None:
+    """Late source data, and estimates, go by that."""
+    crowd = crowded(office)["a"]
+
+    def built() -> dict[str, dict[Interval, object]]:
+        found: dict[str, dict[Interval, object]] = {}
+        for e in office.world.control.ledger.entries(["a"], kinds=[Kind.BUILT]):
+            found.setdefault(e.version, {})[e.interval] = e.at, e.seconds, e.inputs
+        return found
+
+    apart = {day: said for s in crowd.corrections for day, said in built()[s.version].items()}
+    run(office, crowd)
+    assert built()[crowd.version] == apart

@@ -55,6 +55,7 @@ class Warehouse(RuleBasedStateMachine):
         self.versions = dict.fromkeys("abc", 1)
         self.now = BEGAN
         self.crashed = False
+        self.begun()
 
     def a_world(self) -> World:
         """With everything in memory; `contracts/test_machine_on_delta.py` has tables in a folder."""
@@ -233,11 +234,14 @@ class Warehouse(RuleBasedStateMachine):
         control, views, tables = self.as_a_process(life), FakeViews(self.catalog, life), self.world.tables
         self.world.engine.before_copy = lambda job: life.step()
         shown = recover(control.environments, "prod", views)
+        assert shown == self.world.control.environments.read("prod")
         for crowd in crowds(control, tables, self.world.project, shown, most=1):
             model = self.world.project.models[crowd.pointer.model]
             before, after = crowd.pointer, self.world.control.environments.read("prod").pointers[model.name]
             assert before == after
-            shown = join(crowd, control, tables, model, self.world.open_engine, seen=shown, views=views, by="eva")
+            shown = join(
+                crowd, control, tables, model, self.world.open_engine, environment="prod", views=views, by="eva"
+            )
             after = shown.pointers[model.name]
             assert after.covers == before.covers and not self.world.engine.differing(
                 model, ["id"], before.segments, after.segments
@@ -287,6 +291,9 @@ class Warehouse(RuleBasedStateMachine):
                 assert shown[model.name].version == self.world.project.fingerprints[model.name]
 
     # --- nobody is asked here; `test_machine_approvals.py` has owners -------------------------------------------------
+
+    def begun(self) -> None:
+        """Nothing has happened yet."""
 
     def opened(self, plan: Plan) -> None:
         """Somebody is about to build this."""

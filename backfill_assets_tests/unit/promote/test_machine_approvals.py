@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
+from hypothesis.stateful import rule
 
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Cadence
@@ -32,8 +32,7 @@ Rows = dict[tuple[str, datetime], tuple[str, str]]
 class Governed(Warehouse):
     """What was looked at is written down here, apart from what the system writes down."""
 
-    @initialize()
-    def owners(self) -> None:
+    def begun(self) -> None:
         self.looked_at: list[Rows] = []
         self.later = timedelta()
 
