@@ -115,7 +115,7 @@ def test_corrections_are_joined(
     assert said.code == 0 and "2 tables of corrections, 2024-01-02, 2024-01-05" in said.out
     assert {model: shown(root, environment, model) for model in before} == before
     done = backfill_here("janitor", "--apply", project=root)
-    assert done.code == 0 and "2 tables of corrections are one now" in done.out, done
+    assert done.code == 0 and "daily: its tables of corrections are one now" in done.out, done
     place = Workspace.open(root)
     now = place.control.environments.read(environment)
     assert {m: len({s.version for s in p.segments}) for m, p in now.pointers.items()} == {"daily": 2, "running": 2}
