@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -35,6 +35,16 @@ class Housework:
     rounds: Rounds
     caches: tuple[CacheFile, ...]
     crowds: tuple[Crowd, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleared:
+    """What the janitor found and did."""
+
+    found: Housework
+    swept: Swept
+    joined: Mapping[str, str]
+    """Model → why its corrections could not be joined; "" where they are."""
 
 
 @dataclass(kw_only=True)
@@ -100,17 +110,14 @@ class Workspace(Releasing):
         crowded = crowds(self.control, self.log, self.project, shown)
         return Housework(rounds=rounds, caches=tuple(caches), crowds=tuple(crowded))
 
-    def sweep(self) -> tuple[Housework, Swept, dict[str, str]]:
-        """Do it, and join the small files of the control tables; what there was, and what came of it: by model, why
-        its corrections could not be joined ("" where they are).
-
-        Opens a session only where corrections are joined.
-        """
+    def sweep(self) -> Cleared:
+        """Do it, and join the small files of the control tables. Opens a session only where corrections are joined."""
         found = self.janitor()
         swept = sweep(self.control, self.storage, now=self.now(), retention=self.retention, by=self.user)
         remove_cache_files(found.caches)
         self.control.compact()
-        return found, swept, {crowd.pointer.model: self._join(crowd) for crowd in found.crowds}
+        joined = {crowd.pointer.model: self._join(crowd) for crowd in found.crowds}
+        return Cleared(found=found, swept=swept, joined=joined)
 
     def _join(self, crowd: Crowd) -> str:
         model = self.project.models[crowd.pointer.model]

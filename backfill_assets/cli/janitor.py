@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
 
 import typer
 from rich.text import Text
 
-from backfill_assets.adapters.workspace import Housework, Workspace
+from backfill_assets.adapters.workspace import Cleared, Housework, Workspace
 from backfill_assets.cli.base import INCOMPLETE
 from backfill_assets.cli.estimates import BYTES, quantity
 from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.intervals import ranges_json
-from backfill_assets.promote.janitor import Kept, Swept
+from backfill_assets.promote.janitor import Kept
 from backfill_assets.state.tables import StoredTable
 
 
 def run_janitor(place: Workspace, *, apply_it: bool, as_json: bool) -> None:
     """Look, or (`apply_it`) look and delete; print what there is."""
-    found, swept, joined = place.sweep() if apply_it else (place.janitor(), None, dict[str, str]())
+    done = place.sweep() if apply_it else None
+    found = done.found if done else place.janitor()
     if as_json:
-        typer.echo(json.dumps(housework_json(found, swept, joined), indent=2, default=str))
+        typer.echo(json.dumps(housework_json(found, done), indent=2, default=str))
     else:
-        _print_all(found, swept, joined, place.project.settings.retention_days)
-    if any(joined.values()):
+        _print_all(found, done, place.project.settings.retention_days)
+    if done and any(done.joined.values()):
         raise typer.Exit(INCOMPLETE)
 
 
-def _print_all(found: Housework, swept: Swept | None, joined: Mapping[str, str], days: int) -> None:
+def _print_all(found: Housework, done: Cleared | None, days: int) -> None:
     print_housework(found, days)
-    if swept:
-        print_swept(found, swept, joined)
+    if done:
+        print_cleared(done)
     elif found.rounds.goes or found.caches or found.rounds.unfinished or found.crowds:
         out().print("Nothing was changed. To do it: [bold]backfill janitor --apply[/]")
 
@@ -78,20 +78,21 @@ def print_housework(found: Housework, days: int) -> None:
         console.print(f"[yellow]No record knows {stored.model}/{stored.version}:[/] it is left alone")
 
 
-def print_swept(found: Housework, swept: Swept, joined: Mapping[str, str]) -> None:
+def print_cleared(done: Cleared) -> None:
     """What was really deleted and joined."""
+    found, swept = done.found, done.swept
     freed = sum(r.bytes for r in swept.removed) + sum(c.bytes for c in found.caches)
     out().print(f"Removed {len(swept.removed)} tables and {len(found.caches)} files: {quantity(freed, BYTES)} are free")
-    for model, problem in joined.items():
-        done = f"{model}: its tables of corrections are one now; no row is another one"
-        out().print(Text(problem, style="yellow") if problem else done)
+    for model, problem in done.joined.items():
+        said = f"{model}: its tables of corrections are one now; no row is another one"
+        out().print(Text(problem, style="yellow") if problem else said)
     for removal in swept.pardoned:
         out().print(f"{removal.model} {removal.version} stays: somebody came to need it")
 
 
-def housework_json(found: Housework, swept: Swept | None, joined: Mapping[str, str]) -> dict[str, object]:
+def housework_json(found: Housework, done: Cleared | None) -> dict[str, object]:
     """The same as plain values; `removed` is null for a dry run, and so is what came of what is to be joined."""
-    rounds = found.rounds
+    rounds, swept = found.rounds, done and done.swept
     return {
         "goes": [_table_json(g.table) | {"why": g.why, "since": g.since.isoformat()} for g in rounds.goes],
         "kept": [_table_json(k.table) | {"why": k.why, "until": k.until and k.until.isoformat()} for k in rounds.kept],
@@ -102,8 +103,8 @@ def housework_json(found: Housework, swept: Swept | None, joined: Mapping[str, s
                 "model": c.pointer.model,
                 "tables": c.tables,
                 "intervals": ranges_json(c.intervals),
-                "done": None if swept is None else not joined[c.pointer.model],
-                "problem": joined.get(c.pointer.model) or None,
+                "done": done and not done.joined[c.pointer.model],
+                "problem": (done and done.joined[c.pointer.model]) or None,
             }
             for c in found.crowds
         ],

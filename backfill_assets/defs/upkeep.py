@@ -83,7 +83,8 @@ def janitor_job(workspace: Workspace) -> dg.JobDefinition:
     def clear_up(context: dg.OpExecutionContext, config: JanitorConfig) -> None:
         try:
             require_lasting(context.instance)
-            found, swept, joined = workspace.sweep() if config.apply else (workspace.janitor(), None, dict[str, str]())
+            done = workspace.sweep() if config.apply else None
+            found = done.found if done else workspace.janitor()
         except BackfillError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from None
         for goes in found.rounds.goes:
@@ -93,9 +94,9 @@ def janitor_job(workspace: Workspace) -> dg.JobDefinition:
             context.log.info(
                 f"{crowd.pointer.model}: {crowd.tables} tables of corrections can be one, {crowd.intervals}"
             )
-        freed = sum(r.bytes for r in swept.removed) if swept else 0
-        context.log.info(f"{freed} bytes freed" if swept else "nothing was changed: set `apply: true` to do it")
-        if problems := [problem for problem in joined.values() if problem]:
+        freed = sum(r.bytes for r in done.swept.removed) if done else 0
+        context.log.info(f"{freed} bytes freed" if done else "nothing was changed: set `apply: true` to do it")
+        if done and (problems := [problem for problem in done.joined.values() if problem]):
             raise dg.Failure(description="\n\n".join(problems), allow_retries=False)
 
     @dg.job(

@@ -67,7 +67,7 @@ def test_killed_while_it_deletes(tmp_path: Path, deleted: int) -> None:
         promote(place.control.environments, place.control.environments.read("prod"), [pointer], None)
 
     assert [r.version for r in place.janitor().rounds.unfinished] == ["one"]
-    _, swept = place.sweep()
+    swept = place.sweep().swept
     assert [r.version for r in swept.removed] == ["one"] and not (folder / "one").exists()
     assert place.control.environments.read("prod").condemned == frozenset()
     assert backfill_assets.read("daily", project=root).num_rows == 2
