@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 from backfill_assets.adapters.signatures import sign
+from backfill_assets.cli.request import name_and_value
 from backfill_assets.cli.terminal import out
 from backfill_assets.errors import PlanError, SettingsError
 from backfill_assets.intervals import ranges_json
@@ -17,17 +18,8 @@ from backfill_assets.state.approvals import Approval, approval_of
 
 def asked(options: Sequence[str]) -> dict[str, str]:
     """`["roi.drift=expected"]` → finding → reason. Raises SettingsError for an option without `=`."""
-    found: dict[str, str] = {}
-    for option in options:
-        name, equals, reason = option.partition("=")
-        if not equals:
-            raise SettingsError(
-                f"--accept {option} is not understood",
-                why="a difference is accepted by its name, with a reason",
-                fix=f'write --accept {name}="why it may be so"',
-            )
-        found[name] = reason
-    return found
+    why = "a difference is accepted by its name, with a reason"
+    return dict(name_and_value("--accept", o, why=why, value='"why it may be so"') for o in options)
 
 
 def signed(said: Sequence[Approval], key: Path | None) -> list[Approval]:

@@ -128,12 +128,13 @@ def between(start: str | None, end: str | None) -> Interval | None:
         ) from None
 
 
-def _choice(text: str) -> tuple[str, str]:
-    model, equals, way = text.partition("=")
+def name_and_value(option: str, text: str, *, why: str, value: str) -> tuple[str, str]:
+    """What `NAME=VALUE` says. Raises SettingsError, which shows `value` as an example, without an `=`."""
+    name, equals, said = text.partition("=")
     if not equals:
-        raise SettingsError(
-            f"--strategy {text} is not understood",
-            why="it names a model and a way to change it",
-            fix=f"write --strategy {model}=dual-run",
-        )
-    return model, way
+        raise SettingsError(f"{option} {text} is not understood", why=why, fix=f"write {option} {name}={value}")
+    return name, said
+
+
+def _choice(text: str) -> tuple[str, str]:
+    return name_and_value("--strategy", text, why="it names a model and a way to change it", value="dual-run")
