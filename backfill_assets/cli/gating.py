@@ -18,7 +18,7 @@ def diff(
         str | None,
         typer.Argument(
             metavar="[PLAN|A..B]",
-            help="An open plan, or two sides: environments, or model@version. Default: the only open plan.",
+            help="An open plan, or two sides: environments, releases, model@version. Default: the only open plan.",
         ),
     ] = None,
     model: Annotated[
@@ -47,8 +47,8 @@ def diff(
 ) -> None:
     """Compare old and new rows, day by day.
 
-    A plan's candidate with prod, or any two environments or versions: keys first, then rows, columns, days, slices, and
-    sample rows. Days that are the same files on both sides are not read.
+    A plan's candidate with prod, or any two environments, releases or versions: keys first, then rows, columns, days,
+    slices, and sample rows. Days that are the same files on both sides are not read.
     """
     from backfill_assets.cli.diff import diff_json, print_diff
     from backfill_assets.compare.expect import expectations, judge_moves

@@ -1,4 +1,4 @@
-"""Which rows does somebody mean by `prod`, `plan-1f3a9c02` or `orders@1f3a`? A side of a diff: pointers, by model."""
+"""Which rows does somebody mean by `prod`, `plan-1f3a9c02`, `r20240311` or `orders@1f3a`? A side: pointers by model."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from backfill_assets.audit.digest import audits_digest
-from backfill_assets.errors import StateError
+from backfill_assets.errors import PromotionError, StateError
 from backfill_assets.intervals import Cadence
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Pointer, Segment
 from backfill_assets.state.ledger import DECIDING, by_version
+from backfill_assets.state.releases import find_release, shown_at
 from backfill_assets.state.tables import TableLog, version_coverage
 
 VERSION_SIGN = "@"
@@ -26,21 +27,33 @@ class Side:
 
 
 def resolve_side(name: str, project: Project, control: Control, log: TableLog) -> Side:
-    """The side that a name means: an environment, or `model@version` (a beginning of a version will do).
+    """The side that a name means: an environment, what one showed after a release (a beginning or an end of its id will
+    do), or `model@version` (a beginning of a version).
 
-    Raises StateError, naming what there is, when it is neither.
+    Raises StateError, naming what there is, when it is none of these.
     """
     if VERSION_SIGN in name:
         return _version(name, project, control, log)
     shown = control.environments.read(name)
-    if not shown.pointers:
+    return Side(name=name, pointers=shown.pointers) if shown.pointers else _release(name, control)
+
+
+def _release(name: str, control: Control) -> Side:
+    """What an environment showed right after a release. Tables that the janitor removed since cannot be read."""
+    releases = control.releases.everywhere()
+    try:
+        release = find_release(releases, name)
+    except PromotionError as error:
         names = ", ".join(control.environments.names()) or "none yet"
         raise StateError(
-            f"no environment {name} shows anything",
-            why=f"environments that do: {names}",
-            fix="name one of them, an open plan (see `backfill plans`), or model@version",
-        )
-    return Side(name=name, pointers=shown.pointers)
+            f"no environment or release {name} shows anything",
+            why=f"environments that do: {names}; {error.why}",
+            fix="name one of them, an open plan (see `backfill plans`), a release (see `backfill releases`), or "
+            "model@version",
+        ) from None
+    mine = [r for r in releases if r.environment == release.environment]
+    now = control.environments.read(release.environment).pointers
+    return Side(name=release.id, pointers=shown_at(now, mine, release))
 
 
 def _version(name: str, project: Project, control: Control, log: TableLog) -> Side:

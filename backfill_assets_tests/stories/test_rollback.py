@@ -75,6 +75,10 @@ def test_back_and_forth_and_cleared_up(spark: SparkSession, tmp_path: Path, envi
     place = Workspace.open(root)
     build_all(place)
     place.promote()
+    one, two = place.control.releases.all(environment)
+    [moved] = place.diff(f"{one.id}..{two.id}", models=["daily"], sample=0).models
+    assert moved.total.rows.changed == moved.total.rows.old == moved.total.rows.new == len(expected(root, 1)[0])
+    assert [m.column for m in moved.moved] == ["total"]
     until(root, "2024-01-06")
     run(root)
     place = Workspace.open(root)

@@ -11,6 +11,7 @@ from backfill_assets.errors import PlanError, StateError
 from backfill_assets.intervals import Cadence, Interval, utc
 from backfill_assets.plan.patch import EVER
 from backfill_assets_tests.fakes import Cell, FakeTables, World, a_model, a_pointer, days, ranges
+from backfill_assets_tests.unit.promote.office import Office
 
 MODEL = a_model("orders")
 
@@ -111,7 +112,7 @@ def test_a_mask_of_any_version_holds(tables: FakeTables) -> None:
 def test_a_side_is_an_environment_or_a_version() -> None:
     """Names that mean nothing are refused with what there is."""
     world = World(MODEL)
-    with pytest.raises(StateError, match="no environment staging shows anything"):
+    with pytest.raises(StateError, match="no environment or release staging shows anything"):
         resolve_side("staging", world.project, world.control, world.tables)
     with pytest.raises(StateError, match="names no version"):
         resolve_side("orders@12", world.project, world.control, world.tables)
@@ -140,3 +141,25 @@ def test_a_model_that_nobody_shows_is_refused() -> None:
         questions(world.project, {}, world.tables, side, side, slices=["colour"])
     [asked] = questions(world.project, {}, FakeTables(), side, Side(name="dev", pointers={}), slices=["ID"])
     assert asked.slices == ("ID",)
+
+
+def test_a_release_is_what_was_shown_right_after_it() -> None:
+    """By a beginning or an end of its id; two of them differ where something was moved in between."""
+    office = Office()
+    office.release()
+    office.change(c="2")
+    office.release()
+    first, second = office.releases
+    world = office.world
+
+    def side(name: str) -> Side:
+        return resolve_side(name, world.project, world.control, world.tables)
+
+    assert side(first.id[-6:]).name == first.id
+    assert side(second.id).pointers == office.prod.pointers
+    assert {m: p.version for m, p in side(first.id).pointers.items()} == {"a": "a-1", "b": "b-1", "c": "c-1"}
+    records = world.control.versions.all()
+    asked = questions(world.project, records, world.tables, side(first.id), side("prod"))
+    assert [(q.model.name, str(q.compared)) for q in asked if q.compared] == [("c", "2024-01-01..2024-01-10")]
+    with pytest.raises(StateError, match="no environment or release r20 shows anything"):
+        side("r20")
