@@ -12,8 +12,10 @@ import pytest
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.build_definitions import build_definitions
+from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.errors import SettingsError
 from backfill_assets.promote.compaction import Crowd
+from backfill_assets.state.environment import Pointer
 from backfill_assets_tests.projects import release_by_hand, small_project
 
 
@@ -91,8 +93,36 @@ def test_evidence_and_promote_jobs_of_a_plan(root: Path, instance: dg.DagsterIns
     assert page == Path(place.warehouse, "evidence", opened.plan.id, "packet.html") and page.is_file()
     assert metadata["plan"].value == opened.plan.id and metadata["headline"].value
     assert "in the way" in failure(run(root, instance, "promote", "point_prod", plan=opened.plan.id))
+    both = run(root, instance, "promote", "point_prod", plan=opened.plan.id, select=["daily"])
+    assert "a plan and a range, models" in failure(both)
     assert "no plan nosuch" in failure(run(root, instance, "promote", "point_prod", plan="nosuch"))
     assert shown(root) == "two"
+
+
+def test_copies_are_no_news(root: Path, instance: dg.DagsterInstance) -> None:
+    """Dagster hears of a prod view when its rows may be others, not when they were only copied; and of that once."""
+    place = Workspace.open(root)
+
+    def news() -> int:
+        found = unreported_views(place, instance)
+        for event in found:
+            instance.report_runless_asset_event(event)
+        return len(found)
+
+    def moves_to(pointer: Pointer, release: str, *, compaction: bool) -> None:
+        seen = place.control.environments.read("prod")
+        now = datetime.now(UTC)
+        place.control.environments.flip(seen, [pointer], release=release, at=now, by="ana", compaction=compaction)
+
+    first, second = (r.moves[0].after for r in place.control.releases.all("prod"))
+    assert first is not None and second is not None
+    assert (news(), news()) == (1, 0)
+    moves_to(first, "copied", compaction=True)
+    assert news() == 0
+    moves_to(second, "copied again", compaction=True)
+    assert news() == 0
+    moves_to(first, "moved", compaction=False)
+    assert (news(), news()) == (1, 0)
 
 
 def test_what_cannot_be_joined_keeps_nothing_else(
