@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from backfill_assets.documents import did_you_mean
 from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.audit_check import audit_problems
 from backfill_assets.snapshots.audits import parse_audits
-from backfill_assets.snapshots.documents import did_you_mean
+from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.draft import Draft
 from backfill_assets.snapshots.header import DeclaredTerms, Header
 from backfill_assets.snapshots.model import STABLE_KEY, Audit, Model, Rule, SameAs, Terms, Upstream
@@ -21,7 +22,7 @@ def build_model(
     header = draft.header
     if header is None:
         return None
-    audits = parse_audits(draft.document, header, problems)
+    audits = parse_audits(draft.document, header, problems, unsure=bool(draft.wrong & {"grain", "time_column"}))
     audits += _implied(header, audits)
     if outputs.complete:
         problems += _column_problems(draft, outputs)
@@ -30,6 +31,7 @@ def build_model(
     return Model(
         helpers=tuple(file for file in draft.modules if not draft.path.as_posix().endswith(f"/{file}")),
         name=draft.name, path=draft.path, language=draft.language, code=draft.code, code_line=draft.code_line,
+        text=digest(draft.logic),
         description=header.description or draft.description, owner=header.owner, cadence=header.cadence,
         start=header.start, end=header.end, time_column=header.time_column, grain=header.grain,
         lookback=header.lookback, write=header.write, dedupe=header.dedupe.order_by if header.dedupe else (),
@@ -39,7 +41,7 @@ def build_model(
         tags=header.tags, columns=declared, audits=audits, upstreams=upstreams, terms=_terms(header.contract),
         code_version=header.code_version, same_as=_same_as(draft),
         allow_nondeterministic=header.allow_nondeterministic or "",
-        slices=header.slices, mask=header.mask, tolerance=header.tolerance,
+        slices=header.slices, mask=header.mask, unmask=header.unmask, tolerance=header.tolerance,
     )  # fmt: skip
 
 
@@ -78,6 +80,8 @@ def _column_problems(draft: Draft, outputs: Outputs) -> list[Problem]:
     found: list[Problem] = []
 
     def check(column: str, role: str, *path: str | int) -> None:
+        if path[0] in draft.wrong:
+            return
         if column.lower() not in types:
             fix = did_you_mean(column, names, f"use one of: {', '.join(names)}")
             what = f"{role} `{column}` is not a column of `{draft.name}`"
@@ -90,12 +94,12 @@ def _column_problems(draft: Draft, outputs: Outputs) -> list[Problem]:
         check(order.column, "the order of `dedupe`:", "dedupe", "order_by", index)
     for column in header.contract.semantics:
         check(column, "the contract's", "contract", "semantics", column)
-    for role, columns in (("slices", header.slices), ("mask", header.mask)):
+    for role, columns in (("slices", header.slices), ("mask", header.mask), ("unmask", tuple(header.unmask))):
         for index, column in enumerate(columns):
-            check(column, f"{role}:", role, index)
+            check(column, f"{role}:", role, column if role == "unmask" else index)
     needed = "timestamp" if header.cadence is Cadence.HOURLY else "date"
     actual = types.get(header.time_column.lower())
-    if actual is not None and actual != needed:
+    if actual is not None and actual != needed and not draft.wrong & {"cadence", "time_column"}:
         what = f"the time column `{header.time_column}` is {actual}; a {header.cadence.value} model needs a {needed}"
         fix = f"write `CAST(… AS {needed.upper()}) AS {header.time_column}`"
         found.append(document.problem("time_column", what=what, why="batches are written by its value", fix=fix))

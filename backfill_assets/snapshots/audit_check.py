@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import cast
 
+from backfill_assets.documents import did_you_mean
 from backfill_assets.errors import Problem
 from backfill_assets.intervals import utc
 from backfill_assets.snapshots.audit_reads import records
 from backfill_assets.snapshots.audits import audit_columns
-from backfill_assets.snapshots.documents import did_you_mean
 from backfill_assets.snapshots.draft import Draft
 from backfill_assets.snapshots.model import Audit, Column
 

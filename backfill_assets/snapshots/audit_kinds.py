@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -9,9 +10,8 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from backfill_assets.intervals import utc
 from backfill_assets.snapshots.expressions import condition, metric
-from backfill_assets.snapshots.validation import Strict
+from backfill_assets.validation import ColumnName, ColumnNames, Strict, column_name, column_names, instant
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
@@ -22,6 +22,8 @@ def _plain(value: object) -> object:
         return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
     if value is None or isinstance(value, Mapping | list | tuple):
         raise ValueError("not a number, a text or a date")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("not a number that rows can be compared with")
     return value
 
 
@@ -30,25 +32,9 @@ def _maybe(value: object) -> object:
 
 
 def _number(value: object) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("not a number")
     return value
-
-
-def _column(value: object) -> str:
-    """Any name that a column can have in Spark; those that are no identifiers are quoted where they are used."""
-    if not isinstance(value, str) or not value.strip() or "\n" in value:
-        raise ValueError("not the name of a column")
-    return value
-
-
-def _columns(value: object) -> tuple[str, ...]:
-    items: list[Any] = [value] if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
-    if not items:
-        raise ValueError("not a column or a list of columns")
-    if len({_column(item).lower() for item in items}) != len(items):
-        raise ValueError("a column is listed twice")
-    return tuple(items)
 
 
 def _table(value: object) -> str:
@@ -68,9 +54,9 @@ def _tolerance(value: object) -> int | str:
 def _groups(value: object) -> dict[str, str]:
     """Column here → column there; a list names columns that are called the same."""
     if isinstance(value, Mapping):
-        pairs = {_column(here): _column(there) for here, there in value.items()}
+        pairs = {column_name(here): column_name(there) for here, there in value.items()}
     else:
-        pairs = {name: name for name in _columns(value)}
+        pairs = {name: name for name in column_names(value)}
     if not pairs or len({name.lower() for name in pairs}) != len(pairs):
         raise ValueError("not columns to group by, each once")
     return pairs
@@ -79,7 +65,9 @@ def _groups(value: object) -> dict[str, str]:
 def _records(value: object) -> tuple[dict[str, object], ...]:
     if not isinstance(value, list | tuple) or not value or not all(isinstance(r, Mapping) and r for r in value):
         raise ValueError("not a list of records such as {ds: 2024-01-01, id: 7, total: 12.5}")
-    return tuple({_column(k): _maybe(v) for k, v in cast(Mapping[object, object], record).items()} for record in value)
+    return tuple(
+        {column_name(k): _maybe(v) for k, v in cast(Mapping[object, object], record).items()} for record in value
+    )
 
 
 def _reasons(value: object) -> dict[str, str]:
@@ -91,21 +79,20 @@ def _reasons(value: object) -> dict[str, str]:
     reasons = {str(_plain(at)): str(reason) for at, reason in value.items()}
     for at in reasons:
         try:
-            utc(at)
-        except ValueError:
-            raise ValueError(f"{at} is not a date or an instant") from None
+            instant(at)
+        except ValueError as error:
+            raise ValueError(f"{at}: {error}") from None
     return reasons
 
 
 _Plain = Annotated[Any, BeforeValidator(_plain)]
 _Bound = Annotated[Any, BeforeValidator(_maybe)] | None
 _Number = Annotated[int | float, BeforeValidator(_number)]
-_Column = Annotated[str, BeforeValidator(_column)]
-_Columns = Annotated[tuple[str, ...], BeforeValidator(_columns)]
 _Table = Annotated[str, BeforeValidator(_table)]
 _Condition = Annotated[str, BeforeValidator(condition)]
 _Metric = Annotated[str, BeforeValidator(metric)]
-_Percent = Annotated[float, Field(ge=0)]
+_Distance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Percent = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 _Tolerance = Annotated[int | str, BeforeValidator(_tolerance)]
 
 
@@ -129,13 +116,13 @@ class _Rows(_Tolerant):
 
 
 class NotNull(_Rows):
-    columns: _Columns
+    columns: ColumnNames
 
 
 class NullRate(AuditKind):
-    column: _Column
-    min_percent: Annotated[float, Field(ge=0, le=100)] | None = None
-    max_percent: Annotated[float, Field(ge=0, le=100)] | None = None
+    column: ColumnName
+    min_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
+    max_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
 
     @model_validator(mode="after")
     def _bounded(self) -> NullRate:
@@ -151,11 +138,11 @@ class UniqueGrain(_Tolerant):
 
 
 class Unique(_Rows):
-    columns: _Columns
+    columns: ColumnNames
 
 
 class Range(_Rows):
-    column: _Column
+    column: ColumnName
     min: _Bound = None
     max: _Bound = None
 
@@ -163,11 +150,14 @@ class Range(_Rows):
     def _bounded(self) -> Range:
         if self.min is None and self.max is None:
             raise ValueError("a range needs `min`, `max` or both")
+        low, high = self.min, self.max
+        if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
+            raise ValueError("`min` is more than `max`")
         return self
 
 
 class AcceptedValues(_Rows):
-    column: _Column
+    column: ColumnName
     values: Annotated[tuple[_Plain, ...], Field(min_length=1)]
 
 
@@ -176,9 +166,9 @@ class Expression(_Rows):
 
 
 class Relationships(_Rows):
-    columns: _Columns
+    columns: ColumnNames
     to: _Table
-    fields: _Columns | None = None
+    fields: ColumnNames | None = None
 
     @model_validator(mode="after")
     def _paired(self) -> Relationships:
@@ -188,14 +178,14 @@ class Relationships(_Rows):
 
 
 class Completeness(AuditKind):
-    min_rows: Annotated[int, Field(ge=1, strict=True)] = 1
+    min_rows: Annotated[int, Field(ge=1, le=10**15, strict=True)] = 1
 
 
 class Entities(_Tolerant):
-    column: _Column
+    column: ColumnName
     values: Annotated[tuple[_Plain, ...], Field(min_length=1)] | None = None
     of: _Table | None = None
-    field: _Column | None = None
+    field: ColumnName | None = None
 
     @model_validator(mode="after")
     def _expected(self) -> Entities:
@@ -232,20 +222,20 @@ class Reconcile(_Tolerant):
     of: _Table
     of_metric: _Metric | None = None
     by: Annotated[dict[str, str], BeforeValidator(_groups)] | None = None
-    within: Annotated[float, Field(ge=0)] | None = None
+    within: _Distance | None = None
     within_percent: _Percent | None = None
 
 
 class Trend(AuditKind):
     metric: _Metric = "count(*)"
-    max_change_percent: Annotated[float, Field(gt=0)]
-    neighbours: Annotated[int, Field(ge=1, strict=True)] = 7
+    max_change_percent: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+    neighbours: Annotated[int, Field(ge=1, le=10_000, strict=True)] = 7
     explained: Annotated[dict[str, str], BeforeValidator(_reasons)] | None = None
 
 
 class KnownRecords(AuditKind):
     records: Annotated[tuple[dict[str, Any], ...], BeforeValidator(_records)]
-    within: Annotated[float, Field(ge=0)] | None = None
+    within: _Distance | None = None
 
 
 class Sql(_Tolerant):

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from sqlglot import exp
 
+from backfill_assets.documents import did_you_mean, read_text
 from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence
 from backfill_assets.snapshots.audit_check import family
 from backfill_assets.snapshots.audit_reads import audit_tables, groups, other_table, texts
 from backfill_assets.snapshots.columns import resolve
-from backfill_assets.snapshots.documents import did_you_mean
 from backfill_assets.snapshots.expressions import columns_of
 from backfill_assets.snapshots.files import AUDITS_FOLDER, audit_files
 from backfill_assets.snapshots.graph import cycles, ordered
@@ -31,12 +31,17 @@ def link_audits(
     sources: Mapping[str, Source],
     columns: Mapping[str, tuple[Column, ...]],
     problems: list[Problem],
+    *,
+    certain: bool = True,
 ) -> dict[str, Model]:
     """The models with complete audits, each model after those that it or its audits read.
 
-    `columns` are those of each model and source (none: unknown). What is wrong with an audit is a problem.
+    `columns` are those of each model and source (none: unknown). What is wrong with an audit is a problem; an unknown
+    table only when it is `certain` that all names are known.
     """
-    tables = _Tables(root=root, models=models, sources=sources, columns=columns, problems=problems)
+    tables = _Tables(
+        root=root, models=models, sources=sources, columns=columns, problems=problems, certain=certain
+    )  # fmt: skip
     linked = {
         name: replace(model, audits=tuple(tables.audit(model, audit) for audit in model.audits))
         for name, model in models.items()
@@ -73,6 +78,7 @@ class _Tables:
     sources: Mapping[str, Source]
     columns: Mapping[str, tuple[Column, ...]]
     problems: list[Problem]
+    certain: bool
 
     def audit(self, model: Model, audit: Audit) -> Audit:
         """The audit with the declared spelling of what it names, and its query."""
@@ -143,21 +149,23 @@ class _Tables:
     def _query(self, model: Model, audit: Audit) -> Audit:
         """The audit with its file's one query, and the tables that this reads."""
         path = self.root / AUDITS_FOLDER / f"{audit.arguments['file']}.sql"
-        try:
-            text = path.read_text(encoding="utf-8-sig").strip()
-        except (OSError, UnicodeDecodeError):
+        if not path.is_file():
             there = [p.stem for p in audit_files(self.root)]
             fix = did_you_mean(path.stem, there, f"write the query into {AUDITS_FOLDER}/{path.name}")
-            what = f"audit `{audit.name}`: there is no file {AUDITS_FOLDER}/{path.name} in UTF-8"
+            what = f"audit `{audit.name}`: there is no file {AUDITS_FOLDER}/{path.name}"
             self._problem(model, audit, what, "", fix)
             return audit
-        query = text.rstrip("; \n\t")
-        reads = self._reads(model, path, query)
+        text = read_text(path, self.problems)
+        if text is None:
+            return audit
+        query = text.strip().rstrip("; \n\t")
+        before = text[: len(text) - len(text.lstrip())].count("\n")
+        reads = self._reads(model, path, query, before)
         return replace(audit, arguments={**audit.arguments, "query": query, "reads": reads})
 
-    def _reads(self, model: Model, path: Path, query: str) -> tuple[str, ...]:
+    def _reads(self, model: Model, path: Path, query: str, before: int) -> tuple[str, ...]:
         def report(line: int, what: str, why: str, fix: str) -> None:
-            self.problems.append(Problem(file=path, line=line, what=what, why=why, fix=fix))
+            self.problems.append(Problem(file=path, line=line + before, what=what, why=why, fix=fix))
 
         try:
             sql = parse(query)
@@ -176,7 +184,7 @@ class _Tables:
         for reference in sql.references:
             name = self._named(reference.name)
             if name is None:
-                self._unknown(path, reference.line, f"the audit reads `{reference.name}`", reference.name)
+                self._unknown(path, before + reference.line, f"the audit reads `{reference.name}`", reference.name)
             elif reference.time_travel:
                 why = "audits look at exactly what was built, and at what the plan froze"
                 report(
@@ -194,6 +202,8 @@ class _Tables:
         return next((n for n in (*self.models, *self.sources) if n.lower() == name.lower()), None)
 
     def _unknown(self, file: Path, line: int, what: str, name: str) -> None:
+        if not self.certain:
+            return
         otherwise = f"add a model `{name}`, or declare it in sources.yml"
         fix = did_you_mean(name, [*self.models, *self.sources], otherwise)
         why = "no model or source has that name"

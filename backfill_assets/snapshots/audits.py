@@ -6,21 +6,26 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from backfill_assets.documents import Document, did_you_mean
 from backfill_assets.errors import Problem
 from backfill_assets.intervals import utc
 from backfill_assets.snapshots.audit_kinds import EXAMPLES, KINDS, SHORT, AuditKind
 from backfill_assets.snapshots.audit_reads import expressions, groups, other_table, records, texts
-from backfill_assets.snapshots.documents import Document, did_you_mean
 from backfill_assets.snapshots.expressions import columns_of
 from backfill_assets.snapshots.header import Header
 from backfill_assets.snapshots.model import Audit
-from backfill_assets.snapshots.validation import validate
+from backfill_assets.validation import validate
 
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 
 
-def parse_audits(document: Document, header: Header, problems: list[Problem]) -> tuple[Audit, ...]:
-    """The audits of a header, in order; `unique_grain` is added when it is not declared: every grain is checked."""
+def parse_audits(
+    document: Document, header: Header, problems: list[Problem], *, unsure: bool = False
+) -> tuple[Audit, ...]:
+    """The audits of a header, in order; `unique_grain` is added when it is not declared: every grain is checked.
+
+    `unsure`: the header does not say its key, so that nothing can be checked against that.
+    """
     audits: list[Audit] = []
     explicit: dict[str, int] = {}
     parsed: list[tuple[str, AuditKind, int]] = []
@@ -43,7 +48,7 @@ def parse_audits(document: Document, header: Header, problems: list[Problem]) ->
     for kind, options, line in parsed:
         given = options.model_dump(exclude={"name", "severity"})
         arguments = {key: value for key, value in given.items() if value is not None}
-        if kind == "known_records":
+        if kind == "known_records" and not unsure:
             _check_records(document, header, arguments, line, problems)
         name = options.name or _free(_default_name(kind, arguments), taken)
         taken.add(name)

@@ -10,7 +10,10 @@ from sqlglot.optimizer.resolver import Resolver
 from sqlglot.optimizer.scope import Scope
 from sqlglot.schema import MappingSchema
 
-from backfill_assets.snapshots.documents import did_you_mean
+from backfill_assets.documents import did_you_mean
+
+WITHOUT_BRACKETS: tuple[str, ...] = ("current_time", "current_path")
+"""Functions that Spark takes a name without brackets for where no column has it; they are refused elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +74,7 @@ class _Checker:
             known = visible[column.table]
             what, where = f"`{column.table}` has no column `{name}`", f"`{column.table}` has: {', '.join(known)}"
             return Finding(line=line, what=what, why=where, fix=_remedy(name, known))
-        if any(not known or "*" in known for known in visible.values()) or name == "_metadata":
+        if any(not known or "*" in known for known in visible.values()) or name in ("_metadata", *WITHOUT_BRACKETS):
             return None
         tables = ", ".join(f"`{v}`" for v in sorted(visible)) or "none"
         if column.table:

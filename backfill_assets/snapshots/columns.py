@@ -76,7 +76,7 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
     except OptimizeError as error:
         found = _USER_ERRORS.search(str(error))
         return Resolved(columns=None, findings=(_user_error(tree, found),) if found else ())
-    except (SqlglotError, KeyError, AttributeError, ValueError, IndexError):
+    except (SqlglotError, KeyError, AttributeError, ValueError, IndexError, RecursionError):
         # What sqlglot cannot follow, Spark may: the columns stay unknown.
         return Resolved(columns=None)
     if outputs is None:

@@ -47,6 +47,8 @@ class Evaluation:
     days: Interval
     query: str = ""
     command: str = ""
+    variables: tuple[str, ...] = ()
+    """The environment variables that the command gets beside the usual ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from backfill_assets.intervals import Interval, utc
-from backfill_assets.snapshots.validation import Name, Names, Strict, Text, identifier
+from backfill_assets.intervals import Interval
+from backfill_assets.validation import ColumnName, ColumnNames, Day, Name, Names, Strict, Text, identifier, instant
 
-_DAYS = re.compile(r"(\d+)\s*d(ays?)?")
+_DAYS = re.compile(r"([0-9]{1,6})\s*d(ays?)?")
+_MOST = 36_600
+"""Days, at most: a century."""
 
 
 def days(value: object) -> int:
@@ -22,10 +24,10 @@ def days(value: object) -> int:
     (400, 7)
     """
     if isinstance(value, str) and (match := _DAYS.fullmatch(value.strip().lower())):
-        return int(match[1])
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        value = int(match[1])
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST:
         return value
-    raise ValueError("not a number of days such as `14 days`")
+    raise ValueError(f"not a number of days such as `14 days`, {_MOST:,} at most")
 
 
 def span(value: object) -> Interval:
@@ -36,7 +38,7 @@ def span(value: object) -> Interval:
     """
     first, _, last = str(value).partition("..")
     try:
-        return Interval(utc(first), utc(last or first) + timedelta(days=1))
+        return Interval(instant(first), instant(last or first) + timedelta(days=1))
     except ValueError:
         raise ValueError("not days such as 2024-01-01..2024-03-31, the last one included") from None
 
@@ -63,18 +65,20 @@ Days = Annotated[int, BeforeValidator(days)]
 
 
 class _Use(Strict):
-    columns: Names = ()
+    columns: ColumnNames = ()
     history: Days | None = None
 
 
 class _Bound(Strict):
-    min: float | None = None
-    max: float | None = None
+    min: Annotated[float, Field(allow_inf_nan=False, strict=True)] | None = None
+    max: Annotated[float, Field(allow_inf_nan=False, strict=True)] | None = None
 
     @model_validator(mode="after")
     def _bounded(self) -> _Bound:
         if self.min is None and self.max is None:
             raise ValueError("a bound needs `min`, `max` or both")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError("`min` is more than `max`")
         return self
 
 
@@ -82,19 +86,22 @@ class _Query(Strict):
     name: Annotated[str, BeforeValidator(identifier)]
     sql: Text
     min_rows: Annotated[int, Field(ge=0, strict=True)] | None = None
-    bounds: dict[Name, _Bound] = Field(default_factory=dict[str, _Bound])
+    bounds: dict[ColumnName, _Bound] = Field(default_factory=dict[str, _Bound])
 
 
 class _Evaluation(Strict):
     name: Annotated[str, BeforeValidator(identifier)]
     query: Text = ""
     command: Text = ""
+    variables: Names = ()
     days: Annotated[Interval, BeforeValidator(span)]
 
     @model_validator(mode="after")
     def _one_way(self) -> _Evaluation:
         if bool(self.query) == bool(self.command):
             raise ValueError("an evaluation has either a `query` or a `command`")
+        if self.variables and not self.command:
+            raise ValueError("only a `command` has `variables`")
         return self
 
 
@@ -111,6 +118,6 @@ class Entry(Strict):
     notice: Days = 0
     queries: tuple[_Query, ...] = ()
     evaluations: tuple[_Evaluation, ...] = ()
-    last_verified: date | None = None
+    last_verified: Day | None = None
     description: Text = ""
     url: Text = ""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+from backfill_assets.documents import Document, did_you_mean
 from backfill_assets.errors import Problem
 from backfill_assets.snapshots.consumer import CONSUMERS_FILE, Bound, Consumer, Evaluation, Query, Use
 from backfill_assets.snapshots.consumer_entry import Entry
-from backfill_assets.snapshots.documents import Document, did_you_mean
+from backfill_assets.snapshots.read_only import not_read_only
 from backfill_assets.snapshots.sources import read_list
 from backfill_assets.snapshots.sql import SqlError, parse
-from backfill_assets.snapshots.validation import Strict, validate
+from backfill_assets.validation import Day, Strict, validate
 
 VERIFIED = "last_verified"
 
@@ -41,11 +42,12 @@ def read_consumers(root: Path, models: list[str], environment: str, problems: li
     """What the file says; what is read is spelled as the models are. Problems are appended."""
     spelling = {m.lower(): m for m in models}
     consumers: dict[str, Consumer] = {}
-    document, entries = read_list(root / CONSUMERS_FILE, "consumers", problems, beside=frozenset((VERIFIED,)))
+    listed = read_list(root / CONSUMERS_FILE, "consumers", problems, beside=frozenset((VERIFIED,)))
+    document = listed.document
     said = {VERIFIED: document.data.get(VERIFIED)} if isinstance(document.data, Mapping) else {}
     head = validate(_Head, document, said, problems, fixes=_FIXES)
     verified = head.last_verified if head else None
-    for index, data in enumerate(entries):
+    for index, data in enumerate(listed.items):
         entry = validate(Entry, document, data, problems, at=("consumers", index), fixes=_FIXES)
         if entry is None:
             continue
@@ -60,7 +62,7 @@ def read_consumers(root: Path, models: list[str], environment: str, problems: li
 
 
 class _Head(Strict):
-    last_verified: date | None = None
+    last_verified: Day | None = None
 
 
 def _consumer(
@@ -79,7 +81,8 @@ def _consumer(
             for q in entry.queries
         ),
         evaluations=tuple(
-            Evaluation(name=e.name, days=e.days, query=e.query, command=e.command) for e in entry.evaluations
+            Evaluation(name=e.name, days=e.days, query=e.query, command=e.command, variables=e.variables)
+            for e in entry.evaluations
         ),
         last_verified=entry.last_verified or verified,
         file=document.file, line=document.line_of("consumers", index),
@@ -115,9 +118,12 @@ def _wrong_queries(
             fix = "correct the query; it is run as it is written"
             yield document.problem(*place, what=f"query `{query.name}` is not valid SQL", why=error.why, fix=fix)
             continue
-        if len(sql.statements) != 1:
-            fix = "write one SELECT; give each further one a name of its own"
-            yield document.problem(*place, what=f"`{query.name}` is not one query", fix=fix)
+        if (wrong := not_read_only(sql)) is not None:
+            reason, line = wrong
+            fix = "write one SELECT that reads views; give each further one a name of its own"
+            what, why = f"query `{query.name}` is refused: {reason}", "a consumer's query is one SELECT"
+            problem = document.problem(*place, what=what, why=why, fix=fix)
+            yield replace(problem, line=problem.line + (line - 1 if "\n" in query.sql.strip() else 0))
             continue
         for reference in sql.references:
             schema, _, name = reference.key.rpartition(".")

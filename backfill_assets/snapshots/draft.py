@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from backfill_assets.documents import Document
 from backfill_assets.errors import Problem
-from backfill_assets.snapshots.documents import Document
 from backfill_assets.snapshots.header import Header
 from backfill_assets.snapshots.nondeterministic import Use
+from backfill_assets.snapshots.python_reads import Unseen
 from backfill_assets.snapshots.sql import Sql
 
 
@@ -24,7 +25,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """One model's file. `header` and `sql` are None when they have problems; those are reported already."""
+    """One model's file. `header` and `sql` are None when they cannot be read; that is reported already."""
 
     name: str
     path: Path
@@ -32,16 +33,24 @@ class Draft:
     language: Literal["sql", "python"]
     code: str
     code_line: int = 1
+    text: str = ""
+    """The whole file."""
     document: Document
     header: Header | None
+    wrong: frozenset[str] = frozenset()
+    """The header's keys that are wrong: what they are about cannot be checked."""
     reads: tuple[Read, ...] = ()
     sql: Sql | None = None
     logic: str = ""
     uses: tuple[Use, ...] = ()
     """Of functions that give something else each time."""
     modules: tuple[str, ...] = ()
-    """The files, relative to the project, that a Python model's code is in."""
+    """The files, relative to the project, that a Python model's code is in, or that it reads by a literal name."""
+    unseen: tuple[Unseen, ...] = ()
+    """What a Python model reads as it is built, and its version does not depend on."""
     description: str = ""
+    read: bool = True
+    """Whether there is more than the name: of a file that cannot be read, that is all that others can refer to."""
 
     def problem(self, line: int, *, what: str, why: str = "", fix: str = "") -> Problem:
         """A problem at a line of the file."""

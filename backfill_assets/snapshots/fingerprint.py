@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from backfill_assets.snapshots.algorithm import version_of
 from backfill_assets.snapshots.digest import digest
-from backfill_assets.snapshots.model import Model, Signature, Source
-from backfill_assets.snapshots.signature import version_of
+from backfill_assets.snapshots.model import Column, Model, Signature, Source
+from backfill_assets.snapshots.python_reads import mentions_docstrings
+from backfill_assets.snapshots.spark_settings import settings_that_count
 
 # How every session of the system evaluates SQL: part of what rows mean.
 _DIALECT = "spark time zone UTC, ANSI on"
-# Settings that change how fast rows come, never which rows.
-_SPEED_ONLY = ("spark.sql.shuffle.", "spark.sql.adaptive.", "spark.sql.autoBroadcastJoinThreshold", "spark.sql.files.")
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 _LITERALS = (
     TokenType.STRING, TokenType.RAW_STRING, TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING,
@@ -25,35 +26,47 @@ _LITERALS = (
 
 
 def model_signature(
-    model: Model, query: Signature | None, logic: str, spark: Mapping[str, str], upstreams: Mapping[str, Signature]
+    model: Model,
+    query: Signature | None,
+    logic: str,
+    spark: Mapping[str, str],
+    upstreams: Mapping[str, Signature],
+    columns: Mapping[str, Sequence[Column]],
 ) -> Signature:
     """What decides the model's rows and columns.
 
     `query` is its query's signature, `logic` its canonical code, which stands for all of it where there is none;
-    `spark` are the settings in force, `upstreams` the signature of each table it reads.
+    `spark` are the settings in force, `upstreams` the signature of each table it reads, `columns` those of each table
+    in the order in which they are read (none where nobody knows them).
     """
     settings: dict[str, object] = {
         "cadence": model.cadence.value,
         "time_column": model.time_column.lower(),
         "lookback": model.lookback,
-        "spark": {k: v for k, v in spark.items() if k.startswith("spark.sql.") and not k.startswith(_SPEED_ONLY)},
+        "spark": settings_that_count(spark),
         "dialect": _DIALECT,
         **_writing(model),
     }
     if model.code_version:
         settings["code_version"] = model.code_version
     deciding = _deciding(model)
+    read = {f"{u.parameter}={u.name.lower()}": version_of(upstreams[u.name]) for u in model.upstreams}
+    marker = {"updated_at": model.updated_at.lower()} if model.updated_at else {}
+    whole = digest(logic, settings | marker, read) if model.language == "python" else ""
     if query is not None and deciding <= query.columns.keys():
         # The time column says which interval a row belongs to: where it moves, rows do.
         hashes = [query.columns[name] for name in sorted(deciding)]
-        columns = dict(query.columns)
+        marks = dict(query.columns)
         if model.updated_at:
-            columns[model.updated_at.lower()] = digest(columns.get(model.updated_at.lower()), "moves with its row")
+            marks[model.updated_at.lower()] = digest(marks.get(model.updated_at.lower()), "moves with its row")
         reads = query.row_reads.union(*(query.column_reads.get(name, ()) for name in deciding if model.dedupe))
-        return replace(query, rows=digest(query.rows, *hashes, settings), columns=columns, row_reads=reads)
-    read = {f"{u.parameter}={u.name.lower()}": version_of(upstreams[u.name]) for u in model.upstreams}
-    rows = digest(logic, settings | ({"updated_at": model.updated_at.lower()} if model.updated_at else {}), read)
-    return Signature(rows=rows, columns={c.name.lower(): digest(rows, c.name.lower()) for c in model.columns})
+        decided = digest(query.rows, *hashes, settings)
+        return replace(query, rows=decided, columns=marks, row_reads=reads, whole=whole)
+    # Code that nobody looks into may read columns by their places.
+    places = {u.name.lower(): [c.name for c in columns.get(u.name, ())] for u in model.upstreams}
+    rows = digest(logic, settings | marker, read, places)
+    known = columns.get(model.name) or model.columns
+    return Signature(rows=rows, columns={c.name.lower(): digest(rows, c.name.lower()) for c in known}, whole=whole)
 
 
 def _writing(model: Model) -> dict[str, object]:
@@ -116,9 +129,16 @@ def sql_logic(tokens: Sequence[Token]) -> str:
     return json.dumps(parts)
 
 
-def python_logic(modules: Iterable[tuple[str, ast.Module]]) -> str:
-    """Modules (name, tree) without what cannot change rows: docstrings, comments, spacing, `@model` arguments."""
-    return json.dumps([(name, _dump(tree)) for name, tree in sorted(modules, key=lambda m: m[0])])
+def python_logic(modules: Iterable[tuple[str, ast.Module]], files: Mapping[str, bytes] | None = None) -> str:
+    """Modules (name, tree) without what cannot change rows: docstrings, comments, spacing, `@model` arguments.
+
+    `files` are others that the code reads, by name. Docstrings count as soon as any of the modules mentions them.
+    """
+    known = sorted(modules, key=lambda m: m[0])
+    keep = any(mentions_docstrings(tree) for _, tree in known)
+    parts = [(name, _dump(tree, keep)) for name, tree in known]
+    read = sorted((name, hashlib.sha256(content).hexdigest()) for name, content in (files or {}).items())
+    return json.dumps(parts + read)
 
 
 def is_model_decorator(node: ast.expr) -> bool:
@@ -131,10 +151,10 @@ def is_model_decorator(node: ast.expr) -> bool:
             return False
 
 
-def _dump(node: object) -> str:
+def _dump(node: object, docstrings: bool) -> str:
     """Like `ast.dump`, but the same in every Python version: what is empty is left out."""
     if isinstance(node, list):
-        return f"[{','.join(_dump(n) for n in _without_docstring(node))}]"
+        return f"[{','.join(_dump(n, docstrings) for n in (node if docstrings else _without_docstring(node)))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
     fields: list[str] = []
@@ -143,7 +163,7 @@ def _dump(node: object) -> str:
             value = [d.func if isinstance(d, ast.Call) and is_model_decorator(d) else d for d in value]
         if value is None or value == [] or name in ("ctx", "type_comment", "type_ignores", "kind"):
             continue
-        fields.append(f"{name}={_dump(value)}")
+        fields.append(f"{name}={_dump(value, docstrings)}")
     return f"{type(node).__name__}({','.join(fields)})"
 
 

@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
+from itertools import accumulate
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
+from backfill_assets.documents import Document, did_you_mean
 from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence
 from backfill_assets.settings import spark_conf
-from backfill_assets.snapshots.documents import Document, did_you_mean
 from backfill_assets.snapshots.model import TOLERANCE, Order
-from backfill_assets.snapshots.validation import (
+from backfill_assets.snapshots.types import spark_type
+from backfill_assets.validation import (
+    ColumnName,
+    ColumnNames,
     Duration,
     Instant,
-    Name,
-    Names,
     Reason,
-    SparkType,
     Strict,
     Text,
     VersionId,
-    identifier,
-    validate,
+    column_name,
+    shown,
+    text,
+    validate_partly,
 )
+
+_LEVELS = 50
+
+
+def _type(value: object) -> str:
+    if not isinstance(value, str) or len(value) > 100_000:
+        raise ValueError('a type is text such as `bigint` or "decimal(18,4)"')
+    if value.count("<") > _LEVELS and max(accumulate((c == "<") - (c == ">") for c in value)) > _LEVELS:
+        raise ValueError("the type is nested too deeply")
+    return spark_type(value)
+
+
+SparkType = Annotated[str, BeforeValidator(_type)]
 
 
 class DeclaredColumn(Strict):
@@ -51,7 +68,7 @@ class DeclaredRule(Strict):
 class DeclaredTerms(Strict):
     """A `contract:`: what a header promises beyond types, grain, audits and descriptions."""
 
-    semantics: dict[Name, Text] = Field(default_factory=dict[str, str])
+    semantics: dict[ColumnName, Text] = Field(default_factory=dict[str, str])
     deletes: Text = ""
     late_rows: Text = ""
     rules: tuple[DeclaredRule, ...] = ()
@@ -63,7 +80,7 @@ class DeclaredSameAs(Strict):
 
     version: VersionId
     code: VersionId | None = None
-    columns: Names = ()
+    columns: ColumnNames = ()
     reason: Reason
 
 
@@ -74,11 +91,11 @@ def _order(value: object) -> tuple[Order, ...]:
         raise ValueError("not a list such as [loaded_at desc]")
     found: list[Order] = []
     for item in items:
-        column, _, direction = str(item).strip().partition(" ")
-        direction = direction.strip().lower()
+        column, _, direction = str(item).strip().rpartition(" ")
+        direction = direction.lower()
         if direction not in ("asc", "desc"):
-            raise ValueError(f"{item!r} does not say which row wins: write `{column} desc` to keep the latest")
-        found.append(Order(column=identifier(column), descending=direction == "desc"))
+            raise ValueError(f"{shown(item)} does not say which row wins: write `{item} desc` to keep the latest")
+        found.append(Order(column=column_name(column.strip()), descending=direction == "desc"))
     return tuple(found)
 
 
@@ -92,6 +109,14 @@ def _described(value: object) -> object:
     return {"description": value} if isinstance(value, str) else {} if value is None else value
 
 
+def _columns(value: object) -> object:
+    if isinstance(value, Mapping):
+        names = [column_name(str(name)) for name in value]
+        if len({name.lower() for name in names}) < len(names):
+            raise ValueError("a column is listed twice: Spark does not tell case apart")
+    return value
+
+
 def _cadence(value: object) -> Cadence:
     try:
         return Cadence(str(value).lower())
@@ -102,11 +127,11 @@ def _cadence(value: object) -> Cadence:
 
 
 def _texts(value: object) -> object:
-    return {str(k): str(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+    return {text(k): text(v) for k, v in value.items()} if isinstance(value, Mapping) else value
 
 
 def _conf(value: object) -> object:
-    return spark_conf(value) if isinstance(value, Mapping) else value
+    return spark_conf({text(k): text(v) and v for k, v in value.items()}) if isinstance(value, Mapping) else value
 
 
 class Header(Strict):
@@ -117,46 +142,53 @@ class Header(Strict):
     cadence: Annotated[Cadence, BeforeValidator(_cadence)] = Cadence.DAILY
     start: Instant
     end: Instant | None = None
-    time_column: Name = "ds"
-    grain: Names
-    lookback: Annotated[int, Field(ge=0, strict=True)] = 0
+    time_column: ColumnName = "ds"
+    grain: ColumnNames
+    lookback: Annotated[int, Field(ge=0, le=10_000, strict=True)] = 0
     write: Literal["replace", "merge"] = "replace"
     dedupe: Dedupe | None = None
-    updated_at: Name | None = None
-    batch_size: Annotated[int, Field(ge=1, strict=True)] | None = None
-    batch_concurrency: Annotated[int, Field(ge=1, strict=True)] = 1
-    retries: Annotated[int, Field(ge=0, strict=True)] = 2
+    updated_at: ColumnName | None = None
+    batch_size: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
+    batch_concurrency: Annotated[int, Field(ge=1, le=1000, strict=True)] = 1
+    retries: Annotated[int, Field(ge=0, le=1000, strict=True)] = 4
     timeout: Duration | None = None
     pool: Text | None = None
     spark: Annotated[dict[str, str], BeforeValidator(_conf)] = Field(default_factory=dict[str, str])
     tags: Annotated[dict[str, str], BeforeValidator(_texts)] = Field(default_factory=dict[str, str])
-    columns: dict[Name, Annotated[DeclaredColumn, BeforeValidator(_described)]] = Field(
-        default_factory=dict[str, DeclaredColumn]
-    )
+    columns: Annotated[
+        dict[ColumnName, Annotated[DeclaredColumn, BeforeValidator(_described)]], BeforeValidator(_columns)
+    ] = Field(default_factory=dict[str, DeclaredColumn])
     audits: list[Any] = Field(default_factory=list[Any])
     contract: DeclaredTerms = Field(default_factory=DeclaredTerms)
     code_version: Text = ""
     same_as: DeclaredSameAs | None = None
     allow_nondeterministic: Reason | None = None
-    slices: Names = ()
-    mask: Names = ()
-    tolerance: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = TOLERANCE
+    slices: ColumnNames = ()
+    mask: ColumnNames = ()
+    unmask: dict[ColumnName, Reason] = Field(default_factory=dict[str, str])
+    tolerance: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False, strict=True)] = TOLERANCE
 
-    @model_validator(mode="after")
-    def _ends_after_it_starts(self) -> Header:
-        if self.end is not None and self.end <= self.start:
+    # Of a field before these, `info.data` lacks what was refused already: that is told by itself.
+
+    @field_validator("end")
+    @classmethod
+    def _ends_after_it_starts(cls, value: datetime | None, info: ValidationInfo) -> datetime | None:
+        start = info.data.get("start")
+        if value is not None and start is not None and value <= start:
             raise ValueError("`end` must be after `start`")
-        return self
+        return value
 
-    @model_validator(mode="after")
-    def _marks_what_is_merged(self) -> Header:
-        if self.updated_at is None:
-            return self
-        if self.write != "merge":
+    @field_validator("updated_at")
+    @classmethod
+    def _marks_what_is_merged(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is None:
+            return None
+        if info.data.get("write", "merge") != "merge":
             raise ValueError("`updated_at` needs `write: merge`: a replaced interval has new rows only")
-        if self.updated_at.lower() in {c.lower() for c in (*self.grain, self.time_column)}:
+        key = (*info.data.get("grain", ()), info.data.get("time_column", ""))
+        if value.lower() in {c.lower() for c in key}:
             raise ValueError("`updated_at` is a column beside the grain and the time column")
-        return self
+        return value
 
 
 FIXES = {
@@ -184,14 +216,19 @@ FIXES = {
     "same_as": "write {version: …, code: …, reason: why it gives the same}; see docs/categories.md",
     "slices": "write a list of columns by whose values a diff is also told, as in `[channel]`",
     "mask": "write a list of columns whose values nobody should see in a diff, as in `[email]`",
+    "unmask": "write `column: why its values may be seen although they are computed from masked ones`",
     "tolerance": "write how far apart two floats may be, relative to the larger one: `1e-9`, or 0 for exact",
 }
 
 
-def parse_header(document: Document, problems: list[Problem]) -> Header | None:
-    """The header in a document's data; None, and problems, when it does not hold."""
+def parse_header(document: Document, problems: list[Problem]) -> tuple[Header | None, frozenset[str]]:
+    """The header in a document's data, and the keys that are wrong: they have a default, or stand for nothing.
+
+    None when it is no header at all. Problems are appended.
+    """
     if not isinstance(document.data, Mapping):
         fix = "write `key: value` lines; `start` and `grain` are required"
         problems.append(document.problem(what="the header must be a mapping", fix=fix))
-        return None
-    return validate(Header, document, document.data, problems, fixes=FIXES)
+        return None, frozenset(Header.model_fields)
+    instead = {"start": "2000-01-01", "grain": ["ds"]}
+    return validate_partly(Header, document, document.data, problems, fixes=FIXES, instead=instead)

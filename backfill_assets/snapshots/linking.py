@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from backfill_assets.documents import did_you_mean
 from backfill_assets.errors import Problem
-from backfill_assets.snapshots.documents import did_you_mean
 from backfill_assets.snapshots.draft import Draft
 from backfill_assets.snapshots.graph import cycles, ordered
 from backfill_assets.snapshots.model import Source, Upstream
@@ -23,11 +23,16 @@ class Linked:
     spelling: Mapping[str, str]
 
 
-def link(drafts: list[Draft], sources: Mapping[str, Source], problems: list[Problem]) -> Linked:
-    """Resolve names as Spark does, whatever their case. Unknown names, twins and cycles are problems."""
+def link(
+    drafts: list[Draft], sources: Mapping[str, Source], problems: list[Problem], *, certain: bool = True
+) -> Linked:
+    """Resolve names as Spark does, whatever their case. Unknown names, twins and cycles are problems.
+
+    Unknown names are so only when it is `certain` that all names are known.
+    """
     by_name = _unique(drafts, sources, problems)
     spelling = {name.lower(): name for name in (*sources, *by_name)}
-    upstreams = {d.name: _upstreams(d, spelling, problems) for d in by_name.values()}
+    upstreams = {d.name: _upstreams(d, spelling, problems, certain) for d in by_name.values()}
     edges = {name: [u.name for u in above if u.name != name] for name, above in upstreams.items()}
     for chain in cycles(edges):
         first = by_name[chain[0]]
@@ -55,11 +60,15 @@ def _unique(drafts: list[Draft], sources: Mapping[str, Source], problems: list[P
     return unique
 
 
-def _upstreams(draft: Draft, spelling: Mapping[str, str], problems: list[Problem]) -> tuple[Upstream, ...]:
+def _upstreams(
+    draft: Draft, spelling: Mapping[str, str], problems: list[Problem], certain: bool
+) -> tuple[Upstream, ...]:
     found: dict[str, Upstream] = {}
     for read in draft.reads:
         name = spelling.get(read.name.lower())
         if name is None:
+            if not certain:
+                continue
             otherwise = f"add a model `{read.name}`, or declare it in sources.yml"
             fix = did_you_mean(read.name, [n for n in spelling.values() if n != draft.name], otherwise)
             what, why = f"`{draft.name}` reads `{read.name}`", "no model or source has that name"

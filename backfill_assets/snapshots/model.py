@@ -77,10 +77,14 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upstream:
-    """A table that a model reads: `name` of the model or source, and what its code calls it (`parameter`: Python)."""
+    """A table that a model reads: `name` of the model or source, and what its code calls it (`parameter`: Python).
+
+    `columns`: all of them, in the order in which the code reads them (`SELECT *`); none where nobody knows them.
+    """
 
     name: str
     parameter: str = ""
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +112,8 @@ class Signature:
     column_reads: Mapping[str, Refs] = field(default_factory=dict[str, Refs])
     code: str = ""
     """Of a table that counts as like another by its author's word: the version that the code is by itself."""
+    whole: str = ""
+    """Of a Python model: the hash of all that it could depend on, which needs none of its code to run."""
 
 
 UNKNOWN = Signature(rows="", columns={})
@@ -152,6 +158,10 @@ class Model:
     language: Language
     code: str
     code_line: int = 1
+    text: str = ""
+    """A digest of the code, with what it imports of the project; without comments and spacing."""
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The texts of its file, and of those that it imports of the project, by their place in the project."""
     description: str = ""
     owner: str = ""
     cadence: Cadence = Cadence.DAILY
@@ -168,7 +178,7 @@ class Model:
     adds it when the query does not give it."""
     batch_size: int = 0
     batch_concurrency: int = 1
-    retries: int = 2
+    retries: int = 4
     timeout: int | None = None
     pool: str | None = None
     spark: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -187,7 +197,9 @@ class Model:
     slices: tuple[str, ...] = ()
     """The columns by whose values a diff is told, besides by day."""
     mask: tuple[str, ...] = ()
-    """The columns whose values nobody should see in a diff."""
+    """The columns whose values nobody should see: the header's, and those computed from masked ones upstream."""
+    unmask: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Column → why its values may be seen although they are computed from masked ones."""
     tolerance: float = TOLERANCE
     """Floats that are no further apart than this, relative to the larger one, are equal in a diff."""
 
@@ -216,11 +228,15 @@ class Source:
     time_column: str | None = None
     columns: tuple[Column, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    mask: tuple[str, ...] = ()
+    """The columns whose values nobody should see, nor anything computed from them."""
     owner: str = ""
     freshness_hours: float | None = None
     cut_off: bool = True
     """Whether models end, for now, where its rows end; else what comes later has no rows, and that is all right."""
     description: str = ""
+    declared: str = ""
+    """Its entry in `sources.yml` as JSON, with the columns that were found."""
     file: Path
     line: int = 0
 

@@ -11,6 +11,7 @@ from enum import Enum
 
 from sqlglot import exp
 
+from backfill_assets.snapshots.column_check import WITHOUT_BRACKETS
 from backfill_assets.snapshots.columns import line_of
 from backfill_assets.snapshots.sql import WRITTEN_AS, SqlError, parse
 
@@ -76,6 +77,14 @@ FUNCTIONS: dict[str, Cause] = {
 """Spark's functions, by their names in SQL and in pyspark.sql.functions."""
 _CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.Localtimestamp, exp.Localtime)
 _MOVING = ("now", "today", "yesterday", "tomorrow")
+_WITHOUT_BRACKETS: dict[str, Cause] = dict(zip(WITHOUT_BRACKETS, (Cause.CLOCK, Cause.SESSION), strict=True))
+"""Functions of Spark that need no brackets and that sqlglot takes for columns."""
+_TAKE_TIMES = frozenset({
+    "DATE", "TIMESTAMP", "TO_DATE", "TO_TIMESTAMP", "TRY_TO_DATE", "TRY_TO_TIMESTAMP", "TO_TIMESTAMP_LTZ",
+    "TO_TIMESTAMP_NTZ", "DATE_ADD", "DATE_SUB", "DATEADD", "DATEDIFF", "DATE_DIFF", "DATE_TRUNC", "TRUNC", "LAST_DAY",
+    "NEXT_DAY", "ADD_MONTHS", "MONTHS_BETWEEN", "UNIX_TIMESTAMP", "TO_UNIX_TIMESTAMP", "UNIX_DATE", "DATE_FORMAT",
+})  # fmt: skip
+"""Functions that make a date or an instant of a text such as 'today'."""
 
 
 def uses_in_query(tree: exp.Expr) -> Iterator[Use]:
@@ -89,11 +98,27 @@ def uses_in_query(tree: exp.Expr) -> Iterator[Use]:
         elif isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.name.lower() in _MOVING:
             if node.this.is_string and node.is_type("date", "timestamp", "timestamptz", "timestampltz", "timestampntz"):
                 yield Use(name=f"'{node.this.name}'", cause=Cause.CLOCK, line=_line(node))
+        elif isinstance(node, exp.Column) and not node.table and node.name.lower() in _WITHOUT_BRACKETS:
+            yield Use(name=node.name, cause=_WITHOUT_BRACKETS[node.name.lower()], line=_line(node))
+        elif isinstance(node, exp.Literal) and node.is_string and node.name.strip().lower() in _MOVING:
+            if _called(node.parent):
+                yield Use(name=f"'{node.name}'", cause=Cause.CLOCK, line=_line(node))
         elif name in FUNCTIONS:
             yield Use(name=f"{name}()", cause=FUNCTIONS[name], line=_line(node))
         elif isinstance(node, _CLOCKS):  # `unix_timestamp()` has one for its argument
             parent = str(node.parent.meta_get(WRITTEN_AS) or "").lower() if node.parent else ""
             yield Use(name=f"{parent or node.key}()", cause=Cause.CLOCK, line=_line(node))
+
+
+def _called(node: exp.Expr | None) -> bool:
+    """Whether a function makes a date or an instant of what it holds."""
+    while node is not None and not isinstance(node, exp.Query):
+        if node.meta_get(WRITTEN_AS) in _TAKE_TIMES:
+            return True
+        if not isinstance(node, exp.Cast | exp.Paren):
+            return False
+        node = node.parent
+    return False
 
 
 def uses_in_text(text: str) -> list[Use]:

@@ -14,8 +14,8 @@ from sqlglot.optimizer.scope import Scope
 
 from backfill_assets.snapshots.column_check import Finding
 from backfill_assets.snapshots.columns import line_of
-from backfill_assets.snapshots.signature import Table, conjuncts, query_keys
-from backfill_assets.snapshots.sql import WRITTEN_AS
+from backfill_assets.snapshots.signature import Table, query_keys
+from backfill_assets.snapshots.sql import STARTS_AT, WRITTEN_AS
 
 Place = tuple[str, str]
 """A table's alias in its scope, and a column."""
@@ -32,9 +32,9 @@ _BY_POSITION = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp
 """What a window computes from the position of rows. rank() and dense_rank() give ties the same number."""
 
 
-def order_findings(scopes: Sequence[Scope], tables: Mapping[str, Table]) -> list[Finding]:
-    """One finding for each such use in a qualified query; `tables` as `query_signature` takes them."""
-    keys = query_keys(scopes, tables)
+def order_findings(code: str, scopes: Sequence[Scope], tables: Mapping[str, Table]) -> list[Finding]:
+    """One finding for each such use in a query, its text and qualified; `tables` as `query_signature` takes them."""
+    keys = query_keys(code, tables)
     found: list[Finding] = []
     for scope in scopes:
         select = scope.expression
@@ -150,7 +150,7 @@ class _Select:
             name = item.this.alias_or_name
             source = self._scope.sources.get(name)
             if isinstance(source, Scope):
-                key = self._keys.get(id(source.expression))
+                key = self._keys.get(source.expression.meta_get(STARTS_AT))
             else:
                 table = self._tables.get(source.name) if source is not None else None
                 key = table.key if table else None
@@ -180,6 +180,15 @@ class _Select:
                         yield (one.table, one.name), (other.table, other.name)
                     elif isinstance(one, exp.Column) and not other.find(exp.Column, exp.Query):
                         yield (one.table, one.name), None
+
+
+def conjuncts(node: exp.Expr) -> Iterable[exp.Expr]:
+    """What AND joins."""
+    if isinstance(node, exp.Where | exp.Having | exp.Qualify | exp.Paren):
+        return conjuncts(node.this)
+    if isinstance(node, exp.And):
+        return [*conjuncts(node.left), *conjuncts(node.right)]
+    return [node]
 
 
 def _place(node: exp.Expr) -> Place | None:

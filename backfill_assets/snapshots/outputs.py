@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot.optimizer.scope import Scope
 
+from backfill_assets.documents import did_you_mean
 from backfill_assets.errors import Problem
-from backfill_assets.snapshots.columns import resolve
-from backfill_assets.snapshots.documents import did_you_mean
+from backfill_assets.snapshots.columns import Resolved, resolve
 from backfill_assets.snapshots.draft import Draft
 from backfill_assets.snapshots.model import Column, ColumnRef
 from backfill_assets.snapshots.sql import SqlError, parse
@@ -28,6 +28,8 @@ class Outputs:
     """The last of the columns when the system adds it: the query does not give it."""
     scopes: tuple[Scope, ...] = ()
     """sqlglot's, of the qualified query; none when it cannot be resolved."""
+    code: str = ""
+    """The query's text: a SQL model's, or what a Python model compiles to."""
 
 
 def model_columns(
@@ -69,23 +71,53 @@ def model_columns(
         names={k: n for k, (n, _) in known.items()},
         marker=marker,
         scopes=resolved.scopes,
+        code=draft.sql.code,
     )
+
+
+def python_columns(
+    draft: Draft, text: str | None, upstreams: Mapping[str, tuple[Column, ...]], spelling: Mapping[str, str]
+) -> Outputs:
+    """The columns of a Python model that declares none: those of the SQL that it is compiled to, when there is one."""
+    nothing = Outputs(columns=(), complete=False)
+    found = _compiled(text, upstreams, spelling) if text else None
+    if found is None:
+        return nothing
+    resolved, names = found
+    if resolved.columns is None:
+        return nothing
+    marker = _marker(draft, resolved.columns)
+    columns = _with(resolved.columns, marker)
+    return Outputs(
+        columns=columns, complete=True, lineage=resolved.lineage, names=names, marker=marker, scopes=resolved.scopes,
+        code=text or "",
+    )  # fmt: skip
 
 
 def compiled_columns(
     declared: Outputs, text: str, upstreams: Mapping[str, tuple[Column, ...]], spelling: Mapping[str, str]
 ) -> Outputs:
     """A Python model's columns with what its SQL says of them; as declared when that gives other ones."""
+    found = _compiled(text, upstreams, spelling)
+    if found is None:
+        return declared
+    resolved, names = found
+    given = [c.name.lower() for c in _with(resolved.columns or (), declared.marker)]
+    if given != [c.name.lower() for c in declared.columns]:
+        return declared
+    return replace(declared, lineage=resolved.lineage, names=names, scopes=resolved.scopes, code=text)
+
+
+def _compiled(
+    text: str, upstreams: Mapping[str, tuple[Column, ...]], spelling: Mapping[str, str]
+) -> tuple[Resolved, dict[str, str]] | None:
+    """What a Python model's SQL says, and the names of what it reads; None when it is none."""
     try:
         sql = parse(text)
     except SqlError:
-        return declared
+        return None
     known = {r.key: (spelling[r.key], upstreams.get(spelling[r.key], ())) for r in sql.references if r.key in spelling}
-    resolved = resolve(sql, known)
-    if [c.name for c in _with(resolved.columns or (), declared.marker)] != [c.name for c in declared.columns]:
-        return declared
-    names = {key: name for key, (name, _) in known.items()}
-    return replace(declared, lineage=resolved.lineage, names=names, scopes=resolved.scopes)
+    return resolve(sql, known), {key: name for key, (name, _) in known.items()}
 
 
 def _marker(draft: Draft, columns: Sequence[Column]) -> Column | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from backfill_assets.documents import did_you_mean
 from backfill_assets.errors import Problem
-from backfill_assets.snapshots.documents import did_you_mean
+from backfill_assets.snapshots.algorithm import version_of
 from backfill_assets.snapshots.model import UNKNOWN, Model, Override, SameAs, Signature
 from backfill_assets.snapshots.records import Records
-from backfill_assets.snapshots.signature import version_of
 
 
 def hold(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,12 +14,19 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 
-WORKER = "backfill_assets.snapshots.sqlframe_worker"
+from backfill_assets.snapshots.cache_files import read_private, write_private
+
 SECONDS = 20  # for one function
+BYTES = 2 << 30
+"""Memory for one function."""
 _START = 60  # for the worker itself: a cold import of SQLFrame on a busy machine
 _HERE = Path(__file__).parent
+_WORKER = _HERE / "sqlframe"
+_PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+"""The variables that the worker gets; any other may be a secret."""
+_START_CODE = "import sys; sys.path += {paths!r}; from backfill_assets.snapshots.sqlframe.__main__ import main; main()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +48,8 @@ class PythonFunction:
     root: Path
     digest: str
     upstreams: tuple[PythonUpstream, ...]
+    files: tuple[Path, ...] = ()
+    """The project's other files that it may import: those that `digest` is of."""
 
 
 def compile_functions(functions: Sequence[PythonFunction], cache: Path | None) -> Mapping[str, str | None]:
@@ -69,28 +80,44 @@ def compile_functions(functions: Sequence[PythonFunction], cache: Path | None) -
 
 
 def _compile(functions: list[PythonFunction]) -> dict[str, str | None]:
-    request = json.dumps({"seconds": SECONDS, "functions": [asdict(f) for f in functions]}, default=str)
-    try:
-        answers = subprocess.run(
-            [sys.executable, "-m", WORKER],
-            input=request.encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_START + SECONDS * len(functions),
-            cwd=_HERE.parents[1],  # -m looks here first, and a project may have a random.py
-            env=os.environ | {"PYTHONHASHSEED": "0"},  # the order of a set of names is the order of columns
-            check=False,
-        ).stdout
-    except subprocess.TimeoutExpired as error:
-        answers = error.stdout or b""
-    except OSError:
-        answers = b""
+    request = json.dumps({"seconds": SECONDS, "bytes": BYTES, "functions": [asdict(f) for f in functions]}, default=str)
+    answers = _ask(request.encode(), _START + SECONDS * len(functions))
     compiled: dict[str, str | None] = {}
     for line in answers.splitlines():
         with suppress(ValueError):  # the last line of a worker that was killed
             name, text = json.loads(line)
             compiled[name] = text
     return compiled
+
+
+def _ask(request: bytes, seconds: int) -> bytes:
+    """What the worker says, as far as it came. It knows no variable that is not named above, and nobody's folder."""
+    # Not by -m, which looks in the working folder first: a project may have a random.py.
+    code = _START_CODE.format(paths=[p for p in sys.path if "-packages" in p] + [str(_HERE.parents[1])])
+    with TemporaryDirectory(prefix="backfill-") as home:
+        env = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        # The order of a set of names is the order of columns: hashes must be the same each time.
+        env |= {"HOME": home, "TMPDIR": home, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            worker = subprocess.Popen(
+                [sys.executable, "-P", "-s", "-c", code],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                cwd=home, env=env, start_new_session=True,
+            )  # fmt: skip
+        except OSError:
+            return b""
+        try:
+            return worker.communicate(request, timeout=seconds)[0]
+        except subprocess.TimeoutExpired as error:
+            return error.stdout or b""
+        finally:
+            if worker.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(worker.pid, signal.SIGKILL)
+                worker.wait()
+            for pipe in (worker.stdin, worker.stdout):
+                if pipe:
+                    pipe.close()
 
 
 class _Miss(Exception):
@@ -103,9 +130,14 @@ def _key(function: PythonFunction) -> str:
         "digest": function.digest,
         "upstreams": [asdict(upstream) for upstream in function.upstreams],
         "versions": [version("sqlframe"), version("sqlglot"), ".".join(map(str, sys.version_info[:2]))],
-        "worker": hashlib.sha256((_HERE / "sqlframe_worker.py").read_bytes()).hexdigest(),
+        "worker": _worker_digest(),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+@functools.cache
+def _worker_digest() -> str:
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_WORKER.glob("*.py")))).hexdigest()
 
 
 def _read(cache: Path | None, key: str) -> str | None:
@@ -113,7 +145,7 @@ def _read(cache: Path | None, key: str) -> str | None:
     if cache is None:
         raise _Miss
     try:
-        match json.loads((cache / f"{key}.json").read_text(encoding="utf-8")):
+        match json.loads(read_private(cache / f"{key}.json")):
             case {"sql": str() | None as text}:
                 return text
             case _:
@@ -126,7 +158,4 @@ def _write(cache: Path | None, key: str, text: str | None) -> None:
     if cache is None:
         return
     with suppress(OSError):  # a folder that cannot be written costs time only
-        cache.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=cache, suffix=".tmp", encoding="utf-8", delete=False) as file:
-            json.dump({"sql": text}, file)
-        Path(file.name).replace(cache / f"{key}.json")
+        write_private(cache / f"{key}.json", json.dumps({"sql": text}))

@@ -55,6 +55,10 @@ def uses_in_python(model: ast.FunctionDef, modules: Iterable[tuple[str, ast.Modu
 
 def _uses(node: ast.stmt, names: Mapping[str, str]) -> Iterator[Use]:
     for call in _walk(node):
+        if isinstance(call, ast.Attribute | ast.Name):  # handed on, it may be called by any name
+            dotted = _dotted(call, names)
+            if dotted.startswith("pyspark.") and (last := dotted.rpartition(".")[2]) in FUNCTIONS:
+                yield Use(name=f"{last}()", cause=FUNCTIONS[last], line=call.lineno)
         if not isinstance(call, ast.Call):
             continue
         dotted, line = _dotted(call.func, names), call.lineno

@@ -8,24 +8,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backfill_assets.errors import Problem, ProjectError
-from backfill_assets.settings import Settings, cache_folder, load_settings
+from backfill_assets.settings import Settings, cache_folder, read_settings
+from backfill_assets.snapshots.algorithm import version_of
+from backfill_assets.snapshots.all_columns import all_columns
 from backfill_assets.snapshots.assemble import build_model
 from backfill_assets.snapshots.audit_links import link_audits
 from backfill_assets.snapshots.consumers import read_consumers
-from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.draft import Draft
-from backfill_assets.snapshots.files import model_files
+from backfill_assets.snapshots.files import misnamed, model_files
 from backfill_assets.snapshots.fingerprint import model_signature, source_signature, unique_columns
 from backfill_assets.snapshots.linking import Linked, link
+from backfill_assets.snapshots.masking import with_masks
 from backfill_assets.snapshots.model import Column, Model, Override, Project, Signature, Source
-from backfill_assets.snapshots.outputs import Outputs, compiled_columns, model_columns
+from backfill_assets.snapshots.outputs import Outputs
 from backfill_assets.snapshots.override import hold
 from backfill_assets.snapshots.python_models import read_python_models
-from backfill_assets.snapshots.python_sql import PythonFunction, PythonUpstream, compile_functions
-from backfill_assets.snapshots.records import ReadRecords, Records, named
-from backfill_assets.snapshots.repeatable import hidden_uses, refusals, remarks
-from backfill_assets.snapshots.signature import Opaque, Table, query_signature, version_of
+from backfill_assets.snapshots.python_sql import PythonFunction, compile_functions
+from backfill_assets.snapshots.records import ReadRecords, Records, named, recorded_as
+from backfill_assets.snapshots.repeatable import hidden_uses, not_executed, refusals, remarks, unseen
+from backfill_assets.snapshots.signature import Opaque, Table, query_signature
 from backfill_assets.snapshots.sources import read_sources
+from backfill_assets.snapshots.spark_settings import read_as_usual
 from backfill_assets.snapshots.sql_models import read_sql_model
 
 
@@ -40,56 +43,75 @@ class Reading:
     """What it took from the records, for models with an override."""
 
 
-def read_project(root: Path, records: ReadRecords) -> Reading:
+def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Reading:
     """Read the project in a folder. Raises ProjectError with every problem of every file at once.
 
-    `records` reads those of a warehouse.
+    `records` reads those of a warehouse. Without `audits`, the files and tables that audits name need not be there.
     """
     problems: list[Problem] = []
-    settings = _settings(root, problems)
-    sources, written, found_out = read_sources(root, problems)
+    settings = read_settings(root, problems)
+    problems += misnamed(root)
+    declared = read_sources(root, problems)
+    sources, written = declared.entries, declared.written
     drafts = list(_drafts(root, problems))
-    linked = link(drafts, sources, problems)
+    linked = link(drafts, sources, problems, certain=declared.certain)
     consumers = read_consumers(root, [d.name for d in drafts], settings.environment, problems)
 
+    def compiling(functions: list[PythonFunction]) -> Mapping[str, str | None]:
+        if settings.untrusted:
+            return {f.name: None for f in functions}
+        return compile_functions(functions, cache_folder(root) / "python")
+
+    columns = all_columns(root, linked, sources, compiling, problems)
+    outputs, compiled, visible = columns.outputs, columns.compiled, columns.visible
     models: dict[str, Model] = {}
-    outputs: dict[str, Outputs] = {}
-    visible = {name: source.columns for name, source in sources.items()}
     for draft in linked.order:
-        upstreams = linked.upstreams[draft.name]
-        known = {u.name: visible.get(u.name, ()) for u in upstreams}
-        found = outputs[draft.name] = model_columns(draft, known, linked.spelling, problems)
-        visible[draft.name] = found.columns if found.complete else ()
+        found = outputs[draft.name]
+        upstreams = tuple(
+            replace(u, columns=tuple(c.name for c in visible.get(u.name, ()))) for u in linked.upstreams[draft.name]
+        )
         if (model := build_model(draft, settings, upstreams, found, problems)) is not None:
-            models[draft.name] = model
+            models[draft.name] = replace(model, files=_texts(root, draft))
         problems += refusals(draft, root)
-    models = link_audits(root, models, sources, visible, problems)
+    if audits:
+        models = link_audits(root, models, sources, visible, problems, certain=declared.certain)
     if problems:
         raise ProjectError(problems)
-    compiled = _compiled(root, models, linked, visible)
     hidden = {name: hidden_uses(linked.drafts[name], text) for name, text in compiled.items()}
     problems += [problem for name, uses in hidden.items() for problem in refusals(linked.drafts[name], root, uses)]
-    outputs |= {
-        name: compiled_columns(outputs[name], text, visible, linked.spelling) for name, text in compiled.items() if text
-    }
-    there = records(settings.warehouse) if any(m.same_as for m in models.values()) else {}
+    models = with_masks(
+        models,
+        sources,
+        {name: found.lineage for name, found in outputs.items()},
+        {name: [c.name for c in found.columns] for name, found in outputs.items()},
+    )
+    strange = settings.untrusted and any(m.language == "python" for m in models.values())
+    there = records(settings.warehouse) if strange or any(m.same_as for m in models.values()) else {}
     warnings: dict[str, list[Problem]] = {name: [] for name in models}
     overrides: dict[str, Override] = {}
 
     def count(model: Model, own: Signature) -> Signature:
+        if settings.untrusted:
+            own = recorded_as(model, own, there)
         meant, override = hold(root, model, own, there, problems, warnings[model.name])
         if override is not None:
             overrides[model.name] = override
         return meant
 
     def read(meant: Callable[[Model, Signature], Signature]) -> dict[str, Signature]:
-        return _signatures(settings, models, sources, written, linked, outputs, meant)
+        return _signatures(settings, models, sources, written, linked, outputs, visible, meant)
 
     signatures = read(count)
     if problems:
         raise ProjectError(problems)
-    tables = {n: Table(name=n, signature=s, key=_key(models.get(n))) for n, s in signatures.items()}
+    tables = {
+        n: Table(name=n, signature=s, key=_key(models.get(n)), columns=visible.get(n, ()))
+        for n, s in signatures.items()
+    }
     for name in models:
+        warnings[name] += unseen(linked.drafts[name], root)
+        if settings.untrusted and models[name].language == "python":
+            warnings[name].append(not_executed(linked.drafts[name]))
         warnings[name] += remarks(linked.drafts[name], hidden.get(name, ()), outputs[name], tables)
     if overrides:
         plain = read(lambda _, own: own)
@@ -106,57 +128,47 @@ def read_project(root: Path, records: ReadRecords) -> Reading:
     return Reading(
         project=project,
         helpers=tuple({root / file for draft in linked.order for file in draft.modules}),
-        lasting=not found_out and all(n in compiled for n, m in models.items() if m.language == "python"),
+        lasting=not settings.untrusted
+        and not declared.found_out
+        and all(n in compiled for n, m in models.items() if m.language == "python"),
         records=named(models, there),
     )
 
 
-def _compiled(
-    root: Path, models: Mapping[str, Model], linked: Linked, visible: Mapping[str, tuple[Column, ...]]
-) -> Mapping[str, str | None]:
-    """The SQL of the Python models; None for what SQL cannot express, nothing for what could not be asked."""
-    functions = [
-        PythonFunction(
-            name=model.name,
-            path=model.path,
-            code=model.code,
-            root=root,
-            digest=digest(linked.drafts[model.name].logic),
-            upstreams=tuple(
-                PythonUpstream(
-                    parameter=u.parameter,
-                    table=u.name,
-                    columns=tuple((c.name, c.type or "string") for c in visible.get(u.name, ())),
-                )
-                for u in model.upstreams
-            ),
-        )
-        for model in models.values()
-        if model.language == "python"
-    ]
-    return compile_functions(functions, cache_folder(root) / "python") if functions else {}
+def _texts(root: Path, draft: Draft) -> dict[str, str]:
+    """The model's file and those of the project that it imports, by their place in the project."""
+    own = draft.path.relative_to(root).as_posix()
+    return {own: draft.text} | {
+        name: (root / name).read_text(encoding="utf-8-sig")
+        for name in draft.modules
+        if name != own and name.endswith(".py")
+    }
 
 
 def _signatures(
     settings: Settings, models: Mapping[str, Model], sources: Mapping[str, Source], written: Mapping[str, str],
-    linked: Linked, outputs: Mapping[str, Outputs], meant: Callable[[Model, Signature], Signature],
+    linked: Linked, outputs: Mapping[str, Outputs], visible: Mapping[str, tuple[Column, ...]],
+    meant: Callable[[Model, Signature], Signature],
 ) -> dict[str, Signature]:  # fmt: skip
     """What decides each table, sources first, then models in dependency order.
 
     `meant` says what a model counts as whose code says this by itself.
     """
     signatures = {name: source_signature(source, written[name]) for name, source in sources.items()}
-    tables = {name: Table(name=name, signature=signature) for name, signature in signatures.items()}
+    tables = {name: Table(name=name, signature=s, columns=visible[name]) for name, s in signatures.items()}
     for model in models.values():
         found = outputs[model.name]
         query = None
-        if found.scopes:
-            with suppress(Opaque):
-                query = query_signature(found.scopes, {key: tables[name] for key, name in found.names.items()})
         spark = {**settings.spark, **model.spark}
-        signature = meant(model, model_signature(model, query, linked.drafts[model.name].logic, spark, signatures))
+        if found.code and read_as_usual(spark):
+            with suppress(Opaque):
+                query = query_signature(found.code, {key: tables[name] for key, name in found.names.items()})
+        logic = linked.drafts[model.name].logic
+        signature = meant(model, model_signature(model, query, logic, spark, signatures, visible))
         signatures[model.name] = signature
-        tables[model.name] = Table(name=model.name, signature=signature, key=unique_columns(model))
+        tables[model.name] = Table(
+            name=model.name, signature=signature, key=unique_columns(model), columns=visible[model.name]
+        )
     return signatures
 
 
@@ -173,23 +185,12 @@ def _reached(name: str, models: Mapping[str, Model], changed: Collection[str]) -
     return tuple(n for n in models if n in reached and n in changed and n != name)
 
 
-def _settings(root: Path, problems: list[Problem]) -> Settings:
-    try:
-        return load_settings(root)
-    except ProjectError as error:
-        problems.extend(error.problems)
-        return Settings()
-
-
 def _drafts(root: Path, problems: list[Problem]) -> Iterator[Draft]:
     """The models of all files, by path."""
     for path in model_files(root):
         if path.name.startswith("_"):
             continue
-        try:
-            if path.suffix == ".sql":
-                yield read_sql_model(path, problems)
-            else:
-                yield from read_python_models(path, root, problems)
-        except (UnicodeDecodeError, OSError) as error:
-            problems.append(Problem(file=path, what="the file cannot be read", why=str(error), fix="save it as UTF-8"))
+        if path.suffix == ".sql":
+            yield read_sql_model(path, problems)
+        else:
+            yield from read_python_models(path, root, problems)

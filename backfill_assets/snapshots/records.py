@@ -23,6 +23,17 @@ ReadRecords = Callable[[str], Records]
 """The versions of a warehouse; asked only when some model has an override."""
 
 
+def recorded_as(model: Model, own: Signature, records: Records) -> Signature:
+    """A Python model's signature as a version recorded it that was built from all the same; its own when there is none.
+
+    How a model is told apart without executing its code.
+    """
+    if not own.whole:
+        return own
+    same = (r.signature for (name, _), r in records.items() if name == model.name and r.signature.whole == own.whole)
+    return next(same, own)
+
+
 def no_records(warehouse: str) -> Records:
     """Of a warehouse in which nothing was built."""
     return {}

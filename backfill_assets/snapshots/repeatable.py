@@ -29,6 +29,30 @@ def refusals(draft: Draft, root: Path, uses: Sequence[Use] | None = None) -> lis
     ]
 
 
+def unseen(draft: Draft, root: Path) -> list[Problem]:
+    """A warning for each place where the model looks at something that its version does not depend on."""
+    return [
+        Problem(
+            file=root / found.file,
+            line=found.line,
+            what=f"`{draft.name}` reads at build time what its version does not depend on: {found.what}",
+            why="when that changes, the model still counts as unchanged",
+            fix="read a file of the project by a literal path, or an upstream; or change `code_version` with it",
+        )
+        for found in draft.unseen
+    ]
+
+
+def not_executed(draft: Draft) -> Problem:
+    """What a plan of untrusted changes says of each Python model."""
+    return draft.problem(
+        draft.line,
+        what=f"Python models were not executed: `{draft.name}` is compared as a whole",
+        why="the change is untrusted",
+        fix="a plan where it is trusted tells columns apart",
+    )
+
+
 def hidden_uses(draft: Draft, compiled: str | None) -> list[Use]:
     """Those that only the SQL of a Python model shows; at the line of its function."""
     if draft.uses or compiled is None:
@@ -41,7 +65,7 @@ def remarks(draft: Draft, hidden: Sequence[Use], outputs: Outputs, tables: Mappi
 
     `tables` are all that models read, by name.
     """
-    found = order_findings(outputs.scopes, {key: tables[name] for key, name in outputs.names.items()})
+    found = order_findings(outputs.code, outputs.scopes, {key: tables[name] for key, name in outputs.names.items()})
     header = draft.header
     if header is not None and header.allow_nondeterministic:
         if draft.uses or hidden or found or not outputs.scopes:

@@ -15,6 +15,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 SPARK = Dialect.get_or_raise("spark")
 WRITTEN_AS = "written_as"
 """The key of a node's meta data under which its function's name is, upper-cased, as it was written."""
+STARTS_AT = "starts_at"
+"""The key of a SELECT's meta data under which the offset of its first token is."""
+
+
+TOO_DEEP = "it is nested too deeply to be understood"
 
 
 class _Parser(SparkParser):
@@ -28,6 +33,13 @@ class _Parser(SparkParser):
             found.meta.setdefault("line", line)
             if not isinstance(found, exp.Window):
                 found.meta.setdefault(WRITTEN_AS, name.upper())
+        return found
+
+    def _parse_select(self, *args: Any, **options: Any) -> exp.Expr | None:
+        first = self._curr
+        found = super()._parse_select(*args, **options)
+        if isinstance(found, exp.Select) and first and first.token_type is TokenType.SELECT:
+            found.meta.setdefault(STARTS_AT, first.start)
         return found
 
 
@@ -95,6 +107,10 @@ def parse(code: str) -> Sql:
         near = first.get("highlight")
         why = str(first.get("description") or error).rstrip(".")
         raise SqlError(f"{why} near `{near}`" if near else why, int(first.get("line") or 1)) from None
+    except RecursionError:
+        raise SqlError(TOO_DEEP, _deepest(tokens)) from None
+    except Exception as error:  # the parser's own mistakes, over text that is no SQL
+        raise SqlError(f"the parser cannot read it ({type(error).__name__})", 1) from None
     statements = tuple(t for t in trees if t is not None and not isinstance(t, exp.Semicolon))
     tables: list[exp.Table] = []
     columns: list[exp.Column] = []
@@ -202,6 +218,16 @@ def _qualifier(column: exp.Column, dotted: set[str]) -> Qualifier | None:
         if key in dotted and start is not None and end is not None:
             return Qualifier(key=key, start=start, end=end, node=column, dropped=length - 1)
     return None
+
+
+def _deepest(tokens: list[Token]) -> int:
+    """The line of the innermost parentheses."""
+    depth, most, line = 0, 0, 1
+    for token in tokens:
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if depth > most:
+            most, line = depth, token.line
+    return line
 
 
 def _after_sample(tokens: list[Token], after: int) -> int:

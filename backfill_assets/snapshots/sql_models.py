@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from sqlglot import exp
 
+from backfill_assets.documents import Document, read_text, read_yaml
 from backfill_assets.errors import Problem
-from backfill_assets.snapshots.documents import Document, read_yaml
 from backfill_assets.snapshots.draft import Draft, Read
 from backfill_assets.snapshots.fingerprint import sql_logic
 from backfill_assets.snapshots.header import parse_header
 from backfill_assets.snapshots.nondeterministic import Use, uses_in_query
 from backfill_assets.snapshots.sql import Sql, SqlError, parse
-from backfill_assets.snapshots.validation import IDENTIFIER
+from backfill_assets.validation import name_problem
 
 _EXAMPLE = "WHERE event_time >= :start AND event_time < :end"
 _PARAMETERS = ("start", "end")
+_HEADER_LIKE = re.compile(r"\s*/\*[^*]*?^\s*((?:start|grain|owner|cadence|audits)\s*:)", re.MULTILINE)
 
 
 def read_sql_model(path: Path, problems: list[Problem]) -> Draft:
-    """The model in a `.sql` file; its own problems are appended."""
-    text = path.read_text(encoding="utf-8-sig")
+    """The model in a `.sql` file; its own problems are appended. One that cannot be read is nothing but a name."""
+    text = read_text(path, problems)
+    if text is None:
+        return Draft(
+            name=path.stem, path=path, language="sql", code="", document=Document(file=path), header=None, read=False
+        )  # fmt: skip
     name = path.stem
-    if not IDENTIFIER.fullmatch(name):
+    if problem := name_problem(name):
+        what, why = f"`{name[:60]}` cannot name a model", problem
         fix = "rename the file: letters, digits and _, not starting with a digit"
-        problems.append(Problem(file=path, line=1, what=f"`{name}` cannot name a model", fix=fix))
+        problems.append(Problem(file=path, line=1, what=what, why=why, fix=fix))
     header_text, header_line, code, code_line = _split(text)
+    header, wrong = None, frozenset[str]()
+    document = Document(file=path, line=header_line)
     if header_text is None:
-        fix = "begin the file with /* and lines such as `start: 2024-01-01`, `grain: [ds]`, then */ and the query"
-        problems.append(Problem(file=path, line=1, what="the model has no header", fix=fix))
-        document, header = Document(file=path), None
-    else:
-        document = read_yaml(header_text, path, problems, first_line=header_line)
-        header = parse_header(document, problems) if document is not None else None
-        document = document or Document(file=path, line=header_line)
+        problems.append(_no_header(path, text))
+    elif (read := read_yaml(header_text, path, problems, first_line=header_line)) is not None:
+        document = read
+        header, wrong = parse_header(document, problems)
+    if (second := _HEADER_LIKE.match(code)) is not None:
+        line = code_line + code.count("\n", 0, second.start(1))
+        what, fix = "the file has a second header", "move its keys into the first one, or write comments with `--`"
+        problems.append(Problem(file=path, line=line, what=what, fix=fix))
     sql = _query(path, code, code_line, problems)
     if sql is not None:
         code = sql.code
@@ -44,10 +54,27 @@ def read_sql_model(path: Path, problems: list[Problem]) -> Draft:
     for reference in sql.references if sql else ():
         reads.setdefault(reference.key, Read(name=reference.name, line=code_line + reference.line - 1))
     return Draft(
-        name=name, path=path, language="sql", code=code, code_line=code_line, document=document, header=header,
-        reads=tuple(reads.values()), sql=sql, logic=sql_logic(sql.tokens) if sql else "",
+        name=name, path=path, language="sql", code=code, code_line=code_line, text=text, document=document,
+        header=header,
+        wrong=wrong, reads=tuple(reads.values()), sql=sql, logic=sql_logic(sql.tokens) if sql else "",
         uses=tuple(_uses(sql, code_line)) if sql else (),
     )  # fmt: skip
+
+
+def _no_header(path: Path, text: str) -> Problem:
+    """Why there is none: it is not closed, it is further down, or it was never written."""
+    fix = "begin the file with /* and lines such as `start: 2024-01-01`, `grain: [ds]`, then */ and the query"
+    at = text.find("/*")
+    line = text.count("\n", 0, max(at, 0)) + 1
+    if not text.strip():
+        return Problem(file=path, line=1, what="the file is empty", fix=fix)
+    if at >= 0 and not text[:at].strip():
+        return Problem(file=path, line=line, what="the model's header is not closed", fix="end it with a line `*/`")
+    if at >= 0 and _HEADER_LIKE.match(text[at:]):
+        why = f"the file begins with `{text.strip().splitlines()[0][:40]}`"
+        fix = "move it to the top of the file, above the query"
+        return Problem(file=path, line=line, what="the model has no header: it is not at the top", why=why, fix=fix)
+    return Problem(file=path, line=1, what="the model has no header", fix=fix)
 
 
 def _uses(sql: Sql, code_line: int) -> Iterator[Use]:

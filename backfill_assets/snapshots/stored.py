@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from backfill_assets.errors import StateError
 from backfill_assets.intervals import Cadence, utc
-from backfill_assets.snapshots.model import TOLERANCE, Audit, Column, Model, Order, Rule, Terms, Upstream
+from backfill_assets.snapshots.algorithm import ALGORITHM
+from backfill_assets.snapshots.model import TOLERANCE, Audit, Column, Model, Order, Project, Rule, Terms, Upstream
 
 _PLAIN = (
     "language", "code", "description", "owner", "time_column", "lookback", "batch_size", "batch_concurrency", "retries",
@@ -22,6 +23,8 @@ def to_definition(model: Model) -> dict[str, object]:
     plain: dict[str, object] = {name: getattr(model, name) for name in _PLAIN}
     return plain | {
         "path": str(model.path),
+        "text": model.text,
+        "files": dict(model.files),
         "cadence": model.cadence.value,
         "start": model.start.isoformat(),
         "end": model.end and model.end.isoformat(),
@@ -31,19 +34,29 @@ def to_definition(model: Model) -> dict[str, object]:
         "updated_at": model.updated_at,
         "slices": list(model.slices),
         "mask": list(model.mask),
+        "unmask": dict(model.unmask),
         "tolerance": model.tolerance,
         "spark": dict(model.spark),
         "helpers": list(model.helpers),
         "code_version": model.code_version,
         "allow_nondeterministic": model.allow_nondeterministic,
         "same_as": asdict(model.same_as) if model.same_as else None,
-        "upstreams": [[u.name, u.parameter] for u in model.upstreams],
+        "upstreams": [[u.name, u.parameter, list(u.columns)] for u in model.upstreams],
         "columns": [[c.name, c.type, c.description] for c in model.columns],
         "audits": [
             {"name": a.name, "kind": a.kind, "arguments": dict(a.arguments), "blocking": a.blocking}
             for a in model.audits
         ],
         "contract": terms_json(model.terms),
+    }
+
+
+def made_from(project: Project, model: Model) -> dict[str, object]:
+    """What else its signature is made of, so that another release can make it again."""
+    read = [project.sources[u.name] for u in model.upstreams if u.name in project.sources]
+    return {
+        "algorithm": ALGORITHM,
+        "project": {"sources": {s.name: s.declared for s in read}, "spark": dict(project.settings.spark)},
     }
 
 
@@ -95,6 +108,8 @@ def described(name: str, version: str, stored: Mapping[str, object]) -> Model:
         return Model(
             name=name,
             path=Path(said["path"]),
+            text=said.get("text", ""),
+            files=said.get("files", {}),
             cadence=Cadence(said["cadence"]),
             start=utc(said["start"]),
             end=utc(said["end"]) if said["end"] else None,
@@ -104,9 +119,11 @@ def described(name: str, version: str, stored: Mapping[str, object]) -> Model:
             updated_at=said.get("updated_at"),
             slices=tuple(said.get("slices", ())),
             mask=tuple(said.get("mask", ())),
+            unmask=said.get("unmask", {}),
             tolerance=said.get("tolerance", TOLERANCE),
             spark=said["spark"],
-            upstreams=tuple(Upstream(name=n, parameter=p) for n, p in said["upstreams"]),
+            # An earlier release wrote no columns: its versions read them as they are in the table.
+            upstreams=tuple(Upstream(name=n, parameter=p, columns=tuple(*c)) for n, p, *c in said["upstreams"]),
             columns=tuple(Column(name=n, type=t, description=d) for n, t, d in said["columns"]),
             audits=tuple(
                 Audit(name=a["name"], kind=a["kind"], arguments=a["arguments"], blocking=a["blocking"])

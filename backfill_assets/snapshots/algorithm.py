@@ -1,0 +1,25 @@
+"""By which rules are fingerprints made? A number that every version's name and record carries.
+
+Another release of the parser, or of the code that compares, may give an unchanged query another hash, or two queries
+one. So each has a number of its own here, and hashes of different numbers are never equal: `upgrade.py` proves which
+versions are.
+"""
+
+from __future__ import annotations
+
+from backfill_assets.snapshots.digest import digest
+from backfill_assets.snapshots.model import Signature
+
+ALGORITHM = 4
+RELEASES = {2: "30.29.0", 3: "30.29.0", 4: "30.29.0"}
+"""Algorithm → the release of sqlglot that it was made with. A test holds the newest against what is installed: whoever
+changes the pin, or what signatures are made of, adds a line."""
+SQLGLOT = RELEASES[ALGORITHM]
+UNNUMBERED = 2
+"""What records without a number were made by."""
+
+
+def version_of(signature: Signature) -> str:
+    """The name of the version: tables of the same name are the same table."""
+    by_word = [signature.code] if signature.code else []
+    return digest("version", ALGORITHM, signature.rows, sorted(signature.columns.items()), *by_word)

@@ -1,0 +1,54 @@
+"""Which Spark settings decide rows? All but those that are known not to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_HARMLESS = (
+    # Resources, places, what is shown, credentials.
+    "spark.app.", "spark.master", "spark.submit.", "spark.driver.", "spark.executor.", "spark.cores.", "spark.task.",
+    "spark.memory.", "spark.local.", "spark.ui.", "spark.eventLog.", "spark.history.", "spark.jars", "spark.scheduler.",
+    "spark.dynamicAllocation.", "spark.speculation", "spark.locality.", "spark.network.", "spark.rpc.", "spark.port.",
+    "spark.shuffle.", "spark.reducer.", "spark.io.", "spark.serializer", "spark.kryo", "spark.rdd.", "spark.cleaner.",
+    "spark.broadcast.", "spark.storage.", "spark.yarn.", "spark.kubernetes.", "spark.log", "spark.metrics.",
+    "spark.redaction.",
+    "spark.hadoop.fs.", "spark.default.parallelism", "spark.checkpoint.", "spark.stage.", "spark.excludeOnFailure.",
+    "spark.sql.warehouse.dir", "spark.sql.ui.", "spark.sql.catalogImplementation",
+    # How a query is carried out.
+    "spark.sql.shuffle.", "spark.sql.adaptive.", "spark.sql.autoBroadcastJoinThreshold", "spark.sql.broadcastTimeout",
+    "spark.sql.codegen.", "spark.sql.inMemoryColumnarStorage.", "spark.sql.cbo.", "spark.sql.statistics.",
+    "spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes", "spark.sql.files.minPartitionNum",
+    "spark.sql.files.maxPartitionNum", "spark.sql.files.maxRecordsPerFile",
+    "spark.sql.sources.parallelPartitionDiscovery.",
+    "spark.sql.sources.bucketing.", "spark.sql.parquet.compression.", "spark.sql.parquet.enableVectorizedReader",
+    "spark.sql.parquet.filterPushdown", "spark.sql.orc.compression.", "spark.sql.join.preferSortMergeJoin",
+    "spark.sql.execution.arrow.", "spark.sql.debug.", "spark.sql.maxPlanStringLength",
+    # Files of Delta tables.
+    "spark.databricks.delta.snapshotPartitions", "spark.databricks.delta.optimizeWrite.",
+    "spark.databricks.delta.autoCompact.", "spark.databricks.delta.stalenessLimit",
+    "spark.databricks.delta.retentionDurationCheck.", "spark.databricks.delta.properties.defaults.",
+)  # fmt: skip
+_VALUES_ONLY = frozenset({
+    "spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.files.ignoreCorruptFiles",
+    "spark.sql.files.ignoreMissingFiles", "spark.sql.mapKeyDedupPolicy",
+    "spark.sql.decimalOperations.allowPrecisionLoss",
+    "spark.sql.parquet.mergeSchema", "spark.sql.sources.partitionColumnTypeInference.enabled",
+})  # fmt: skip
+
+
+def settings_that_count(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings that may decide rows: they are a part of a version's name.
+
+    >>> settings_that_count({"spark.sql.shuffle.partitions": "4", "spark.sql.files.ignoreCorruptFiles": "true"})
+    {'spark.sql.files.ignoreCorruptFiles': 'true'}
+    """
+    return {name: value for name, value in settings.items() if not name.startswith(_HARMLESS)}
+
+
+def read_as_usual(settings: Mapping[str, str]) -> bool:
+    """Whether a query's text means under these settings what it means without them: names, literals, ordinals.
+
+    >>> read_as_usual({"spark.sql.session.timeZone": "UTC"}), read_as_usual({"spark.sql.caseSensitive": "true"})
+    (True, False)
+    """
+    return settings_that_count(settings).keys() <= _VALUES_ONLY
