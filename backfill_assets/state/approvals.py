@@ -1,23 +1,29 @@
-"""Who said yes to what? Every approval ever given; each names the exact content that it is about."""
+"""Who approved what? Every approval ever given; each names the exact content that it is about."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from backfill_assets.intervals import Ranges, ranges_from_json, ranges_json, utc
 from backfill_assets.state.ledger import new_id
+from backfill_assets.state.statement import fields
 from backfill_assets.state.store import Row, Store, TableSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """One owner's yes to a plan: to the rows of `scope`, as `digest` identifies them, until `expires`."""
+    """One owner's approval of a plan: of the rows of `scope`, as `digest` identifies them.
+
+    What is claimed makes the statement, which may be signed. Whether it counts, and for how long, is decided where it
+    is used, from what the system recorded beside it.
+    """
 
     plan: str
+    """Or the id of a proposed change of the rules."""
     environment: str
     digest: str
     scope: Mapping[str, Ranges]
@@ -25,19 +31,34 @@ class Approval:
     owner: str
     """Whose models are accepted."""
     by: str
+    """Who they say they are."""
     at: datetime
-    expires: datetime
+    """When they say it was."""
     reason: str = ""
     accepted: Mapping[str, str] = field(default_factory=dict[str, str])
     """Finding → why it may be so."""
-    own: bool = False
-    """Whether the plan's own author gave it."""
+    onward: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+    """Model → from when on intervals that the environment gains before the promotion are covered as well: its scope
+    goes to the end of what was shown."""
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What else the statement says: earlier releases wrote `own` and `expires`. It is signed, and never read."""
     signature: str = ""
-    """An SSH signature of `statement` (`ssh-keygen -Y sign`); empty: nothing but the record says who it was."""
+    """An SSH signature of `statement` (`ssh-keygen -Y sign`); empty: the account is all that says who it was."""
+    account: str = ""
+    """Not claimed but recorded: the account that gave it; empty in records of earlier releases."""
+    host: str = ""
+    """The machine on which it was given."""
+    recorded: datetime | None = None
+    """When it was recorded, by the clock of that machine."""
+
+    @property
+    def since(self) -> datetime:
+        """From when on its days are counted: when it was recorded, or when it says that it was given, if earlier."""
+        return min(self.at, self.recorded or self.at)
 
     @property
     def statement(self) -> str:
-        """What is signed: everything above as one line of JSON, and a newline."""
+        """What is signed: all that is claimed, as one line of JSON, and a newline."""
         said = {
             "plan": self.plan,
             "environment": self.environment,
@@ -46,36 +67,67 @@ class Approval:
             "owner": self.owner,
             "by": self.by,
             "at": self.at.isoformat(),
-            "expires": self.expires.isoformat(),
             "reason": self.reason,
             "accepted": dict(self.accepted),
-            "own": self.own,
         }
-        return json.dumps(said, sort_keys=True) + "\n"
+        if self.onward:
+            said["onward"] = {model: since.isoformat() for model, since in self.onward.items()}
+        return json.dumps({**self.more, **said}, sort_keys=True) + "\n"
+
+
+_CLAIMED = frozenset({"plan", "environment", "digest", "scope", "owner", "by", "at", "reason", "accepted"})
 
 
 def approval_of(statement: str, signature: str = "") -> Approval:
-    """The approval that a statement says. Raises ValueError, KeyError or TypeError when it is none."""
-    said: dict[str, Any] = json.loads(statement)
+    """The approval that a statement says. Raises ValueError, which says what of it is wrong, when it is none."""
+    said = fields(statement)
+    if missing := sorted(_CLAIMED - set(said)):
+        raise ValueError(f"it lacks {', '.join(missing)}")
+    scope, accepted = said["scope"], said["accepted"]
+    parts = {model: ranges_from_json(pairs) for model, pairs in cast(dict[str, Any], scope).items()}
+    at = utc(_text(said, "at"))
+    try:
+        later = cast(dict[str, Any], said.get("onward", {}))
+        onward = {model: utc(_text(later, model)) for model in later}
+    except (TypeError, ValueError):
+        raise ValueError("`onward` holds no times") from None
     return Approval(
-        plan=said["plan"],
-        environment=said["environment"],
-        digest=said["digest"],
-        scope={model: ranges_from_json(parts) for model, parts in said["scope"].items()},
-        owner=said["owner"],
-        by=said["by"],
-        at=utc(said["at"]),
-        expires=utc(said["expires"]),
-        reason=said["reason"],
-        accepted=dict(said["accepted"]),
-        own=bool(said["own"]),
+        plan=_text(said, "plan"),
+        environment=_text(said, "environment"),
+        digest=_text(said, "digest"),
+        scope=parts,
+        owner=_text(said, "owner"),
+        by=_text(said, "by"),
+        at=at,
+        reason=_text(said, "reason"),
+        accepted={name: _text(cast(dict[str, Any], accepted), name) for name in cast(dict[str, Any], accepted)},
+        more={name: value for name, value in said.items() if name not in _CLAIMED | {"onward"}},
+        onward=onward,
         signature=signature,
     )
 
 
+def _text(said: Mapping[str, Any], name: str) -> str:
+    value = said[name]
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError(f"`{name}` is no text")
+    return value
+
+
 APPROVALS = TableSpec(
     name="approvals",
-    columns={"id": "text", "plan": "text", "at": "time", "statement": "text", "signature": "text"},
+    columns={
+        "id": "text",
+        "plan": "text",
+        "at": "time",
+        "statement": "text",
+        "signature": "text",
+        "account": "text",
+        "host": "text",
+        "recorded": "time",
+        "sequence": "int",
+    },
+    sequence="sequence",
 )
 
 
@@ -86,13 +138,17 @@ class Approvals:
         self._table = store.table(APPROVALS)
 
     def put(self, approval: Approval) -> None:
-        """Record it."""
+        """Record it, as given by its account on its host just now."""
         row: Row = {
             "id": new_id(),
             "plan": approval.plan,
             "at": approval.at,
             "statement": approval.statement,
             "signature": approval.signature,
+            "account": approval.account,
+            "host": approval.host,
+            "recorded": approval.recorded or datetime.now(UTC),
+            "sequence": 0,
         }
         self._table.append([row])
 
@@ -101,7 +157,14 @@ class Approvals:
         self._table.compact()
 
     def of(self, plans: list[str]) -> list[Approval]:
-        """What was said about these plans, oldest first."""
-        rows = self._table.read({"plan": plans})
-        found = [approval_of(cast(str, row["statement"]), cast(str, row["signature"])) for row in rows]
-        return sorted(found, key=lambda a: (a.at, a.owner))
+        """What was recorded for these plans, oldest first."""
+        rows = sorted(
+            self._table.read({"plan": plans}), key=lambda r: (cast(int, r["sequence"]), cast(datetime, r["at"]))
+        )
+        return [approval for row in rows if (approval := _approval(row)).plan in plans]
+
+
+def _approval(row: Row) -> Approval:
+    given = approval_of(cast(str, row["statement"]), cast(str, row["signature"]))
+    account, recorded = cast(str, row["account"]), cast(datetime, row["recorded"])
+    return replace(given, account=account, host=cast(str, row["host"]), recorded=recorded if account else None)

@@ -14,8 +14,10 @@ from backfill_assets.state.proofs import Proofs
 from backfill_assets.state.releases import Releases
 from backfill_assets.state.removals import Removals
 from backfill_assets.state.results import AuditResults
+from backfill_assets.state.rules import RulesRecords
 from backfill_assets.state.salt import Salt
 from backfill_assets.state.store import Store
+from backfill_assets.state.text_checks import TextChecks
 from backfill_assets.state.versions import Versions
 
 
@@ -33,12 +35,16 @@ class Control:
     releases: Releases
     removals: Removals
     contracts: Contracts
+    rules: RulesRecords
     salt: Salt
+    text_checks: TextChecks
 
     def compact(self) -> None:
         """Join the small files that many commits left in each table."""
-        tables = (self.ledger, self.results, self.versions, self.environments, self.plans, self.approvals, self.proofs)
-        for each in tables:
+        for each in (
+            self.ledger, self.results, self.versions, self.environments,
+            self.plans, self.approvals, self.proofs, self.rules,
+        ):  # fmt: skip
             each.compact()
 
     @classmethod
@@ -55,7 +61,9 @@ class Control:
             releases=Releases(store),
             removals=Removals(store),
             contracts=Contracts(store),
+            rules=RulesRecords(store),
             salt=Salt(store),
+            text_checks=TextChecks(store),
         )
 
     def lasting(self) -> list[Environment]:

@@ -9,15 +9,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
-from backfill_assets.errors import ConflictError, PromotionError
+from backfill_assets.errors import ConflictError, LostRaceError, PromotionError, StateError
 from backfill_assets.intervals import Interval, Ranges, utc
 from backfill_assets.snapshots.model import Column
 from backfill_assets.state.store import Row, Store, TableSpec
 from backfill_assets.state.versions import logic_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """How many files and rows a table had of an interval, at a commit, when a promotion pointed at it.
+
+    A commit never changes: another count means that the table's log, or a file, is damaged.
+    """
+
+    interval: Interval
+    files: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +41,8 @@ class Segment:
     interval: Interval
     columns: tuple[tuple[str, str], ...] = ()
     """Name and type of the table's columns where they are not the pointer's: rows of older logic."""
+    held: Held | None = field(default=None, compare=False)
+    """What a promotion counted; of a wider interval when this is a part of what was promoted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +60,8 @@ class Pointer:
     @property
     def id(self) -> str:
         """A hash of all that the pointer says: equal ids show equal rows."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+        said = replace(self, segments=tuple(replace(s, held=None) for s in self.segments))
+        return hashlib.sha256(said.to_json().encode()).hexdigest()[:16]
 
     @property
     def covers(self) -> Ranges:
@@ -74,6 +89,7 @@ class Pointer:
                         "end": s.interval.end.isoformat(),
                     }
                     | ({"columns": s.columns} if s.columns else {})
+                    | ({"held": _held_json(s.held)} if s.held else {})
                     for s in self.segments
                 ],
             },
@@ -146,6 +162,18 @@ class Environments:
         """Every environment that shows something."""
         return sorted({name for row in self._table.read() if "/" not in (name := cast(str, row["environment"]))})
 
+    def refuse_twin(self, seen: Environment) -> None:
+        """Raises StateError when an environment that shows nothing yet would share its schema with another one."""
+        if seen.pointers:
+            return
+        for other in self.names():
+            if other != seen.name and _schema(other) == _schema(seen.name):
+                raise StateError(
+                    f"there cannot be an environment {seen.name} beside {other}",
+                    why="catalogs do not tell capital letters apart: both would have the same views",
+                    fix=f"write `environment: {other}` in backfill.yml, or another name",
+                )
+
     def revision(self) -> int:
         """Moves with every flip of any environment."""
         return self._table.revision()
@@ -182,29 +210,35 @@ class Environments:
         back_to: str = "",
         evidence: Mapping[str, str] | None = None,
         compaction: bool = False,
+        rules: Mapping[str, object] | None = None,
+        at_once: bool = False,
     ) -> Environment:
         """Move the given pointers (and drop the models in `remove`) in one commit, all or nothing.
 
         `by` is who releases, `back_to` the release that is gone back to, `evidence` the digest of each plan's packet,
-        `compaction` says that rows stay as they are; without `by` this is no release, but a candidate that follows its
-        plan. A lost race is retried when the models it is about, and the open promotion, are as `seen` had them;
-        otherwise PromotionError, and nothing moved.
+        `compaction` says that rows stay as they are, `rules` which ones were in force, `at_once` that a rollback took
+        losses; without `by` this is no release, but a candidate that follows its plan. A lost race is retried when the
+        environment is as `seen` had it: another one moved. Otherwise LostRaceError, and nothing moved: whoever moves
+        models looked at those beside them, too.
         """
+        self.refuse_twin(seen)
         models = sorted({p.model for p in pointers} | set(remove))
         rows = [_to_row(seen.name, p, release, at) for p in pointers]
         current = seen
         for _ in range(_ATTEMPTS):
             _refuse_removed(current, pointers, since=seen.revision)
-            said: dict[str, object] = {"by": by, "back_to": back_to, "evidence": dict(evidence or {})}
-            said |= {"compaction": True} if compaction else {}
+            said = {"by": by, "back_to": back_to, "evidence": dict(evidence or {}), "compaction": compaction}
+            said |= {"rules": dict(rules)} if rules else {}
+            said |= {"at_once": True} if at_once else {}
             record = _release_row(current, pointers, models, release, at, said) if by is not None else None
             try:
                 return self._commit(current, rows, models, release, record)
             except ConflictError:
                 current = self.read(seen.name)
-                moved = [m for m in models if current.pointers.get(m) != seen.pointers.get(m)]
+                either = sorted({*current.pointers, *seen.pointers})
+                moved = [m for m in either if current.pointers.get(m) != seen.pointers.get(m)]
                 if moved or current.promotion != seen.promotion:
-                    raise PromotionError(
+                    raise LostRaceError(
                         f"{seen.name} moved while this promotion was under way; nothing was changed by it",
                         why=f"{', '.join(moved)} already point elsewhere" if moved else "the promotion was withdrawn",
                         fix="run `backfill plan` to see what is left to do, then promote again",
@@ -235,6 +269,11 @@ class Environments:
         )
 
 
+def _schema(environment: str) -> str:
+    """How catalogs compare the names of environments' schemas."""
+    return environment.casefold().replace("-", "_")
+
+
 def releases_of(environment: str) -> str:
     """Under which name the table keeps an environment's releases; no environment has a slash in its name."""
     return f"{environment}/releases"
@@ -260,10 +299,20 @@ def pointer_from_json(text: str) -> Pointer:
                 commit=s["commit"],
                 interval=Interval(utc(s["start"]), utc(s["end"])),
                 columns=tuple((name, kind) for name, kind in s.get("columns", ())),
+                held=_held(s["held"]) if "held" in s else None,
             )
             for s in raw["segments"]
         ),
     )
+
+
+def _held_json(held: Held) -> dict[str, object]:
+    start, end = held.interval.start.isoformat(), held.interval.end.isoformat()
+    return {"start": start, "end": end, "files": held.files, "rows": held.rows}
+
+
+def _held(raw: Mapping[str, Any]) -> Held:
+    return Held(interval=Interval(utc(raw["start"]), utc(raw["end"])), files=raw["files"], rows=raw["rows"])
 
 
 _ATTEMPTS = 20

@@ -13,6 +13,7 @@ from typing import cast
 
 from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.state.changes import Changes
+from backfill_assets.state.environment import Segment
 from backfill_assets.state.store import Row, Store, TableSpec
 
 
@@ -62,6 +63,13 @@ class Entry:
     """Of a BUILT that is partial: the instant at which its interval was still open. None: it was over."""
     at: datetime
     id: str = ""
+    sequence: int = 0
+    """Its place in the order in which entries were committed; the ledger gives it. 0: of an older release."""
+
+    @property
+    def order(self) -> tuple[int, datetime, str]:
+        """What is larger happened later. Clocks decide only among entries of older releases."""
+        return self.sequence, self.at, self.id
 
 
 DECIDING = frozenset(Kind) - {Kind.STARTED, Kind.FAILED}
@@ -89,7 +97,9 @@ LEDGER = TableSpec(
         "reason": "text",
         "through": "time",
         "changes": "text",
+        "sequence": "int",
     },
+    sequence="sequence",
 )
 
 
@@ -112,7 +122,7 @@ class Ledger:
         if kinds is not None:
             where["kind"] = [kind.value for kind in kinds]
         rows = self._table.read(where)
-        return sorted(map(_from_row, rows), key=lambda e: (e.at, e.id))
+        return sorted(map(_from_row, rows), key=lambda e: e.order)
 
     def revision(self) -> int:
         """Moves with every append: whoever polls can tell that nothing is new."""
@@ -146,7 +156,9 @@ class Coverage:
 
     `green` is built and audited, `unaudited` is built and waits for (newer) audits, `empty` is declared complete. What
     is missing is `lapsed` where the newest build is partial, of an interval that is over since.
-    `sources` says which BUILT entry computed each part of `green` and `unaudited`.
+    `sources` says which BUILT entry computed each part of `green` and `unaudited`. `held` is what is shown of the
+    version at a commit of its own, because its table has other rows there by now: whoever reads these intervals reads
+    them there.
     """
 
     green: Ranges = NOTHING
@@ -154,6 +166,7 @@ class Coverage:
     empty: Ranges = NOTHING
     lapsed: Ranges = NOTHING
     sources: tuple[tuple[Interval, Entry], ...] = ()
+    held: tuple[Segment, ...] = ()
 
     @property
     def built(self) -> Ranges:
@@ -177,6 +190,7 @@ class Coverage:
             empty=self.empty - ranges,
             lapsed=self.lapsed,
             sources=tuple((part, entry) for whole, entry in self.sources for part in Ranges((whole,)) - ranges),
+            held=tuple(replace(s, interval=part) for s in self.held for part in Ranges((s.interval,)) - ranges),
         )
 
     def batches(self, ranges: Ranges) -> list[tuple[Interval, Entry]]:
@@ -198,11 +212,11 @@ def coverage(
     """What the entries of one version add up to, looking at its table at `commit` (None: now).
 
     The newest entry of an interval decides, newest by table commit first: two writers may record in another order
-    than they committed. `audits` is the digest of the model's audits; results for other digests do not count. What is
-    partial counts while its interval is not over at `now` (None: never).
+    than they committed. What is said of a commit that nobody speaks for was said after it. `audits` is the
+    digest of the model's audits; results for other digests do not count. What is partial counts
+    while its interval is not over at `now` (None: never).
     """
-    painted: list[tuple[tuple[int, datetime, str], Interval | None, Entry | None]] = []
-    newest = max((e.at for e in entries), default=_EPOCH)
+    painted: list[tuple[tuple[int, int, datetime, str], Interval | None, Entry | None]] = []
     audited: dict[str, list[Interval]] = defaultdict(list)
     for entry in entries:
         if commit is not None and entry.table_commit > commit:
@@ -211,9 +225,9 @@ def coverage(
             if entry.audits == audits:
                 audited[entry.batch].append(entry.interval)
         elif entry.kind in DECIDING:
-            painted.append(((entry.table_commit, entry.at, entry.id), entry.interval, entry))
+            painted.append(((entry.table_commit, *entry.order), entry.interval, entry))
     painted.extend(
-        ((spot.table_commit, newest, ""), spot.interval, None)
+        ((spot.table_commit, -1, _EPOCH, ""), spot.interval, None)
         for spot in dirt
         if commit is None or spot.table_commit <= commit
     )
@@ -286,6 +300,7 @@ def _to_row(entry: Entry) -> Row:
         "reason": entry.reason,
         "through": entry.through or _EPOCH,
         "changes": json.dumps(entry.changes.to_json()) if entry.changes else "",
+        "sequence": entry.sequence,
     }
 
 

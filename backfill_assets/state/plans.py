@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, cast
@@ -52,6 +52,13 @@ class PlanRecord:
     status: Status
     since: datetime
     """When it got this status."""
+    opened_by: tuple[str, ...] = ()
+    """Who else ever opened it."""
+
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """The accounts that made it: none of them is somebody else who looked at it."""
+        return tuple(dict.fromkeys((self.by, *self.opened_by)))
 
     @property
     def live(self) -> bool:
@@ -80,9 +87,11 @@ PLANS = TableSpec(
         "at": "time",
         "targets": "text",
         "plan": "text",
+        "sequence": "int",
     },
+    sequence="sequence",
 )
-_EVENTS = TableSpec(name=PLANS.name, columns={n: kind for n, kind in PLANS.columns.items() if n != "plan"})
+_EVENTS = replace(PLANS, columns={n: kind for n, kind in PLANS.columns.items() if n != "plan"})
 """The same table without the plans themselves: nearly all of its bytes, and hardly anybody asks for them."""
 
 
@@ -100,14 +109,19 @@ class Plans:
     def read_at(self) -> tuple[list[PlanRecord], int]:
         """Every plan, oldest first, and the revision that this is of: what `put` wants to know."""
         rows, revision = self._events.read_at()
-        found: dict[str, list[Row]] = {}
-        for row in rows:
-            found.setdefault(cast(str, row["id"]), []).append(row)
-        return sorted((_record(events) for events in found.values()), key=lambda r: (r.created, r.id)), revision
+        opened: dict[str, None] = {}
+        events: dict[str, list[Row]] = {}
+        for row in sorted(rows, key=_order):
+            name = cast(str, row["id"])
+            events.setdefault(name, []).append(row)
+            if row["status"] == Status.OPEN:
+                opened.pop(name, None)  # opened again: it is the newest now
+                opened[name] = None
+        return [_record(events[name]) for name in opened], revision
 
     def document(self, plan: str) -> Mapping[str, Any] | None:
         """What the plan said when it was first stored (`Plan.to_json`); None for an unknown id."""
-        rows = sorted(self._table.read({"id": [plan]}), key=lambda r: cast(datetime, r["at"]))
+        rows = sorted(self._table.read({"id": [plan]}), key=_order)
         return next((json.loads(cast(str, row["plan"])) for row in rows if row["plan"]), None)
 
     def put(self, record: PlanRecord, document: Mapping[str, object], *, revision: int) -> None:
@@ -142,13 +156,16 @@ def _after(known: PlanRecord | None, at: datetime) -> datetime:
     return max(at, known.since + timedelta(microseconds=1)) if known else at
 
 
-def _record(events: Sequence[Row]) -> PlanRecord:
-    def at(row: Row) -> datetime:
-        return cast(datetime, row["at"])
+def _order(row: Row) -> tuple[int, datetime, int, str]:
+    """In the order of commits. Those of older releases are ordered by their clocks, and by what follows what."""
+    follows = list(Status).index(Status(cast(str, row["status"])))
+    return cast(int, row["sequence"]), cast(datetime, row["at"]), follows, cast(str, row["id"])
 
-    ordered = sorted(events, key=lambda r: (at(r), list(Status).index(Status(cast(str, r["status"])))))
-    first, last = ordered[0], ordered[-1]
-    opened = [row for row in ordered if row["status"] == Status.OPEN][-1]
+
+def _record(events: Sequence[Row]) -> PlanRecord:
+    """A plan of its events, oldest first."""
+    first, last = events[0], events[-1]
+    opened = [row for row in events if row["status"] == Status.OPEN][-1]
     return PlanRecord(
         id=cast(str, first["id"]),
         environment=cast(str, first["environment"]),
@@ -156,10 +173,11 @@ def _record(events: Sequence[Row]) -> PlanRecord:
             Target(model=model, version=version, intervals=ranges_from_json(parts))
             for model, version, parts in json.loads(cast(str, first["targets"]))
         ),
-        created=at(opened),
+        created=cast(datetime, opened["at"]),
         by=cast(str, opened["by"]),
         status=Status(cast(str, last["status"])),
-        since=at(last),
+        since=cast(datetime, last["at"]),
+        opened_by=tuple(sorted({cast(str, r["by"]) for r in events if r["status"] == Status.OPEN} - {opened["by"]})),
     )
 
 
@@ -174,4 +192,5 @@ def _row(entry: str, record: PlanRecord, status: Status, by: str, at: datetime, 
         "at": at,
         "targets": json.dumps(targets),
         "plan": plan,
+        "sequence": 0,
     }

@@ -55,7 +55,9 @@ PROOFS = TableSpec(
         "at": "time",
         "findings": "text",
         "document": "text",
+        "sequence": "int",
     },
+    sequence="sequence",
 )
 
 
@@ -76,8 +78,11 @@ class Proofs:
 
     def of(self, plan: str) -> tuple[Proof, ...]:
         """Everything that was found out about the plan, oldest first."""
-        rows = sorted(self._table.read({"plan": [plan]}), key=lambda r: (cast(datetime, r["at"]), cast(str, r["id"])))
-        return tuple(map(_proof, rows))
+
+        def order(row: Row) -> tuple[int, datetime, str]:
+            return cast(int, row["sequence"]), cast(datetime, row["at"]), cast(str, row["id"])
+
+        return tuple(map(_proof, sorted(self._table.read({"plan": [plan]}), key=order)))
 
 
 def newest(proofs: Iterable[Proof], content: str | None = None) -> dict[str, Proof]:
@@ -94,6 +99,7 @@ def _row(proof: Proof) -> Row:
         "at": proof.at,
         "findings": json.dumps([[f.name, f.model, f.text] for f in proof.findings]),
         "document": json.dumps(proof.document, sort_keys=True, default=str),
+        "sequence": 0,
     }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
-from backfill_assets.errors import PromotionError
+from backfill_assets.errors import PromotionError, StateError
 from backfill_assets.intervals import Ranges
 from backfill_assets.state.environment import ENVIRONMENTS, Pointer, pointer_from_json, releases_of
 from backfill_assets.state.store import Row, Store
@@ -48,6 +48,15 @@ class Release:
     moves: tuple[Move, ...]
     evidence: Mapping[str, str] = field(default_factory=dict[str, str])
     """Plan → the digest of its packet."""
+    at_once: bool = False
+    """For a rollback: whether it took losses, or rows that nobody vouches for, into the bargain (`--now`)."""
+    rules: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Which rules were in force (`RulesInForce.to_json`); empty in releases of earlier versions."""
+
+    @property
+    def approvals_off(self) -> bool:
+        """Whether nobody had to approve anything."""
+        return self.rules.get("required") is False
 
     @property
     def compaction(self) -> bool:
@@ -156,6 +165,16 @@ def compare(one: Mapping[str, Pointer], other: Mapping[str, Pointer]) -> list[Di
     ]
 
 
+def refuse_lost(releases: Sequence[Release]) -> None:
+    """Raises StateError when a release was made by recorded rules: for an environment of which none are there."""
+    if named := next((r for r in reversed(releases) if r.rules.get("number")), None):
+        raise StateError(
+            f"the rules of {named.environment} are gone",
+            why=f"release {named.id} was made by record {named.rules['number']} of them, and the table has none",
+            fix="restore _control/rules from a backup; nothing can be planned or promoted before",
+        )
+
+
 def find_release(releases: Sequence[Release], name: str) -> Release:
     """The release that somebody means: its id, or a beginning or an end of it that no other has.
 
@@ -184,6 +203,8 @@ def _release(environment: str, row: Row) -> Release:
         by=said["by"],
         back_to=said["back_to"],
         evidence=said.get("evidence", {}),
+        rules=said.get("rules", {}),
+        at_once=said.get("at_once", False),
         moves=tuple(
             Move(
                 model=model,

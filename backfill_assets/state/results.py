@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import cast
 
 from backfill_assets.intervals import Interval
-from backfill_assets.state.store import Filter, Store, TableSpec
+from backfill_assets.state.store import Filter, Row, Store, TableSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,9 @@ RESULTS = TableSpec(
         "expected": "text",
         "sample": "text",
         "at": "time",
+        "sequence": "int",
     },
+    sequence="sequence",
 )
 
 
@@ -75,6 +77,7 @@ class AuditResults:
                         "expected": r.expected,
                         "sample": json.dumps(r.sample),
                         "at": r.at,
+                        "sequence": 0,
                     }
                     for r in results
                 ]
@@ -91,7 +94,13 @@ class AuditResults:
             where["version"] = [version]
         if batches is not None:
             where["batch"] = list(batches)
-        found = [
+
+        def order(row: Row) -> tuple[int, datetime, datetime, str]:
+            at, start = cast(datetime, row["at"]), cast(datetime, row["start"])
+            # One audit's results have one place in the order for people: by interval, then by name.
+            return cast(int, row["sequence"]) >> 24, at, start, cast(str, row["name"])
+
+        return [
             AuditResult(
                 model=cast(str, row["model"]),
                 version=cast(str, row["version"]),
@@ -106,9 +115,8 @@ class AuditResults:
                 sample=tuple(json.loads(cast(str, row["sample"]))),
                 at=cast(datetime, row["at"]),
             )
-            for row in self._table.read(cast(Filter, where))
+            for row in sorted(self._table.read(cast(Filter, where)), key=order)
         ]
-        return sorted(found, key=lambda r: (r.at, r.interval, r.check))
 
     def compact(self) -> None:
         """Join the small files that many appends left."""

@@ -8,7 +8,7 @@ from typing import cast
 from backfill_assets.errors import ConflictError
 from backfill_assets.state.store import Store, TableSpec
 
-SALT = TableSpec(name="salt", columns={"name": "text", "value": "text"})
+SALT = TableSpec(name="salt", columns={"name": "text", "value": "text"}, secret=True)
 _NAME = "mask"
 
 

@@ -23,6 +23,11 @@ class TableSpec:
     columns: Mapping[str, ColumnType]
     partition: str = ""
     """The text column, if any, by whose values rows are kept apart: reading one value does not touch the others."""
+    sequence: str = ""
+    """The int column, if any, that the table fills by itself: a row's number in the order of commits, whatever clocks
+    say. 0 in rows of releases that had no such column."""
+    secret: bool = False
+    """Whether only the account of the warehouse and its group may read it, where that is a folder."""
 
 
 class ControlTable(Protocol):
@@ -56,6 +61,16 @@ class ControlTable(Protocol):
         ...
 
 
+def numbered(rows: Sequence[Row], spec: TableSpec, revision: int) -> list[Row]:
+    """The rows as the commit `revision` writes them: those of a later commit, or later in it, have a larger number."""
+    if not spec.sequence:
+        return list(rows)
+    return [{**row, spec.sequence: (revision + 1) * _MOST_ROWS + at} for at, row in enumerate(rows)]
+
+
+_MOST_ROWS = 2**24
+
+
 class Store(Protocol):
     """Hands out control tables by their spec."""
 
@@ -66,6 +81,7 @@ class Store(Protocol):
 class MemoryTable:
     """A ControlTable in a list: the fake that tests of decisions use."""
 
+    spec: TableSpec
     rows: list[Row] = field(default_factory=list[Row])
     commits: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -82,7 +98,7 @@ class MemoryTable:
 
     def append(self, rows: Sequence[Row]) -> None:
         with self.lock:
-            self.rows.extend(dict(row) for row in rows)
+            self.rows.extend(numbered(rows, self.spec, self.commits))
             self.commits += 1
 
     def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
@@ -90,7 +106,7 @@ class MemoryTable:
         with self.lock:
             if revision != self.revision():
                 raise ConflictError(f"expected revision {revision}, found {self.revision()}")
-            self.rows = [row for row in self.rows if not matches(row, where)] + [dict(row) for row in rows]
+            self.rows = [row for row in self.rows if not matches(row, where)] + numbered(rows, self.spec, self.commits)
             self.commits += 1
             return self.revision()
 
@@ -105,7 +121,7 @@ class MemoryStore:
     tables: dict[str, MemoryTable] = field(default_factory=dict[str, MemoryTable])
 
     def table(self, spec: TableSpec) -> MemoryTable:
-        return self.tables.setdefault(spec.name, MemoryTable())
+        return self.tables.setdefault(spec.name, MemoryTable(spec=spec))
 
 
 def matches(row: Row, where: Filter | None) -> bool:

@@ -87,7 +87,7 @@ class TableStorage(Protocol):
 
 def dirt(entries: Sequence[Entry], log: TableLog, model: str, version: str) -> list[Dirt]:
     """The data commits of the version's table that no BUILT entry speaks for."""
-    return _compare(entries, log, model, version, log.head(model, version))[1]
+    return compare_log(entries, log, model, version, log.head(model, version))[1]
 
 
 def version_coverage(
@@ -102,7 +102,7 @@ def version_coverage(
     if head < 0:
         empties = [e for e in entries if e.kind in (Kind.EMPTY, Kind.WITHDRAWN)]
         return coverage(empties, audits=audits), head
-    there, spots = _compare(entries, log, model, version, head)
+    there, spots = compare_log(entries, log, model, version, head)
     return coverage(there, audits=audits, now=now, dirt=spots, commit=head), head
 
 
@@ -114,7 +114,7 @@ def vouched(entries: Sequence[Entry], log: TableLog, *, model: str, version: str
     head = log.head(model, version)
     if head < commit:
         return NOTHING
-    there, spots = _compare(entries, log, model, version, head)
+    there, spots = compare_log(entries, log, model, version, head)
     failed: dict[str, list[Interval]] = defaultdict(list)
     for entry in there:
         if entry.kind is Kind.INVALIDATED:
@@ -125,10 +125,11 @@ def vouched(entries: Sequence[Entry], log: TableLog, *, model: str, version: str
     )
 
 
-def _compare(
+def compare_log(
     entries: Sequence[Entry], log: TableLog, model: str, version: str, head: int
 ) -> tuple[Sequence[Entry], list[Dirt]]:
-    """The entries whose batch is in the table (or that are about none), and the commits that have no entry.
+    """The entries whose batch is in the table (or that are about none), and the commits that have no entry. `head` is
+    the table's newest commit.
 
     A batch is not in the table when the folder was deleted, or restored from a backup, and made anew: its entries must
     not vouch for commits that only have the same numbers.

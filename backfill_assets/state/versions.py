@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
+from backfill_assets.snapshots.algorithm import UNNUMBERED
 from backfill_assets.snapshots.model import UNKNOWN, ColumnRef, Signature
 from backfill_assets.snapshots.records import Recorded
-from backfill_assets.state.store import Store, TableSpec
+from backfill_assets.state.store import Row, Store, TableSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,11 @@ class Version:
     """What decides its rows and columns: what another version is compared with."""
     created: datetime
 
+    @property
+    def algorithm(self) -> int:
+        """By which rules its signature was made."""
+        return int(cast(Any, self.definition.get("algorithm", UNNUMBERED)))
+
 
 VERSIONS = TableSpec(
     name="versions",
@@ -45,7 +51,10 @@ VERSIONS = TableSpec(
 
 
 class Versions:
-    """The append-only table of versions. The first record of a version counts; writing it again is harmless."""
+    """The append-only table of versions. The first record of a version counts; writing it again is harmless.
+
+    A record with a newer algorithm gives the version another signature, and nothing else.
+    """
 
     def __init__(self, store: Store) -> None:
         self._table = store.table(VERSIONS)
@@ -67,7 +76,11 @@ class Versions:
                 signature=_signature(json.loads(cast(str, row["signature"]))) if row["signature"] else UNKNOWN,
                 created=cast(datetime, row["created"]),
             )
-            found.setdefault((record.model, record.version), record)
+            key = (record.model, record.version)
+            first = found.setdefault(key, record)
+            if record.algorithm > first.algorithm:
+                newer = {**first.definition, "algorithm": record.algorithm}
+                found[key] = replace(first, signature=record.signature, definition=newer)
         return found
 
     def compact(self) -> None:
@@ -88,19 +101,24 @@ class Versions:
     def put(self, version: Version) -> None:
         """Record the version unless it is known."""
         if self.get(version.model, version.version) is None:
-            self._table.append(
-                [
-                    {
-                        "model": version.model,
-                        "version": version.version,
-                        "upstream": json.dumps(dict(version.upstream), sort_keys=True),
-                        "columns": json.dumps(version.columns),
-                        "definition": json.dumps(dict(version.definition), sort_keys=True, default=str),
-                        "signature": json.dumps(_plain(version.signature), sort_keys=True),
-                        "created": version.created,
-                    }
-                ]
-            )
+            self._table.append([_row(version)])
+
+    def sign_again(self, versions: Sequence[Version]) -> None:
+        """Record signatures that are made by a newer algorithm, in one commit."""
+        if versions:
+            self._table.append([_row(replace(v, definition={"algorithm": v.algorithm})) for v in versions])
+
+
+def _row(version: Version) -> Row:
+    return {
+        "model": version.model,
+        "version": version.version,
+        "upstream": json.dumps(dict(version.upstream), sort_keys=True),
+        "columns": json.dumps(version.columns),
+        "definition": json.dumps(dict(version.definition), sort_keys=True, default=str),
+        "signature": json.dumps(_plain(version.signature), sort_keys=True),
+        "created": version.created,
+    }
 
 
 def _plain(signature: Signature) -> dict[str, object]:
@@ -108,6 +126,7 @@ def _plain(signature: Signature) -> dict[str, object]:
         "rows": signature.rows,
         "columns": dict(signature.columns),
         "code": signature.code,
+        "whole": signature.whole,
         "row_reads": sorted([r.table, r.column] for r in signature.row_reads),
         "column_reads": {c: sorted([r.table, r.column] for r in refs) for c, refs in signature.column_reads.items()},
     }
@@ -118,6 +137,7 @@ def _signature(raw: dict[str, Any]) -> Signature:
         rows=raw["rows"],
         columns=raw["columns"],
         code=raw.get("code", ""),
+        whole=raw.get("whole", ""),
         row_reads=_refs(raw["row_reads"]),
         column_reads={column: _refs(refs) for column, refs in raw["column_reads"].items()},
     )

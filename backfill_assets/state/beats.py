@@ -1,0 +1,40 @@
+"""Is a run still at work? Each of its processes gives a sign of life every few seconds; who gives none has stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+EVERY = 5.0
+"""Seconds between two signs of life."""
+SILENT_AFTER = 30.0
+"""Seconds without one after which a process is taken for stopped, wherever it ran."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """The last sign of life of one process of a run. `age` is in seconds, by the clock of the place where it is kept.
+
+    `home` names the machine and the process namespace in which `pid` means something.
+    """
+
+    run: str
+    home: str
+    pid: int
+    age: float
+
+
+def silence(beats: Iterable[Beat], run: str, *, home: str, alive: Callable[[int], bool]) -> str:
+    """Why a run is taken for stopped; "" while one of its processes is at work.
+
+    `home` and `alive` are those of the process that asks: where it can see another one, that decides at once.
+    """
+    mine = [beat for beat in beats if beat.run == run]
+    if not mine:
+        return "it ended without a word"
+    if any(b.age <= SILENT_AFTER and (b.home != home or alive(b.pid)) for b in mine):
+        return ""
+    newest = min(mine, key=lambda b: b.age)
+    if newest.home == home and not alive(newest.pid):
+        return f"its process {newest.pid} is gone"
+    return f"no sign of life for {newest.age:.0f} s"

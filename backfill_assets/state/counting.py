@@ -1,0 +1,91 @@
+"""Does an approval count? By the rules in force, the accounts of people, the authors, and the time it was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+
+from backfill_assets.state.approvals import Approval
+from backfill_assets.state.people import perhaps_same, person_of, same
+from backfill_assets.state.rules import Rules, principals
+
+Genuine = Callable[[Approval], str]
+"""Why an approval's signature is not genuine; "" when it is. Asked of signed ones only."""
+
+
+def trusted(_: Approval) -> str:
+    """A signature that was checked already."""
+    return ""
+
+
+def objection(
+    approval: Approval, rules: Rules, *, authors: Collection[str], now: datetime, genuine: Genuine = trusted
+) -> str:
+    """Why an approval does not count; "" when it does. `authors` are the accounts that opened the plan.
+
+    Nothing that the statement claims of itself is believed: not who gave it, not that it was no author, not until when
+    it holds. `now` is of the real clock.
+    """
+    if not approval.signature:
+        if rules.approvals.signatures == "required":
+            return "without a signature of somebody in allowed_signers (approvals.signatures: required)"
+        if not approval.account:
+            return "an earlier release recorded it without the account that gave it"
+        if not same(rules.people, approval.account, approval.by):
+            return f"the account {approval.account} is not known to be {approval.by} (people in the rules)"
+    elif problem := genuine(approval):
+        return problem
+    if approval.since + timedelta(days=rules.approvals.days) <= now:
+        return f"that was over at {expires(approval, rules):%Y-%m-%d %H:%M} UTC"
+    own = is_own(approval, rules, authors)
+    if own and not rules.approvals.self:
+        return f"{person_of(rules.people, giver(approval))} made the plan, and its author may not approve it"
+    if not _may_approve(approval, rules, own=own):
+        return f"only {who_may(approval.owner, rules)} may approve for {approval.owner or 'models without an owner'}"
+    return ""
+
+
+def expires(approval: Approval, rules: Rules) -> datetime:
+    """When an approval is over, by the rules in force."""
+    return approval.since + timedelta(days=rules.approvals.days)
+
+
+def is_own(approval: Approval, rules: Rules, authors: Collection[str]) -> bool:
+    """Whether one of the plan's authors gave it, or may have."""
+    return any(perhaps_same(rules.people, giver(approval), author) for author in authors)
+
+
+def giver(approval: Approval) -> str:
+    """Who gave it, as far as that is proved: the principal of the signature, or else the account."""
+    return approval.by if approval.signature else approval.account
+
+
+def who_may(owner: str, rules: Rules) -> str:
+    """Who may approve for an owner, in words."""
+    listed = rules.approvals.owners.get(owner)
+    if listed is not None:
+        return ", ".join(listed)
+    if owner in rules.people:
+        return f"{owner} ({', '.join(rules.people[owner])})"
+    return f"{owner} itself (people lists no account of it, approvals.owners nobody for it)"
+
+
+def somebody_may(owner: str, rules: Rules) -> bool:
+    """Whether the rules name an account or a key that can approve for an owner, other than by being the author's."""
+    listed = rules.approvals.owners.get(owner)
+    if not owner or (listed and rules.approvals.signatures != "required"):
+        return True
+    signed = any(same(rules.people, name, key) for name in listed or (owner,) for key in principals(rules.signers))
+    return signed or (owner in rules.people and rules.approvals.signatures != "required")
+
+
+def _may_approve(approval: Approval, rules: Rules, *, own: bool) -> bool:
+    given, owner = giver(approval), approval.owner
+    listed = rules.approvals.owners.get(owner)
+    if listed is not None:
+        return any(same(rules.people, given, one) for one in listed)
+    if not owner or same(rules.people, given, owner):
+        return True
+    # A team of one: nobody else is named for the owner, and the rules let authors approve. It is recorded as their own.
+    unnamed = owner not in rules.people and rules.approvals.signatures != "required"
+    return own and rules.approvals.self and unnamed

@@ -1,0 +1,69 @@
+"""Does a table, at a commit, still give what was promoted of it? Counted by a promotion, compared by whoever reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from backfill_assets.errors import StateError
+from backfill_assets.intervals import Interval
+from backfill_assets.state.environment import Held, Pointer, Segment
+from backfill_assets.state.tables import TableLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """Files and rows of a table at a commit, by start of the interval, as its log says."""
+
+    files: Mapping[datetime, int]
+    rows: Mapping[datetime, int]
+
+    def of(self, interval: Interval) -> Held:
+        """What there is of an interval."""
+        files, rows = (
+            sum(n for at, n in counts.items() if interval.start <= at < interval.end)
+            for counts in (self.files, self.rows)
+        )
+        return Held(interval=interval, files=files, rows=rows)
+
+
+def contents(log: TableLog, model: str, version: str, commit: int) -> Contents:
+    """The contents of a version's table. Raises StateError when it is gone or damaged."""
+    files = {at: len(paths) for at, paths in log.files(model, version, commit).items()}
+    return Contents(files=files, rows=log.rows(model, version, commit))
+
+
+def counted(log: TableLog, pointers: Sequence[Pointer]) -> tuple[Pointer, ...]:
+    """The pointers, each segment with what its table holds of it: what a promotion writes down.
+
+    Raises StateError when a table does not give what an earlier promotion counted, or cannot be read.
+    """
+    seen: dict[tuple[str, str, int], Contents] = {}
+
+    def count(model: str, segment: Segment) -> Segment:
+        key = (model, segment.version, segment.commit)
+        if key not in seen:
+            seen[key] = contents(log, *key)
+        if why := differs(segment, seen[key]):
+            raise short(model, segment, why)
+        return replace(segment, held=seen[key].of(segment.interval))
+
+    return tuple(replace(p, segments=tuple(count(p.model, s) for s in p.segments)) for p in pointers)
+
+
+def differs(segment: Segment, there: Contents) -> str:
+    """How a table's contents differ from what was promoted of a segment; "" when they do not, or nobody counted."""
+    if segment.held is None or (found := there.of(segment.held.interval)) == segment.held:
+        return ""
+    was = segment.held
+    return f"{found.rows} rows in {found.files} files of {was.interval}; {was.rows} in {was.files} were promoted"
+
+
+def short(model: str, segment: Segment, why: str) -> StateError:
+    """The refusal to take a table's rows for those that were promoted."""
+    return StateError(
+        f"the table of {model} {segment.version} does not give at commit {segment.commit} what was promoted",
+        why=f"it has {why}: its log or a file is damaged",
+        fix="restore the folder from a backup, or go back with `backfill rollback`; see `backfill doctor --deep`",
+    )

@@ -1,0 +1,61 @@
+"""Whose account is it? Names and accounts of people, told apart or known to be one person's.
+
+What an approval may open is decided by `same`, which takes nobody for somebody else; whether an author approved their
+own plan by `perhaps_same`, which rather takes two names for one person too often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+People = Mapping[str, tuple[str, ...]]
+"""Person (usually an e-mail address) → the accounts that act for them: names of users, as systems assert them."""
+
+
+def person_of(people: People, name: str) -> str:
+    """The person that a name or an account is of; the name itself when nobody lists it.
+
+    >>> person_of({"ana@example.com": ("ana", "ana.k")}, "ana.k")
+    'ana@example.com'
+    >>> person_of({"ana@example.com": ("ana",)}, "bo")
+    'bo'
+    """
+    for person, accounts in people.items():
+        if _folded(name) in (_folded(person), *map(_folded, accounts)):
+            return person
+    return name
+
+
+def same(people: People, one: str, other: str) -> bool:
+    """Whether two names are known to be of one person: they are equal, or `people` lists both for one.
+
+    >>> same({"ana@example.com": ("ana",)}, "ana", "ana@example.com")
+    True
+    >>> same({}, "ana", "ana@example.com")
+    False
+    """
+    return bool(one and other) and _folded(person_of(people, one)) == _folded(person_of(people, other))
+
+
+def perhaps_same(people: People, one: str, other: str) -> bool:
+    """Whether two names may be of one person. Where `people` does not list both, what is before an @ has to differ.
+
+    >>> perhaps_same({}, "ana", "ana@example.com")
+    True
+    >>> perhaps_same({"ana@example.com": ("ana.k",), "ana@other.com": ("ana",)}, "ana", "ana@example.com")
+    False
+    """
+    if same(people, one, other):
+        return True
+    listed = {_folded(name) for person, accounts in people.items() for name in (person, *accounts)}
+    if _folded(one) in listed and _folded(other) in listed:
+        return False
+    return bool(one and other) and _local(one) == _local(other)
+
+
+def _folded(name: str) -> str:
+    return name.strip().casefold()
+
+
+def _local(name: str) -> str:
+    return _folded(name).partition("@")[0]

@@ -1,0 +1,329 @@
+"""By which rules is an environment changed? Those that the warehouse records, not those that somebody has just edited.
+
+Append-only and numbered: the first promotion records the project's rules; from then on a change of them is proposed,
+approved under the rules in force, and only then takes effect.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import cast
+
+from backfill_assets.errors import StateError
+from backfill_assets.settings import ApprovalRules
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.ledger import new_id
+from backfill_assets.state.people import People
+from backfill_assets.state.store import Row, Store, TableSpec
+
+PREFIX = "rules-"
+"""How the id of a proposed change begins: no plan's id does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Everything that decides whose approval counts."""
+
+    approvals: ApprovalRules = field(default_factory=ApprovalRules)
+    people: People = field(default_factory=dict[str, tuple[str, ...]])
+    signers: str = ""
+    """The text of `allowed_signers`."""
+    owners: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Model → its owner."""
+
+    def to_json(self) -> dict[str, object]:
+        """As plain values; `rules_from_json` reads them back."""
+        return {
+            "approvals": asdict(self.approvals) | {"owners": {k: list(v) for k, v in self.approvals.owners.items()}},
+            "people": {person: list(accounts) for person, accounts in self.people.items()},
+            "signers": self.signers,
+            "owners": dict(self.owners),
+        }
+
+    def with_owners(self, owners: Mapping[str, str]) -> Rules:
+        """The same rules, with these owners of these models."""
+        return replace(self, owners={**self.owners, **owners})
+
+    def owners_of(self, model: str, declared: str) -> tuple[str, ...]:
+        """Whose approval a change of the model's rows needs: the owner in force's, and the newly declared one's."""
+        both = dict.fromkeys((self.owners.get(model, declared), declared))
+        return tuple(owner for owner in both if owner) or ("",)
+
+
+def declared_rules(project: Project, signers: str = "") -> Rules:
+    """What a project's files say; `signers` is the text of its `allowed_signers`."""
+    settings = project.settings
+    owners = {name: model.owner for name, model in project.models.items()}
+    return Rules(approvals=settings.approvals, people=settings.people, signers=signers, owners=owners)
+
+
+def rules_from_json(said: Mapping[str, object]) -> Rules:
+    """The rules that `Rules.to_json` gave."""
+    approvals = cast(dict[str, object], said["approvals"])
+    owners = cast(dict[str, list[str]], approvals["owners"])
+    return Rules(
+        approvals=ApprovalRules(
+            required=bool(approvals["required"]),
+            self=bool(approvals["self"]),
+            days=cast(int, approvals["days"]),
+            signatures=str(approvals["signatures"]),
+            owners={owner: tuple(people) for owner, people in owners.items()},
+        ),
+        people={person: tuple(names) for person, names in cast(dict[str, list[str]], said["people"]).items()},
+        signers=str(said["signers"]),
+        owners=cast(dict[str, str], said["owners"]),
+    )
+
+
+class RulesKind(StrEnum):
+    """What a record says of its rules."""
+
+    RECORDED = "recorded"
+    """They are in force: the first, or with owners that a promotion brought."""
+    PROPOSED = "proposed"
+    """Somebody wants them instead of those in force."""
+    CHANGED = "changed"
+    """A proposal took effect."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesRecord:
+    """One record of an environment's rules. `at` is of the real clock; `number` alone says what is newer."""
+
+    environment: str
+    number: int
+    kind: RulesKind
+    parent: str
+    """The id of the record that was in force."""
+    rules: Rules
+    account: str
+    host: str
+    at: datetime
+    reason: str = ""
+
+    @property
+    def id(self) -> str:
+        """A hash of the rules, and of those that they replace. A proposal has the id of what it becomes."""
+        content = json.dumps([self.environment.casefold(), self.parent, self.rules.to_json()], sort_keys=True)
+        return PREFIX + hashlib.sha256(content.encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesInForce:
+    """What counts for an environment, beside what the project's files say."""
+
+    environment: str
+    rules: Rules
+    edited: Rules
+    """What the project's files say."""
+    number: int = 0
+    """Which record they are; 0: none yet, so what the files say counts."""
+    id: str = ""
+
+    @property
+    def effective(self) -> Rules:
+        """What the gate judges by: the recorded rules. Approvals that only the files require are required as well."""
+        required = self.rules.approvals.required or self.edited.approvals.required
+        return replace(self.rules, approvals=replace(self.rules.approvals, required=required))
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Where the project's files say something else, in a sentence each."""
+        return differences(self.rules, self.edited)
+
+    def to_json(self) -> dict[str, object]:
+        """Which rules they are, for a release's record."""
+        return {"number": self.number, "id": self.id, "required": self.effective.approvals.required}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What every page about this environment has to say of its rules."""
+        off = f"Approvals are off for {self.environment} (approvals.required: false): nobody has to approve what moves"
+        return (*((off,) if not self.effective.approvals.required else ()), *self.differences)
+
+
+def differences(rules: Rules, edited: Rules) -> tuple[str, ...]:
+    """What is edited and not in force. A model that nothing is recorded of has no owner in force yet."""
+    found: list[str] = []
+    for name in ("required", "self", "days", "signatures"):
+        now, then = getattr(rules.approvals, name), getattr(edited.approvals, name)
+        if now != then:
+            found.append(f"backfill.yml says approvals.{name}: {_text(then)}; in force: {_text(now)}")
+    for title, old, new in (
+        ("approvals.owners", rules.approvals.owners, edited.approvals.owners),
+        ("people", rules.people, edited.people),
+    ):
+        found += [
+            f"backfill.yml says {title}.{name}: {_names(new.get(name))}; in force: {_names(old.get(name))}"
+            for name in sorted({*old, *new})
+            if old.get(name) != new.get(name)
+        ]
+    if signer_lines(rules.signers) != signer_lines(edited.signers):
+        changed = ", ".join(changed_signers(rules.signers, edited.signers)) or "their order"
+        found.append(f"allowed_signers is edited ({changed}); in force: {len(signer_lines(rules.signers))} keys")
+    for model, owner in sorted(rules.owners.items()):
+        if model in edited.owners and edited.owners[model] != owner:
+            found.append(f"{model} says owner: {edited.owners[model] or 'nobody'}; in force: {owner or 'nobody'}")
+    return tuple(found)
+
+
+def signer_lines(signers: str) -> tuple[str, ...]:
+    """The lines of an `allowed_signers` file that say something."""
+    lines = (line.strip() for line in signers.splitlines())
+    return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+def principals(signers: str) -> tuple[str, ...]:
+    """Who has a key in the file; a pattern stays one."""
+    return tuple(dict.fromkeys(name for line in signer_lines(signers) for name in line.split()[0].split(",")))
+
+
+def changed_signers(one: str, other: str) -> tuple[str, ...]:
+    """The principals of the lines that only one of two files has."""
+    lines = set(signer_lines(one)) ^ set(signer_lines(other))
+    return tuple(sorted(principals("\n".join(lines))))
+
+
+RULES = TableSpec(
+    name="rules",
+    columns={
+        "entry": "text",
+        "environment": "text",
+        "number": "int",
+        "kind": "text",
+        "id": "text",
+        "parent": "text",
+        "rules": "text",
+        "account": "text",
+        "host": "text",
+        "at": "time",
+        "reason": "text",
+    },
+)
+
+
+class RulesRecords:
+    """The append-only table of rules, of every environment."""
+
+    def __init__(self, store: Store) -> None:
+        self._table = store.table(RULES)
+
+    def of(self, environment: str) -> tuple[RulesRecord, ...]:
+        """Every record of an environment, oldest first. Raises StateError when one is not what it was."""
+        return self._read(environment)[0]
+
+    def in_force(self, environment: str, edited: Rules) -> RulesInForce:
+        """What counts: the newest record that is no proposal, or what the files say where there is none."""
+        return in_force(self.of(environment), environment, edited)
+
+    def put(self, record: RulesRecord, *, seen: str) -> RulesRecord:
+        """Append a record with the next number, if the one in force still has the id `seen`.
+
+        The same again is no second record. Raises ConflictError when somebody else wrote meanwhile, StateError when
+        other rules are in force by now.
+        """
+        known, revision = self._read(record.environment)
+        current = _newest(known)
+        if current is not None and current.id == record.id and record.kind is not RulesKind.PROPOSED:
+            return current
+        if (current.id if current else "") != seen:
+            raise StateError(
+                f"the rules of {record.environment} were changed meanwhile",
+                why=f"record {current.number if current else 0} is in force now",
+                fix="look at them (backfill rules), and propose the change again",
+            )
+        if again := next((r for r in known if r.id == record.id and r.kind is record.kind), None):
+            return again
+        numbered = replace(record, number=max((r.number for r in known), default=0) + 1)
+        entry = new_id()
+        self._table.replace(
+            [_row(entry, numbered)], where={"entry": [entry]}, revision=revision, note={"rules": record.id}
+        )
+        return numbered
+
+    def compact(self) -> None:
+        """Join the small files that many records left."""
+        self._table.compact()
+
+    def _read(self, environment: str) -> tuple[tuple[RulesRecord, ...], int]:
+        rows, revision = self._table.read_at()
+        mine = [row for row in rows if cast(str, row["environment"]).casefold() == environment.casefold()]
+        try:
+            found = sorted((_record(row) for row in mine), key=lambda r: r.number)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _altered(environment, "a record", f"it cannot be read: {error}") from None
+        _check_chain(environment, found, {cast(int, row["number"]): cast(str, row["id"]) for row in mine})
+        return tuple(found), revision
+
+
+def in_force(records: Sequence[RulesRecord], environment: str, edited: Rules) -> RulesInForce:
+    """What counts by these records."""
+    current = _newest(records)
+    if current is None:
+        return RulesInForce(environment=environment, rules=edited, edited=edited)
+    return RulesInForce(
+        environment=environment, rules=current.rules, edited=edited, number=current.number, id=current.id
+    )
+
+
+def _newest(records: Sequence[RulesRecord]) -> RulesRecord | None:
+    return next((r for r in reversed(records) if r.kind is not RulesKind.PROPOSED), None)
+
+
+def _check_chain(environment: str, records: Sequence[RulesRecord], ids: Mapping[int, str]) -> None:
+    """Each record names the one before it, and its own content."""
+    parent = ""
+    for number, record in enumerate(records, start=1):
+        if record.number != number or ids[number] != record.id or record.parent != parent:
+            why = "its number, its id or the record that it follows was altered in the control table"
+            raise _altered(environment, f"record {record.number}", why)
+        if record.kind is not RulesKind.PROPOSED:
+            parent = record.id
+
+
+def _altered(environment: str, what: str, why: str) -> StateError:
+    fix = "restore _control/rules from a backup; nothing can be promoted before"
+    return StateError(f"{what} of the rules of {environment} is not what was written", why=why, fix=fix)
+
+
+def _record(row: Row) -> RulesRecord:
+    return RulesRecord(
+        environment=cast(str, row["environment"]),
+        number=cast(int, row["number"]),
+        kind=RulesKind(cast(str, row["kind"])),
+        parent=cast(str, row["parent"]),
+        rules=rules_from_json(json.loads(cast(str, row["rules"]))),
+        account=cast(str, row["account"]),
+        host=cast(str, row["host"]),
+        at=cast(datetime, row["at"]),
+        reason=cast(str, row["reason"]),
+    )
+
+
+def _row(entry: str, record: RulesRecord) -> Row:
+    return {
+        "entry": entry,
+        "environment": record.environment,
+        "number": record.number,
+        "kind": record.kind.value,
+        "id": record.id,
+        "parent": record.parent,
+        "rules": json.dumps(record.rules.to_json(), sort_keys=True),
+        "account": record.account,
+        "host": record.host,
+        "at": record.at,
+        "reason": record.reason,
+    }
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _names(names: Sequence[str] | None) -> str:
+    return "nothing" if names is None else ", ".join(names) or "nobody"

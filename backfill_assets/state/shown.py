@@ -1,0 +1,63 @@
+"""Which published intervals would show other rows? By the data files behind two pointers, not by their versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.tables import DataCommit, TableLog
+
+
+def replaced(before: Pointer | None, after: Pointer | None, log: TableLog, cadence: Cadence) -> Ranges:
+    """The intervals that `before` shows and whose rows, or columns of them, are others in `after`, or gone.
+
+    Rows are the same where both name one commit of a table, where the data files are the same, and where no commit in
+    between wrote rows (`OPTIMIZE` only moves them). Raises StateError for a table that cannot be read.
+    """
+    if before is None:
+        return NOTHING
+    if after is None:
+        return before.covers
+    same = Ranges.of(
+        part
+        for one in before.segments
+        for other in after.segments
+        if (common := one.interval.intersection(other.interval)) and _columns_stay(before, one, after, other)
+        for part in same_rows(before.model, one, other, Ranges((common,)), log, cadence)
+    )
+    return before.covers - same
+
+
+def same_rows(model: str, one: Segment, other: Segment, within: Ranges, log: TableLog, cadence: Cadence) -> Ranges:
+    """Of intervals that two segments of a model have in common: those whose rows are the same in both."""
+    if one.version != other.version:
+        return NOTHING
+    if one.commit == other.commit:
+        return within
+    here, there = (log.files(model, s.version, s.commit) for s in (one, other))
+    odd = {at for at in here.keys() | there.keys() if here.get(at) != there.get(at)}
+    units = list(within.split(cadence))
+    differ = [u for u in units if any(u.start <= at < u.end for at in odd)] if odd else []
+    if not differ:
+        return within
+    first, last = sorted((one.commit, other.commit))
+    since = [c for c in log.commits(model, one.version) if first < c.table_commit <= last]
+    return within - Ranges.of(u for u in differ if any(_wrote(c, u) for c in since))
+
+
+def _wrote(commit: DataCommit, unit: Interval) -> bool:
+    """Whether a commit wrote rows of an interval: somebody else's may have anywhere."""
+    return not commit.batch or commit.interval is None or commit.interval.intersection(unit) is not None
+
+
+def _columns_stay(before: Pointer, one: Segment, after: Pointer, other: Segment) -> bool:
+    """Whether all columns that a segment shows are there afterwards, of the same types; new ones change no old one."""
+
+    def lower(columns: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+        return {name.lower(): kind.lower() for name, kind in columns}
+
+    shown, then = lower(before.columns), lower(after.columns)
+    stored, kept = lower(one.columns or before.columns), lower(other.columns or after.columns)
+    was = {name: kind for name, kind in shown.items() if name in stored}
+    return all(then.get(name) == kind and kept.get(name) == kind for name, kind in was.items())
