@@ -1,41 +1,52 @@
-"""Who has to say yes to a change of published history, and did they? To exactly these rows, and not too long ago.
+"""What is an approval about? The published intervals that change, their new rows, and all that was found out of them.
 
-What is shown for the first time, and new intervals of what is shown already, need green audits only.
+What is shown for the first time, and new intervals of what is shown already, need green audits only. Whether an
+approval counts, and whether all that changes is covered, is for the gate to say (`gate.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.intervals import NOTHING, Ranges
 from backfill_assets.plan.plan import Facts
-from backfill_assets.promote.gate import Obstacle
-from backfill_assets.settings import ApprovalRules
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.counting import Genuine, objection, trusted
+from backfill_assets.state.environment import Pointer
 from backfill_assets.state.plans import PlanRecord
-from backfill_assets.state.proofs import DIFF, Finding, Proof, newest
+from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof, newest
+from backfill_assets.state.rules import Rules
+
+EVERY_PROOF = frozenset({DIFF, CONSUMERS, KEPT})
+"""What has to be found out of rows before they replace published ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Hearing:
     """An open plan, what the environment would show by it, and all that was found out and said about it."""
 
     record: PlanRecord
     pointers: tuple[Pointer, ...]
-    proofs: Sequence[Proof]
-    approvals: Sequence[Approval]
+    changed: Mapping[str, Ranges]
+    """Model → the published intervals whose rows would be others."""
+    proofs: Sequence[Proof] = ()
+    approvals: Sequence[Approval] = ()
+
+    def showing(self, pointers: Sequence[Pointer]) -> Hearing:
+        """The same plan where an environment would show these pointers of their models."""
+        moved = {p.model: p for p in (*self.pointers, *pointers)}
+        return replace(self, pointers=tuple(moved.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a yes is about."""
+    """What an approval is about."""
 
     scope: Mapping[str, Ranges]
     """Model → the published intervals that change."""
@@ -44,32 +55,18 @@ class Subject:
     digest: str
     """A hash of the content and of all that was found out about it: what an approval binds to."""
     owners: Mapping[str, tuple[str, ...]]
-    """Whose yes is needed → for which models."""
+    """Whose approval is needed → for which models."""
     findings: tuple[Finding, ...]
     """What has to be accepted by name."""
     proved: frozenset[str] = frozenset()
     """The kinds of proofs that there are of exactly this content."""
 
 
-def changed(shown: Environment, pointer: Pointer) -> Ranges:
-    """The intervals of a model that are shown, and whose rows come from another table afterwards."""
-    before = shown.pointers.get(pointer.model)
-    if before is None:
-        return NOTHING
-    same = Ranges.of(
-        common
-        for old in before.segments
-        for new in pointer.segments
-        if old.version == new.version and (common := old.interval.intersection(new.interval))
-    )
-    return before.covers - same
-
-
-def subject(project: Project, facts: Facts, case: Case, scope: Mapping[str, Ranges] | None = None) -> Subject:
+def subject(project: Project, facts: Facts, hearing: Hearing, scope: Mapping[str, Ranges] | None = None) -> Subject:
     """What the owners are asked, or were asked about this scope."""
-    scope = scope or {p.model: part for p in case.pointers if (part := changed(facts.environment, p))}
+    scope = scope or hearing.changed
     rows: list[object] = []
-    for pointer in case.pointers:
+    for pointer in hearing.pointers:
         wanted = scope.get(pointer.model, NOTHING)
         for segment in pointer.segments:
             part = wanted & Ranges((segment.interval,))
@@ -77,20 +74,20 @@ def subject(project: Project, facts: Facts, case: Case, scope: Mapping[str, Rang
                 rows.append(
                     [pointer.model, segment.version, str(interval), entry.batch, entry.table_commit, entry.inputs]
                 )
-    names = sorted(scope)
+    names = sorted(name for name in scope if name in project.models)
     content = _hash(
-        case.record.id,
-        case.record.environment,
+        hearing.record.id,
+        hearing.record.environment,
         rows,
-        [[p.model, p.columns] for p in case.pointers if p.model in scope],
+        [[p.model, p.columns] for p in hearing.pointers if p.model in scope],
         {name: audits_digest(project.models[name]) for name in names},
         [[c.name, c.owner, list(c.reads)] for c in project.consumers.values() if set(c.reads) & set(scope)],
     )
-    proofs = [proof for _, proof in sorted(newest(case.proofs, content).items())]
+    proofs = [proof for _, proof in sorted(newest(hearing.proofs, content).items())]
     owners: dict[str, tuple[str, ...]] = {}
     for name in names:
-        owner = project.models[name].owner
-        owners[owner] = (*owners.get(owner, ()), name)
+        for owner in facts.rules_for(project).owners_of(name, project.models[name].owner):
+            owners[owner] = (*owners.get(owner, ()), name)
     return Subject(
         scope=scope,
         content=content,
@@ -101,122 +98,69 @@ def subject(project: Project, facts: Facts, case: Case, scope: Mapping[str, Rang
     )
 
 
-def unapproved(
-    project: Project,
-    facts: Facts,
-    pointers: Sequence[Pointer],
-    cases: Sequence[Case],
-    *,
-    now: datetime,
-    doubt: Callable[[Approval], str] = lambda _: "",
-) -> list[Obstacle]:
-    """What the owners have not said yes to, of what would move. `now` is of the real clock.
+def subjects(project: Project, facts: Facts, hearing: Hearing) -> Iterator[Subject]:
+    """What is known of a plan's rows: in the scope that it has now, and in that of each of its approvals."""
+    scopes = [hearing.changed, *(a.scope for a in hearing.approvals)]
+    seen: list[Mapping[str, Ranges]] = []
+    for scope in scopes:
+        if scope and scope not in seen:
+            seen.append(scope)
+            yield subject(project, facts, hearing, scope)
 
-    `doubt` says why an approval's signature does not count; "" when it does.
+
+def covered(
+    project: Project, facts: Facts, hearing: Hearing, approval: Approval, pointers: Sequence[Pointer]
+) -> Mapping[str, Ranges]:
+    """The intervals of these pointers' models that an approval is about; none when any row in its scope is another one.
+
+    What the environment has gained since the approval, of a model whose scope went to the end, is covered where it has
+    the version of the rows before: such days are published by their own audits, whichever version they are of.
     """
-    rules = project.settings.approvals
-    if not rules.required:
-        return []
-    found: list[Obstacle] = []
-    asked: set[str] = set()
+    about = hearing.showing(pointers)
+    if subject(project, facts, about, approval.scope).digest != approval.digest:
+        return {}
+    found: dict[str, Ranges] = {}
     for pointer in pointers:
-        if not (part := changed(facts.environment, pointer)):
+        scope = approval.scope.get(pointer.model, NOTHING)
+        found[pointer.model] = scope
+        since, last = approval.onward.get(pointer.model), scope.span
+        if since is None or last is None:
             continue
-        versions = {s.version for s in pointer.segments} | {pointer.version}
-        case = next((c for c in cases if c.record.versions.get(pointer.model) in versions), None)
-        if case is None:
-            found.append(
-                Obstacle(
-                    model=pointer.model,
-                    what="changes published history, and no plan is open that an owner could approve:",
-                    intervals=part,
-                    remedy="backfill apply opens one, also when nothing is left to build",
-                )
-            )
-        elif case.record.id not in asked:
-            asked.add(case.record.id)
-            found.extend(_objections(project, facts, case, rules, now, doubt))
-    return found
-
-
-def _objections(
-    project: Project,
-    facts: Facts,
-    case: Case,
-    rules: ApprovalRules,
-    now: datetime,
-    doubt: Callable[[Approval], str],
-) -> list[Obstacle]:
-    current = subject(project, facts, case)
-    found: list[Obstacle] = []
-    approve = f"backfill approve {case.record.id}"
-    for owner, models in current.owners.items():
-        option = f" --for {owner}" if len(current.owners) > 1 and owner else ""
-        problems: list[str] = []
-        said: Approval | None = None
-        for approval in reversed([a for a in case.approvals if a.owner == owner]):
-            problem = _problem(project, facts, case, current, approval, rules, now) or doubt(approval)
-            if not problem:
-                said = approval
-                break
-            problems.append(f"{approval.by} said yes at {approval.at:%Y-%m-%d %H:%M} UTC, but {problem}")
-        if said is None:
-            found.append(
-                Obstacle(
-                    model=", ".join(models),
-                    what=f"needs the yes of {owner or 'somebody (it has no owner)'} to a change of published history"
-                    + (f" ({problems[0]})" if problems else "")
-                    + ":",
-                    intervals=current.scope[models[0]],
-                    remedy=approve + option,
-                )
-            )
-        about = subject(project, facts, case, said.scope) if said else current
-        if DIFF not in about.proved:
-            found.append(
-                Obstacle(
-                    model=", ".join(models),
-                    what="was not compared with what is shown:",
-                    intervals=current.scope[models[0]],
-                    remedy="backfill apply",
-                )
-            )
-        found.extend(
-            Obstacle(
-                model=finding.model,
-                what=finding.text,
-                remedy=f'mend it, or accept it: {approve}{option} --accept {finding.name}="why it may be so"',
-            )
-            for finding in about.findings
-            if finding.model in models and not (said and finding.name in said.accepted)
+        ends = [s for s in pointer.segments if s.interval.start < last.end <= s.interval.end]
+        found[pointer.model] = scope | Ranges.of(
+            replace(s.interval, start=max(s.interval.start, since))
+            for s in pointer.segments
+            if s.interval.end > since and any(s.version == e.version for e in ends)
         )
     return found
 
 
-def _problem(
-    project: Project,
-    facts: Facts,
-    case: Case,
-    current: Subject,
-    approval: Approval,
-    rules: ApprovalRules,
-    now: datetime,
+def why_not(
+    project: Project, facts: Facts, hearing: Hearing, approval: Approval, *, now: datetime, genuine: Genuine = trusted
 ) -> str:
-    """Why an approval does not count; "" when it does."""
-    if approval.expires <= now:
-        return f"that was over at {approval.expires:%Y-%m-%d %H:%M} UTC"
-    if approval.own and not rules.self:
-        return "the author of a plan may not approve it (approvals.self in backfill.yml)"
-    if (may := rules.owners.get(approval.owner)) and approval.by not in may:
-        return f"only {', '.join(may)} may (approvals.owners in backfill.yml)"
-    for name, part in current.scope.items():
-        said = approval.scope.get(name, NOTHING)
-        span = said.span
-        if late := Ranges.of(i for i in part - said if span is None or i.start < span.end):
-            return f"not to {name} {late}"
-    if subject(project, facts, case, approval.scope).digest != approval.digest:
+    """Why an approval of the hearing's plan does not count for the rows as they are; "" when it does."""
+    if problem := not_counted(project, facts, hearing.record, approval, now=now, genuine=genuine):
+        return problem
+    if subject(project, facts, hearing, approval.scope).digest != approval.digest:
         return "rows, audits or comparisons in its scope are not those any more"
     return ""
+
+
+def rules_of(project: Project, facts: Facts) -> Rules:
+    """By which rules approvals count. Where none is required they only accept findings, and the author may."""
+    rules = facts.rules_for(project)
+    if rules.approvals.required:
+        return rules
+    return replace(rules, approvals=replace(rules.approvals, self=True))
+
+
+def not_counted(
+    project: Project, facts: Facts, record: PlanRecord, approval: Approval, *, now: datetime, genuine: Genuine = trusted
+) -> str:
+    """Why an approval of a plan does not count, whatever its rows are by now; "" when it does."""
+    if (approval.plan, approval.environment) != (record.id, record.environment):
+        return f"it is about plan {approval.plan} for {approval.environment}"
+    return objection(approval, rules_of(project, facts), authors=record.authors, now=now, genuine=genuine)
 
 
 def _hash(*parts: object) -> str:

@@ -1,70 +1,95 @@
-"""What does somebody say who approves a plan? One statement for each owner, about the rows as they are now."""
+"""What does somebody state who approves a plan? One statement for each owner, about the rows as they are now."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from backfill_assets.errors import PlanError
+from backfill_assets.intervals import Ranges
 from backfill_assets.plan.plan import Facts
-from backfill_assets.promote.approval import Case, Subject, subject
+from backfill_assets.promote.approval import Hearing, Subject, rules_of, subject
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.approvals import Approval
+from backfill_assets.state.counting import giver, objection, who_may
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.people import person_of
 from backfill_assets.state.plans import PlanRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Giver:
+    """Who approves: the account that acts, as the system asserts it, where, and who that claims to be."""
+
+    account: str
+    host: str
+    by: str = ""
+    """Empty: the person that the account is of."""
+    signs: bool = False
+    """Whether a signature will prove that it is `by`, whatever account brings it."""
 
 
 def statements(
     project: Project,
     facts: Facts,
-    case: Case,
+    case: Hearing,
+    who: Giver,
     *,
-    by: str,
     owners: tuple[str, ...] = (),
     reason: str = "",
     accepted: Mapping[str, str] | None = None,
     now: datetime,
 ) -> list[Approval]:
-    """The approvals, unsigned, for these owners (none: all for whom `by` may speak). `now` is of the real clock.
+    """The approvals, unsigned, for these owners (none: all whom `who` may approve for). `now` is of the real clock.
 
-    Raises PlanError when the plan changes no published history, the owner is none of its, or `by` may not approve.
+    Raises PlanError when the plan changes no published history, the owner is none of its, or `who` may not approve.
     """
-    rules, accepted = project.settings.approvals, accepted or {}
+    rules, accepted = rules_of(project, facts), accepted or {}
     about = subject(project, facts, case)
     _check(case.record, about, owners, accepted)
-    own = by == case.record.by
-    if own and not rules.self:
-        raise PlanError(
-            f"{by} may not approve plan {case.record.id}",
-            why=f"{by} made it, and whoever makes a plan is not who accepts it",
-            fix="ask its owners: " + ", ".join(o or "(nobody)" for o in about.owners) + "; a team of one writes "
-            "`approvals: {self: true}` in backfill.yml, and the record will say that it was so",
-        )
-    wanted = owners or tuple(about.owners)
-    may = [o for o in wanted if by in rules.owners.get(o, (by,))]
-    if not may or (owners and len(may) < len(wanted)):
-        missing = next(o for o in wanted if o not in may)
-        raise PlanError(
-            f"{by} may not approve for {missing}",
-            why=f"only {', '.join(rules.owners[missing])} may (approvals.owners in backfill.yml)",
-            fix="ask one of them",
-        )
-    return [
+    made = [
         Approval(
             plan=case.record.id,
             environment=case.record.environment,
             digest=about.digest,
             scope=about.scope,
             owner=owner,
-            by=by,
+            by=who.by or person_of(rules.people, who.account),
             at=now,
-            expires=now + timedelta(days=rules.days),
             reason=reason,
             accepted={f.name: accepted[f.name] for f in about.findings if f.name in accepted},
-            own=own,
+            onward=onward(facts.environment, about.scope),
+            signature=_TO_COME if who.signs else "",
+            account=who.account,
+            host=who.host,
+            recorded=now,
         )
-        for owner in may
+        for owner in owners or tuple(about.owners)
     ]
+    problems = {a.owner: objection(a, rules, authors=case.record.authors, now=now) for a in made}
+    refused = [a for a in made if problems[a.owner]]
+    if refused and (owners or len(refused) == len(made)):
+        first = refused[0]
+        asked = "; ".join(f"{o or 'models without an owner'}: {who_may(o, rules)}" for o in about.owners)
+        raise PlanError(
+            f"{giver(first)} may not approve plan {case.record.id} for {first.owner or 'models without an owner'}",
+            why=problems[first.owner],
+            fix=f"ask its owners ({asked}); a team of one says so in the rules: `approvals: {{self: true}}` in "
+            "backfill.yml, then `backfill rules change`",
+        )
+    return [replace(a, signature="") for a in made if not problems[a.owner]]
+
+
+_TO_COME = "to come"
+
+
+def onward(shown: Environment, scope: Mapping[str, Ranges]) -> dict[str, datetime]:
+    """Where a scope goes to the end of what is shown of a model, from when on what it gains is covered as well."""
+    ends = {n: p.covers.span.end for n, p in shown.pointers.items() if p.covers.span}
+    spans = {name: part.span for name, part in scope.items()}
+    return {n: ends[n] for n, span in spans.items() if span and n in ends and span.end == ends[n]}
 
 
 def complete(record: PlanRecord, verdict: Verdict) -> None:
@@ -82,7 +107,7 @@ def complete(record: PlanRecord, verdict: Verdict) -> None:
 def _check(record: PlanRecord, about: Subject, owners: tuple[str, ...], accepted: Mapping[str, str]) -> None:
     if not about.scope:
         raise PlanError(
-            f"plan {record.id} needs nobody's yes",
+            f"plan {record.id} needs nobody's approval",
             why=f"it changes no rows that {record.environment} shows; green audits are enough",
             fix="promote it: backfill promote",
         )

@@ -52,6 +52,8 @@ def candidate(
 
 def known(project: Project, facts: Facts, target: Target) -> Coverage | None:
     """What there is of a target; None when the facts are not about it: it is a version of other code."""
-    if project.fingerprints.get(target.model) == target.version:
+    fingerprint = project.fingerprints.get(target.model)
+    if fingerprint == target.version:
         return facts.coverage[target.model]
-    return facts.patched.get(target.version)
+    # A revision of what the code says may have no batch yet.
+    return facts.patched.get(target.version, Coverage() if fingerprint == logic_of(target.version) else None)

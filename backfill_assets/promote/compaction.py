@@ -12,9 +12,12 @@ from datetime import UTC, datetime
 
 from backfill_assets.build.engine import Engine, Job
 from backfill_assets.errors import BackfillError, PromotionError, StateError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.intervals import Ranges
 from backfill_assets.plan.patch import overlay
-from backfill_assets.promote.promote import ViewCatalog, promote, recover
+from backfill_assets.plan.plan import Facts
+from backfill_assets.promote.gate import Case, Purpose
+from backfill_assets.promote.proposal import Proposal
+from backfill_assets.promote.weigh import weigh
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.control import Control
@@ -77,33 +80,50 @@ def join(
     model: Model,
     engine: Callable[[], Engine],
     *,
-    environment: str,
-    views: ViewCatalog | None,
-    by: str,
+    show: Callable[[Pointer], Environment],
 ) -> Environment:
-    """Copy the corrections' rows into one table, and point the environment at it. Again after a crash is harmless.
+    """Copy the corrections' rows into one table, and let `show` point the environment at it. Again after a crash is
+    harmless.
 
     The environment afterwards. Raises, and nothing is shown otherwise then, BuildError or StateError when there is no
-    equal copy, PromotionError when the model moved, or a plan of it was opened, while it was made.
+    equal copy, and what `show` raises.
     """
-    now = _clock()
-    blank = Entry(kind=Kind.STARTED, model=model.name, version=crowd.version, interval=_span(crowd), at=now)
+    now, span = datetime.now(UTC), crowd.intervals.span
+    assert span is not None
+    blank = Entry(kind=Kind.STARTED, model=model.name, version=crowd.version, interval=span, at=now)
     blank = replace(blank, batch=new_id(), run=new_id(), reason=f"{crowd.tables} tables of corrections are joined")
     control.versions.put(_record(control.versions.all(), crowd))
     control.ledger.append([blank])
     try:
         joined = _copied(crowd, control, log, model, engine, blank)
-        seen = recover(control.environments, environment, views)  # it may have moved while rows were copied
-        if seen.pointers.get(model.name) != crowd.pointer or model.name in _planned(control):
-            raise PromotionError(
-                f"the corrections of {model.name} were not joined: it moved, or a plan of it was opened, meanwhile",
-                why="what was copied is not all that is shown by now, or not what the plan is about",
-                fix="run `backfill janitor --apply` again, after the plan if there is one",
-            )
-        return promote(control.environments, seen, [joined], views, by=by, compaction=True)
+        return show(joined)
     except BackfillError as error:
-        control.ledger.append([replace(blank, kind=Kind.FAILED, at=_clock(), reason=str(error))])
+        control.ledger.append([replace(blank, kind=Kind.FAILED, at=datetime.now(UTC), reason=str(error))])
         raise
+
+
+def joined_case(
+    crowd: Crowd, pointer: Pointer, control: Control, project: Project, facts: Facts, log: TableLog
+) -> Case:
+    """What the gate is asked about a copy that was compared. Raises PromotionError when the model moved, or a plan of
+    it was opened, while it was made."""
+    name = pointer.model
+    if facts.environment.pointers.get(name) != crowd.pointer or name in _planned(control):
+        raise PromotionError(
+            f"the corrections of {name} were not joined: it moved, or a plan of it was opened, meanwhile",
+            why="what was copied is not all that is shown by now, or not what the plan is about",
+            fix="run `backfill janitor --apply` again, after the plan if there is one",
+        )
+    found = weigh(project, facts, log, [pointer])
+    left = {model: part - crowd.intervals for model, part in found.changed.items()}
+    return Case(
+        purpose=Purpose.JOIN,
+        project=project,
+        facts=facts,
+        versions=control.versions.all(),
+        wanted=Proposal(wanted=(), pointers=(pointer,)),
+        changed={model: part for model, part in left.items() if part},
+    )
 
 
 def _copied(
@@ -137,15 +157,9 @@ def _planned(control: Control) -> set[str]:
     return {target.model for plan in control.plans.all() if plan.live for target in plan.targets}
 
 
-def _span(crowd: Crowd) -> Interval:
-    span = crowd.intervals.span
-    assert span is not None
-    return span
-
-
 def _record(versions: Mapping[tuple[str, str], Version], crowd: Crowd) -> Version:
     newest = max((versions[crowd.pointer.model, s.version] for s in crowd.corrections), key=lambda v: v.created)
-    return replace(newest, version=crowd.version, created=_clock())
+    return replace(newest, version=crowd.version, created=datetime.now(UTC))
 
 
 def _is_vouched_for(control: Control, log: TableLog, crowd: Crowd) -> bool:
@@ -171,16 +185,8 @@ def _copied_entries(
         for part, entry in there.batches(Ranges((segment.interval,))):
             share = model.cadence.count(part) / model.cadence.count(entry.interval)
             count = sum(n for at, n in rows.items() if part.start <= at < part.end)
-            same = replace(blank, interval=part, inputs=entry.inputs, at=entry.at)
-            found.append(
-                replace(
-                    same,
-                    kind=Kind.BUILT,
-                    rows=count,
-                    bytes=round(entry.bytes * share),
-                    seconds=entry.seconds * share,
-                )
-            )
+            same = replace(blank, kind=Kind.BUILT, interval=part, inputs=entry.inputs, at=entry.at, rows=count)
+            found.append(replace(same, bytes=round(entry.bytes * share), seconds=entry.seconds * share))
             found += [
                 replace(blank, kind=Kind.AUDITED, interval=passed, audits=audit.audits, at=audit.at)
                 for audit in mine
@@ -188,7 +194,3 @@ def _copied_entries(
                 for passed in Ranges((audit.interval,)) & Ranges((part,))
             ]
     return found
-
-
-def _clock() -> datetime:
-    return datetime.now(UTC)

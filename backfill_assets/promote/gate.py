@@ -1,206 +1,394 @@
-"""May these models be promoted? Everything that is in the way, each with its remedy; or the pointers to move."""
+"""May the environment move? Every way to a release asks here: the rules below, in order, say all that is in the way.
+
+Promotions of a request or of a plan, restatements, changes from a day on, routine runs, rollbacks, joined corrections
+and Dagster's jobs make a Case each, and `release.py` moves what the gate lets through, and nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 
+from backfill_assets.contracts.preflight import Gap
 from backfill_assets.intervals import NOTHING, Ranges
-from backfill_assets.plan.category import affects, compare
-from backfill_assets.plan.missing import needed, split_open
-from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.plan import Facts, asked_of, upstream_models
+from backfill_assets.plan.commands import apply_command, restate_argument, restate_command
+from backfill_assets.plan.missing import needed
+from backfill_assets.plan.plan import Facts, upstream_models
+from backfill_assets.plan.rewritten import REMEDY, refuted, unchecked
 from backfill_assets.plan.stages import Request
-from backfill_assets.plan.why import reads_of
-from backfill_assets.promote.pointers import patched, pin, shown_beside
-from backfill_assets.snapshots.model import UNKNOWN, Model, Project
+from backfill_assets.promote.approval import EVERY_PROOF, Hearing, Subject, covered, subjects
+from backfill_assets.promote.mismatches import mismatches
+from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.promote.proposal import Proposal
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.approvals import Approval
 from backfill_assets.state.environment import Environment, Pointer
-from backfill_assets.state.ledger import Coverage, read_version
-from backfill_assets.state.versions import Version, logic_of
+from backfill_assets.state.ledger import read_version
+from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.proofs import Finding
+from backfill_assets.state.versions import Version
+
+
+class Purpose(StrEnum):
+    """Why an environment would move."""
+
+    PROMOTION = "promotion"
+    ROUTINE = "routine"
+    """It extends what is shown: no published row may be another one."""
+    ROLLBACK = "rollback"
+    """It goes back to a release: the rows that this showed were let through when it was made."""
+    JOIN = "join"
+    """It points at copies: no row is another one."""
+
+
+def _everything_counts(_: PlanRecord, __: Approval) -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Obstacle:
-    """One thing in the way of a promotion. `intervals` may be empty when it is not about intervals."""
+class Case:
+    """What would move, and all that is known about it. Everything in it was read at one moment."""
 
-    model: str
-    what: str
-    intervals: Ranges = NOTHING
-    remedy: str
+    purpose: Purpose = Purpose.PROMOTION
+    project: Project
+    facts: Facts
+    versions: Mapping[tuple[str, str], Version]
+    request: Request = field(default_factory=Request)
+    wanted: Proposal
+    """What somebody wants to be shown, and the pointers that would move."""
+    removed: tuple[str, ...] = ()
+    """Models that would not be shown any more."""
+    changed: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
+    """Model → the published intervals whose rows would be others."""
+    rewritten: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
+    """The same as far as they would be others in the same table: written over what was published."""
+    released: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
+    """What of `changed` the release that is gone back to has shown, or would show by now."""
+    way_back: tuple[Obstacle, ...] = ()
+    """What a rollback finds in its way."""
+    gaps: tuple[Gap, ...] = ()
+    """What is not known and has to be, before history is rewritten."""
+    hearings: tuple[Hearing, ...] = ()
+    """The open plans, with what was found out and said about them."""
+    required: bool = True
+    """Whether published rows change with their owners' approval only."""
+    owners: Callable[[str], tuple[str, ...]] = lambda _: ("",)
+    """Whose approval a change of a model's rows needs."""
+    counts: Callable[[PlanRecord, Approval], str] = _everything_counts
+    """Why an approval of a plan does not count; "" when it does."""
 
-    def __str__(self) -> str:
-        at = f" {self.intervals}" if self.intervals else ""
-        return f"{self.model}: {self.what}{at}\n  fix: {self.remedy}"
+    @property
+    def pointers(self) -> tuple[Pointer, ...]:
+        return self.wanted.pointers
+
+    @property
+    def environment(self) -> Environment:
+        return self.facts.environment
+
+    @property
+    def after(self) -> dict[str, Pointer]:
+        """All that the environment would show."""
+        shown = {**self.environment.pointers, **{p.model: p for p in self.pointers}}
+        return {name: pointer for name, pointer in shown.items() if name not in self.removed}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The gate's answer: open when nothing is in the way. `pointers` are what would move."""
+    """The gate's answer: open when nothing is in the way. `pointers` would move, `removed` would go."""
 
     pointers: tuple[Pointer, ...]
     obstacles: tuple[Obstacle, ...]
+    changed: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
+    """Model → the published intervals whose rows are others."""
+    removed: tuple[str, ...] = ()
 
     @property
     def open(self) -> bool:
         return not self.obstacles
 
+    @property
+    def moves(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.pointers or self.removed)
 
-def gate(
-    project: Project,
-    facts: Facts,
-    versions: Mapping[tuple[str, str], Version],
-    request: Request,
-    models: Sequence[str],
-    patches: Mapping[str, Patch] | None = None,
-) -> Verdict:
-    """Look at every model that would move, and say all that is in the way at once.
 
-    A pointer pins the table commit that `facts.coverage` was seen at, so that nothing written since can leak.
-    """
-    project = facts.bounded(project)
-    pointers: list[Pointer] = []
-    obstacles: list[Obstacle] = []
-    for name in models:
-        model = project.models[name]
-        shown = facts.environment.pointers.get(name)
-        if patches and name in patches:
-            patch = patches[name]
-            if found := _obstacles(model, facts.of(name, patch.version), patch.intervals, request):
-                obstacles.extend(found)
-            else:
-                pointers.append(patched(project, facts, versions, name, patch))
-            continue
-        older = held = Ranges()
-        publish = asked = asked_of(project, facts, request, name)
-        if shown and shown.version == project.fingerprints[name]:
-            beside = shown_beside(facts, name, project.fingerprints[name])
-            older = Ranges.of(s.interval for s in beside if logic_of(s.version) != project.fingerprints[name])
-            publish = (publish | shown.covers) - older
-            # An open interval that cannot be shown anew stays as it is shown: it holds up nothing.
-            held = split_open(model, shown.covers, facts.now)[1] - asked - facts.coverage[name].green
-            publish = publish - held
-        if not publish:
-            continue
-        found = _obstacles(model, facts.coverage[name], publish, request)
-        if shown and (lost := shown.covers - publish - older - held):
-            found.append(
-                Obstacle(
-                    model=name,
-                    what=f"{facts.environment.name} would lose",
-                    intervals=lost,
-                    remedy="promote a range that holds them as well: backfill apply, then backfill promote",
-                )
+Rule = Callable[[Case], Iterator[Obstacle]]
+
+
+def built(case: Case) -> Iterator[Obstacle]:
+    """All that is to be shown is built."""
+    for w in case.wanted.wanted:
+        if w.unbuilt:
+            count = w.unbuilt.count(case.project.models[w.model].cadence)
+            yield Obstacle(
+                model=w.model,
+                what=f"{count} intervals are not built, or failed their audits:",
+                intervals=w.unbuilt,
+                remedy=apply_command(case.request, w.model),
             )
-        found.extend(_built_from_nothing(project, facts, model, publish))
-        if found:
-            obstacles.extend(found)
-            continue
-        pointer = pin(project, facts, versions, name, publish, held)
-        if shown is None or pointer != shown:
-            pointers.append(pointer)
-    if not obstacles:
-        after = {p.model: p.version for p in [*facts.environment.pointers.values(), *pointers]}
-        obstacles.extend(mismatches(project, facts.environment, after, versions))
-    return Verdict(pointers=tuple(pointers), obstacles=tuple(obstacles))
 
 
-def _obstacles(model: Model, have: Coverage, publish: Ranges, request: Request) -> list[Obstacle]:
-    found: list[Obstacle] = []
-    remedy = f"backfill apply --select {model.name}{' --ignore-cron' * request.ignore_cron}"
-    if lacking := publish - have.built - have.empty:
-        found.append(
-            Obstacle(
-                model=model.name,
-                what=f"{lacking.count(model.cadence)} intervals are not built, or failed their audits:",
-                intervals=lacking,
-                remedy=remedy,
+def audited(case: Case) -> Iterator[Obstacle]:
+    """It passed the audits of the present definition."""
+    for w in case.wanted.wanted:
+        if w.unaudited:
+            yield Obstacle(
+                model=w.model,
+                what=f"{w.unaudited.count(case.project.models[w.model].cadence)} intervals lack audits:",
+                intervals=w.unaudited,
+                remedy=apply_command(case.request, w.model),
             )
-        )
-    if pending := publish & have.unaudited:
-        found.append(
-            Obstacle(
-                model=model.name,
-                what=f"{pending.count(model.cadence)} intervals lack audits:",
-                intervals=pending,
-                remedy=remedy,
-            )
-        )
-    if hollow := publish & have.empty:
-        found.append(
-            Obstacle(
-                model=model.name,
+
+
+def with_rows(case: Case) -> Iterator[Obstacle]:
+    """It was computed, not declared complete."""
+    for w in case.wanted.wanted:
+        if w.hollow:
+            yield Obstacle(
+                model=w.model,
                 what="intervals are declared complete without rows:",
-                intervals=hollow,
-                remedy=f"backfill withdraw {model.name}:{hollow.intervals[0]}, then backfill apply; "
+                intervals=w.hollow,
+                remedy=f"backfill withdraw {w.model}:{w.hollow.intervals[0]}, then backfill apply; "
                 "or promote a range without them (--start, --end)",
             )
-        )
-    return found
 
 
-def _built_from_nothing(project: Project, facts: Facts, model: Model, publish: Ranges) -> list[Obstacle]:
-    """What was computed from upstream intervals that are declared complete without rows."""
-    found: list[Obstacle] = []
-    for name, upstream in upstream_models(project, model).items():
-        if not (empty := facts.coverage[name].empty):
-            continue
-        hollow = Ranges.of(
-            unit
-            for part, entry in facts.coverage[model.name].batches(publish)
-            if read_version(entry, name) == project.fingerprints[name]
-            for unit in model.cadence.split(part)
-            if needed(model, upstream, unit) & empty
-        )
-        if hollow:
-            found.append(
-                Obstacle(
-                    model=model.name,
+def from_rows(case: Case) -> Iterator[Obstacle]:
+    """It was computed from rows that were computed."""
+    for w in case.wanted.wanted:
+        model = case.project.models[w.model]
+        for name, upstream in upstream_models(case.project, model).items():
+            if w.patched or not (empty := case.facts.coverage[name].empty):
+                continue
+            hollow = Ranges.of(
+                unit
+                for part, entry in case.facts.coverage[w.model].batches(w.publish)
+                if read_version(entry, name) == case.project.fingerprints[name]
+                for unit in model.cadence.split(part)
+                if needed(model, upstream, unit) & empty
+            )
+            if hollow:
+                yield Obstacle(
+                    model=w.model,
                     what=f"intervals were computed from declared-empty ones of {name}:",
                     intervals=hollow,
                     remedy=f"backfill withdraw {name}:{empty.intervals[0]}, then backfill apply",
                 )
+
+
+def nothing_lost(case: Case) -> Iterator[Obstacle]:
+    """What is shown stays in sight."""
+    for w in case.wanted.wanted:
+        if w.lost:
+            yield Obstacle(
+                model=w.model,
+                what=f"{case.environment.name} would lose",
+                intervals=w.lost,
+                remedy="promote a range that holds them as well: backfill apply, then backfill promote",
             )
-    return found
 
 
-def mismatches(
-    project: Project,
-    environment: Environment,
-    after: Mapping[str, str],
-    versions: Mapping[tuple[str, str], Version],
-) -> list[Obstacle]:
-    """Models that would be shown beside a version of an upstream in which something that they read is different.
+def fits_together(case: Case) -> Iterator[Obstacle]:
+    """No model is shown beside another version of what it was computed from."""
+    if case.wanted.ready and case.purpose is not Purpose.ROLLBACK:  # a rollback says so itself, with its own remedy
+        after = {name: pointer.version for name, pointer in case.after.items()}
+        yield from mismatches(case.project, case.environment, after, case.versions)
 
-    `after` is model → version of all that the environment would show. What is shown that way already, and what is the
-    same by its author's word, is no news.
-    """
-    before = {name: p.version for name, p in environment.pointers.items()}
-    found: list[Obstacle] = []
-    for name, version in after.items():
-        if name in project.overrides and version == project.fingerprints.get(name):
-            continue
-        record = versions.get((name, version))
-        for upstream, built_from in (record.upstream if record else {}).items():
-            shown = after.get(upstream)
-            if (before.get(name), before.get(upstream)) == (version, shown):
+
+def way_back(case: Case) -> Iterator[Obstacle]:
+    """A release that is gone back to can be shown again."""
+    yield from case.way_back
+
+
+def not_in_place(case: Case) -> Iterator[Obstacle]:
+    """Published rows are replaced by rows beside them, never by what somebody wrote over them."""
+    for name, part in case.rewritten.items():
+        yield Obstacle(
+            model=name,
+            what=f"{case.environment.name} would show rows that were written over published ones:",
+            intervals=part,
+            remedy=_restate(case, name, part),
+        )
+
+
+def only_more(case: Case) -> Iterator[Obstacle]:
+    """A routine run adds intervals; joined corrections are copies."""
+    if case.purpose not in (Purpose.ROUTINE, Purpose.JOIN):
+        return
+    for name, part in case.changed.items():
+        yield Obstacle(
+            model=name,
+            what=f"{'a routine run' if case.purpose is Purpose.ROUTINE else 'a copy'} would change published rows:",
+            intervals=part,
+            remedy="run it again: it begins with what is shown by then",
+        )
+
+
+def known(case: Case) -> Iterator[Obstacle]:
+    """What has to be known before history is rewritten is known (`backfill preflight`)."""
+    if case.required and case.purpose is Purpose.PROMOTION:
+        for gap in case.gaps:
+            if gap.blocking:
+                yield Obstacle(model=gap.subject, what=gap.what, remedy=gap.remedy)
+
+
+def compared(case: Case) -> Iterator[Obstacle]:
+    """New rows were compared with what is shown, consumers' queries asked, and kept tables checked."""
+    proved = [(h, s) for h, s in _about(case) if s.proved >= EVERY_PROOF]
+    # Of what the environment gained since an approval nobody compares the rows again: it was approved without that.
+    later = [covered_by(case, h, a) for h, a in _approvals(case) if any(s.scope == a.scope for _, s in proved)]
+    for name, part in _unreleased(case).items():
+        seen = [*(s.scope for _, s in proved), *later]
+        if left := part - Ranges.of(i for ranges in seen for i in ranges.get(name, NOTHING)):
+            yield Obstacle(
+                model=name,
+                what="was not compared with what is shown:",
+                intervals=left,
+                remedy=apply_command(case.request),
+            )
+
+
+def approved(case: Case) -> Iterator[Obstacle]:
+    """Every published interval whose rows would be others has its owners' approval of exactly these rows."""
+    if not case.required:
+        return
+    left: dict[str, dict[str, Ranges]] = {}
+    for name, part in _unreleased(case).items():
+        for owner in case.owners(name):
+            valid = [covered_by(case, h, a) for h, a in _approvals(case) if a.owner == owner]
+            if open_ := part - Ranges.of(i for c in valid for i in c.get(name, NOTHING)):
+                left.setdefault(owner, {})[name] = open_
+    for owner, parts in left.items():
+        yield Obstacle(
+            model=", ".join(parts),
+            what=f"needs approval by {owner or 'somebody (it has no owner)'} of a change of published history"
+            f"{_why_none(case, owner, parts)}:",
+            intervals=Ranges.of(i for part in parts.values() for i in part),
+            remedy=_approve(case, owner, parts),
+        )
+
+
+def accepted(case: Case) -> Iterator[Obstacle]:
+    """What came out otherwise than it should have was accepted by name, by the owner of its model."""
+    moving = _unreleased(case)
+    told: set[tuple[str, str]] = set()
+    for hearing, about in _about(case):
+        for finding in about.findings:
+            if finding.model not in moving or (hearing.record.id, finding.name) in told:
                 continue
-            if shown and shown != built_from and not _same_to(record, upstream, versions, built_from, shown):
-                found.append(
-                    Obstacle(
-                        model=name,
-                        what=f"was built from {upstream} {built_from}, but {environment.name} would show {shown}",
-                        remedy=f"promote both together: backfill promote --select {upstream}+",
-                    )
-                )
-    return found
+            told.add((hearing.record.id, finding.name))
+            lacking = [o for o in case.owners(finding.model) if not _is_accepted(case, finding, o, moving)]
+            if lacking:
+                yield Obstacle(model=finding.model, what=finding.text, remedy=_accept(hearing, finding, lacking, about))
 
 
-def _same_to(
-    reader: Version | None, upstream: str, versions: Mapping[tuple[str, str], Version], built_from: str, shown: str
-) -> bool:
-    """Whether two versions of an upstream agree in all that a model reads of it."""
-    one, other = versions.get((upstream, built_from)), versions.get((upstream, shown))
-    reads = frozenset(reads_of(reader.signature, upstream)) if reader else frozenset[str]()
-    if one is None or other is None or not reads or UNKNOWN in (one.signature, other.signature):
-        return False
-    return not affects(compare(one.signature, other.signature), reads)
+def texts_hold(case: Case) -> Iterator[Obstacle]:
+    """Where another text built the version that counts as the code's, both were compared, and gave the same rows."""
+    moving = {(p.model, p.version) for p in case.pointers}
+    found = [r for r in case.facts.rewritten if (r.model, r.version) in moving]
+    for one in unchecked(found, case.facts.text_checks):
+        yield Obstacle(
+            model=one.model,
+            what=f"counts as unchanged, but another text built {one.version}, and the two were not compared",
+            remedy=apply_command(case.request, one.model),
+        )
+    for check in refuted(found, case.facts.text_checks):
+        if not check.error:
+            yield Obstacle(
+                model=check.model,
+                what=f"counts as unchanged, but its text gives other rows than {check.version}:",
+                intervals=check.differ,
+                remedy=REMEDY,
+            )
+
+
+ROWS: tuple[Rule, ...] = (built, audited, with_rows, from_rows, nothing_lost, fits_together)
+"""What holds of everything that is shown."""
+HISTORY: tuple[Rule, ...] = (way_back, not_in_place, only_more, known, approved, compared, accepted)
+"""What holds beside that where published rows change."""
+CODE: tuple[Rule, ...] = (texts_hold,)
+"""What holds of the code that computes the next intervals."""
+RULES: tuple[Rule, ...] = (*ROWS, *CODE, *HISTORY)
+
+
+def gate(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
+    """Everything that is in the way, or the pointers to move."""
+    found = [obstacle for rule in rules for obstacle in rule(case)]
+    order = {w.model: number for number, w in enumerate(case.wanted.wanted)}
+    obstacles = tuple(
+        sorted(found, key=lambda o: order.get(o.model, len(order)))
+    )  # of a model together, in rules' order
+    return Verdict(pointers=case.pointers, obstacles=obstacles, changed=case.changed, removed=case.removed)
+
+
+def covered_by(case: Case, hearing: Hearing, approval: Approval) -> Mapping[str, Ranges]:
+    """What of the moving models an approval is about; nothing where it does not count."""
+    return covered(case.project, case.facts, hearing, approval, case.pointers)
+
+
+def _unreleased(case: Case) -> dict[str, Ranges]:
+    """The published intervals whose rows change to others than those of the release that is gone back to."""
+    left = {name: part - case.released.get(name, NOTHING) for name, part in case.changed.items()}
+    return {name: part for name, part in left.items() if part}
+
+
+def _about(case: Case) -> list[tuple[Hearing, Subject]]:
+    """What the proofs are about, of the rows that would be shown."""
+    moving = {p.model for p in case.pointers}
+    shown = [h.showing(case.pointers) for h in case.hearings]
+    found = [(h, s) for h in shown for s in subjects(case.project, case.facts, h)]
+    return [(h, s) for h, s in found if moving & set(s.scope)]
+
+
+def _approvals(case: Case) -> list[tuple[Hearing, Approval]]:
+    """The approvals that count, newest first."""
+    found = [(h, a) for h in case.hearings for a in h.approvals if not case.counts(h.record, a)]
+    return sorted(found, key=lambda each: each[1].at, reverse=True)
+
+
+def _is_accepted(case: Case, finding: Finding, owner: str, moving: Mapping[str, Ranges]) -> bool:
+    """Whether an approval that counts, and is about these rows, names the finding. Where none is required,
+    anybody's."""
+    return any(
+        finding.name in approval.accepted and covered_by(case, hearing, approval).get(finding.model, NOTHING)
+        for hearing, approval in _approvals(case)
+        if not case.required or approval.owner == owner
+    )
+
+
+def _why_none(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
+    """Why the newest approval of an owner is not enough."""
+    said = [(h, a) for h in case.hearings for a in h.approvals if a.owner == owner]
+    if not said:
+        return ""
+    hearing, approval = max(said, key=lambda each: each[1].at)
+    problem = case.counts(hearing.record, approval)
+    if not problem:
+        there = covered_by(case, hearing, approval)
+        beyond = [f"{name} {left}" for name, part in parts.items() if (left := part - there.get(name, NOTHING))]
+        problem = (
+            f"not of {', '.join(beyond)}"
+            if there
+            else "rows, audits or comparisons in its scope are not those any more"
+        )
+    return f" ({approval.by} approved at {approval.at:%Y-%m-%d %H:%M} UTC, but {problem})"
+
+
+def _approve(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
+    """How an owner approves: a plan that changes just this."""
+    for hearing in reversed(case.hearings):
+        if all(not part - hearing.changed.get(name, NOTHING) for name, part in parts.items()):
+            several = len({o for name in hearing.changed for o in case.owners(name)}) > 1
+            return f"backfill approve {hearing.record.id}{f' --for {owner}' if several and owner else ''}"
+    return f"{apply_command(case.request)}, which opens a plan that can be approved, also when nothing is left to build"
+
+
+def _accept(hearing: Hearing, finding: Finding, owners: Sequence[str], about: Subject) -> str:
+    option = f" --for {owners[0]}" if len(about.owners) > 1 and owners[0] else ""
+    command = f"backfill approve {hearing.record.id}{option}"
+    return f'mend it, or accept it: {command} --accept {finding.name}="why it may be so"'
+
+
+def _restate(case: Case, name: str, part: Ranges) -> str:
+    return restate_command(restate_argument(name, case.project.models[name].cadence, part))

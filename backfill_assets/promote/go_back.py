@@ -6,10 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from backfill_assets.promote.gate import Obstacle
+from backfill_assets.intervals import Ranges
+from backfill_assets.plan.plan import Facts
+from backfill_assets.promote.gate import Case, Purpose, Verdict
+from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.promote.proposal import Proposal
 from backfill_assets.promote.rehearsal import Readability, doubtful, unreadable
 from backfill_assets.promote.rollback import Rollback
-from backfill_assets.state.environment import Environment
+from backfill_assets.promote.weigh import cadence_of, weigh
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.shown import replaced
+from backfill_assets.state.tables import TableLog
+from backfill_assets.state.versions import logic_of
 
 LOOKS = 4
 """How often what is lacking is built: the environment may gain intervals meanwhile."""
@@ -42,16 +52,13 @@ def in_the_way(found: Rollback, proofs: Sequence[Readability], *, at_once: bool)
 def go_back(
     look: Look,
     build: Callable[[Rollback], None],
-    move: Callable[[Rollback], Environment],
+    move: Callable[[Rollback], tuple[Environment, Verdict]],
     release: str | None,
     select: Sequence[str],
     *,
     at_once: bool,
 ) -> RolledBack:
-    """Carry it out. What is lacking and could not be built is in the result's `found`; then nothing has moved.
-
-    Raises PromotionError when the environment moved between the last look and the move.
-    """
+    """Carry it out. What is lacking and could not be built is in the result's `found`; then nothing has moved."""
     found, proofs = look(release, select)
     for _ in range(LOOKS):
         obstacles = in_the_way(found, proofs, at_once=at_once)
@@ -64,5 +71,62 @@ def go_back(
             break  # it could not be built
     obstacles = in_the_way(found, proofs, at_once=at_once)
     ready = bool(found.steps) and not obstacles and (at_once or not found.lacking)
-    moved = move(found) if ready else None
-    return RolledBack(found=found, proofs=tuple(proofs), obstacles=obstacles, moved=moved)
+    if not ready:
+        return RolledBack(found=found, proofs=tuple(proofs), obstacles=obstacles, moved=None)
+    moved, verdict = move(found)
+    ended = moved if verdict.open else None
+    return RolledBack(found=found, proofs=tuple(proofs), obstacles=verdict.obstacles, moved=ended)
+
+
+def rollback_case(
+    project: Project,
+    facts: Facts,
+    control: Control,
+    log: TableLog,
+    found: Rollback,
+    way: Sequence[Obstacle],
+    *,
+    at_once: bool,
+) -> Case:
+    """What the gate is asked about a rollback, as things are now. Rows that the release showed were let through when it
+    was made, and what came since in its versions would have been growth of it: its record stands for an approval."""
+    obstacles = list(way)
+    if facts.environment.pointers != found.environment.pointers:
+        obstacles.append(_again(facts.environment.name, "it moved while it was looked at"))
+    if found.lacking and not at_once:
+        lacking = ", ".join(f"{s.model} {s.lacks}" for s in found.steps if s.lacks)
+        obstacles.append(_again(facts.environment.name, f"intervals came meanwhile: {lacking}"))
+    weight = weigh(project, facts, log, found.pointers, found.removed)
+    older = {s.model: s.older for s in found.steps}
+    return Case(
+        purpose=Purpose.ROLLBACK,
+        project=project,
+        facts=facts,
+        versions=control.versions.all(),
+        wanted=Proposal(wanted=(), pointers=found.pointers),
+        removed=found.removed,
+        changed=weight.changed,
+        rewritten=weight.rewritten,
+        released={p.model: _of_release(project, older[p.model], p, log) | _gone(found, p) for p in found.pointers}
+        | {name: weight.changed[name] for name in found.removed if name in weight.changed},
+        way_back=tuple(obstacles),
+    )
+
+
+def _of_release(project: Project, older: Pointer | None, pointer: Pointer, log: TableLog) -> Ranges:
+    """What a pointer shows as a release showed it, and what it shows beyond that in the logic of that time."""
+    assert older is not None
+    same = older.covers - replaced(older, pointer, log, cadence_of(project, pointer.model))
+    logic = {logic_of(s.version) for s in older.segments}
+    grown = Ranges.of(s.interval for s in pointer.segments if logic_of(s.version) in logic) - older.covers
+    return same | grown
+
+
+def _gone(found: Rollback, pointer: Pointer) -> Ranges:
+    """What would be out of sight: the release did not show it. A rollback that takes no losses is refused before."""
+    shown = found.environment.pointers.get(pointer.model)
+    return shown.covers - pointer.covers if shown else Ranges()
+
+
+def _again(environment: str, what: str) -> Obstacle:
+    return Obstacle(model=environment, what=what, remedy="run it again")

@@ -8,14 +8,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from backfill_assets.errors import ConflictError, PlanError, PromotionError, StateError
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.leases import Claim, Collision, claim, targets
 from backfill_assets.plan.plan import Facts
-from backfill_assets.plan.stages import Plan
+from backfill_assets.plan.stages import Plan, Promote
 from backfill_assets.promote.candidate import candidate, known
 from backfill_assets.promote.planned import stored_patches
 from backfill_assets.promote.promote import ViewCatalog
@@ -82,6 +82,29 @@ def open_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened 
         for old in found.supersedes:
             _move(control, old.candidate, lambda _: {}, views)
         return Opened(plan=record, superseded=found.supersedes)
+    raise StateError("the plans are too busy", why="every attempt lost its race", fix="try again in a minute")
+
+
+def record_move(control: Control, plan: Plan, pointers: Sequence[Pointer], *, by: str, views: Views) -> PlanRecord:
+    """The stored plan of a move that is about to happen: the one that this plan continues, or a new one.
+
+    Nothing moves without a record of what somebody wanted, also when all of it was built before.
+    """
+    if not plan.stages:
+        moved = tuple((p.model, p.version) for p in pointers)
+        plan = replace(plan, stages=(Promote(environment=plan.environment, models=moved),))
+    for _ in range(_ATTEMPTS):
+        records, revision = control.plans.read_at()
+        found = claim(plan, records, control.environments.read(plan.environment), by=by)
+        if found.continues:
+            return found.continues
+        record = _new(plan, by)
+        with suppress(ConflictError):
+            control.plans.put(record, plan.to_json(), revision=revision)
+            control.plans.mark(found.supersedes, Status.SUPERSEDED, by=by, at=datetime.now(UTC))
+            for old in found.supersedes:
+                _move(control, old.candidate, lambda _: {}, views)
+            return record
     raise StateError("the plans are too busy", why="every attempt lost its race", fix="try again in a minute")
 
 
@@ -170,9 +193,14 @@ def abandon(control: Control, log: TableLog, warehouse: str, plan: str, *, by: s
     )
 
 
-def end_promoted(control: Control, shown: Environment, *, by: str, views: Views) -> tuple[PlanRecord, ...]:
-    """End every open plan of which the environment shows all that it built; their candidates go."""
-    done = fulfilled(control, shown)
+def end_promoted(
+    control: Control, shown: Environment, *, by: str, views: Views, beside: Sequence[PlanRecord] = ()
+) -> tuple[PlanRecord, ...]:
+    """End every open plan of which the environment shows all that it built, and those `beside`; their candidates go."""
+    named = {record.id for record in beside}
+    ended = fulfilled(control, shown)
+    known = {record.id for record in ended}
+    done = [*ended, *(r for r in control.plans.all() if r.live and r.id in named - known)]
     control.plans.mark(done, Status.PROMOTED, by=by, at=datetime.now(UTC))
     for record in done:
         _move(control, record.candidate, lambda _: {}, views)
@@ -205,8 +233,13 @@ def find_plan(control: Control, name: str) -> PlanRecord:
     )
 
 
-def newest_plan(control: Control) -> PlanRecord:
-    """The newest open plan, else the newest that was promoted. Raises PlanError when there is none."""
+def meant_plan(control: Control, name: str | None) -> PlanRecord:
+    """The plan that somebody names (`find_plan`), or else the newest one: open ones first, then promoted ones.
+
+    Raises PlanError when there is none.
+    """
+    if name:
+        return find_plan(control, name)
     records = control.plans.all()
     found = [r for r in records if r.live] or [r for r in records if r.status is Status.PROMOTED]
     if not found:

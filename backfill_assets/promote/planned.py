@@ -1,4 +1,4 @@
-"""What would a stored plan make the environment show now? The gate of a request, for the plan's own targets."""
+"""What would a stored plan make the environment show now? The proposal of its request, for the plan's own targets."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from backfill_assets.plan.patch import Patch, forward
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import request_from_json
 from backfill_assets.promote.candidate import known
-from backfill_assets.promote.gate import Verdict, gate
+from backfill_assets.promote.proposal import Proposal, propose
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.versions import Version, logic_of
 
 
-def gate_plan(
+def propose_plan(
     project: Project,
     facts: Facts,
     versions: Mapping[tuple[str, str], Version],
     record: PlanRecord,
     document: Mapping[str, Any],
-) -> Verdict:
-    """May the plan's models be promoted as they are now? `document` is what the plan said when it was stored.
+) -> Proposal:
+    """The plan's models as they are now. `document` is what the plan said when it was stored.
 
     Days that the environment gained meanwhile are kept. Raises PlanError when the loaded code is not the plan's.
     """
@@ -38,7 +38,7 @@ def gate_plan(
     patches = stored_patches(project, facts, document)
     request = request_from_json(document.get("request", {}))
     models = tuple(name for name in record.versions if name not in document.get("held", ()))
-    return gate(project, facts, versions, request, models, patches)
+    return propose(facts.bounded(project), facts, versions, request, models, patches)
 
 
 def stored_patches(project: Project, facts: Facts, document: Mapping[str, Any]) -> dict[str, Patch]:

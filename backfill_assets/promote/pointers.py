@@ -23,11 +23,14 @@ def pin(
 ) -> Pointer:
     """A pointer that shows these intervals of a model, and nothing that was written since the facts were read.
 
-    `held` intervals stay at the commit that they are shown at.
+    `held` intervals stay at the commit that they are shown at, and so does what is shown of the version where its table
+    has other rows by now.
     What is shown beside the version's own table stays as it is: corrections, and older rows of a change made forward
     only, unless the version has those intervals by now.
     """
     model, version = project.models[name], project.fingerprints[name]
+    stays = facts.coverage[name].held
+    anew = intervals - Ranges.of(s.interval for s in stays)
     return Pointer(
         model=name,
         time_column=model.time_column,
@@ -35,7 +38,8 @@ def pin(
         columns=as_written(versions[name, version].columns, project.columns.get(name, ())),
         segments=overlay(
             [
-                *(Segment(version=version, commit=facts.heads[name], interval=part) for part in intervals),
+                *(Segment(version=version, commit=facts.heads[name], interval=part) for part in anew),
+                *(replace(s, interval=part) for s in stays for part in Ranges((s.interval,)) & intervals),
                 *_at_their_commit(facts.environment.pointers.get(name), held),
             ],
             shown_beside(facts, name, version),

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from backfill_assets.errors import ConflictError, PromotionError
+from backfill_assets.errors import ConflictError, LostRaceError, PromotionError
 from backfill_assets.state.environment import Environment, Environments, Pointer, Promotion
 from backfill_assets.state.ledger import new_id
 
@@ -47,13 +47,16 @@ def promote(
     back_to: str = "",
     evidence: Mapping[str, str] | None = None,
     compaction: bool = False,
+    rules: Mapping[str, object] | None = None,
+    at_once: bool = False,
 ) -> Environment:
     """Move the pointers, and drop the models in `remove`, all in one commit. `seen` is what the gate looked at.
 
     The same commit records the release: who moved it, for a rollback the release that it goes `back_to`, and the
-    digests of the plans' packets, `evidence`, and whether it is a `compaction`, which changes no rows.
+    digests of the plans' packets, `evidence`, whether it is a `compaction`, which changes no rows, the `rules` that
+    were in force, and whether a rollback took losses into the bargain, `at_once`.
 
-    Raises PromotionError, having moved nothing, when the environment moved since or another promotion is under way.
+    Raises LostRaceError, having moved nothing, when the environment moved since or another promotion is under way.
     Killed at any point, the next promotion (or `recover`) puts the views right.
     """
     release = release or f"r{datetime.now(UTC):%Y%m%d%H%M%S}-{new_id()[:6]}"
@@ -72,6 +75,8 @@ def promote(
             back_to=back_to,
             evidence=evidence,
             compaction=compaction,
+            rules=rules,
+            at_once=at_once,
         )
 
     if views is None:
@@ -81,7 +86,7 @@ def promote(
         try:
             opened = environments.open(seen, promotion)
         except ConflictError as error:
-            raise PromotionError(
+            raise LostRaceError(
                 f"{seen.name} moved since it was looked at", why=error.what, fix="run the promotion again"
             ) from None
         try:

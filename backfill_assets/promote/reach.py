@@ -29,7 +29,7 @@ def reachable(
     for plan in plans:
         if plan.live:
             todo += [((t.model, t.version), f"plan {plan.id} is open") for t in plan.targets]
-    for release in sorted(releases, key=lambda r: r.at, reverse=True):
+    for release in sorted(releases, key=lambda r: r.revision, reverse=True):
         both = [p for m in release.moves for p in (m.before, m.after) if p is not None]
         todo += _pointed(both, f"release {release.id} of {release.environment} can be gone back to, or undone")
     found: dict[Table, str] = {}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from backfill_assets.intervals import Ranges
-from backfill_assets.promote.gate import Obstacle
+from backfill_assets.errors import StateError
+from backfill_assets.intervals import NOTHING, Ranges
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.held import contents, differs
 from backfill_assets.state.ledger import DECIDING, Ledger, by_version
 from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouched
 
@@ -35,8 +37,14 @@ def rehearse(pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, 
     def one(pointer: Pointer, segment: Segment) -> tuple[Readable, Ranges]:
         model, version, commit = pointer.model, segment.version, segment.commit
         entries = groups.get((model, version), [])
-        good = vouched(entries, log, model=model, version=version, commit=commit)
-        return storage.readable(model, version, commit, segment.interval), Ranges((segment.interval,)) - good
+        try:
+            good = vouched(entries, log, model=model, version=version, commit=commit)
+        except StateError as error:
+            return Readable(broken=(f"{error.what}: {error.why}",)), NOTHING
+        found = storage.readable(model, version, commit, segment.interval)
+        if not found.broken and (why := differs(segment, contents(log, model, version, commit))):
+            found = replace(found, broken=(f"commit {commit} of {version} has {why}",))
+        return found, Ranges((segment.interval,)) - good
 
     proofs: list[Readability] = []
     with ThreadPoolExecutor(max_workers=8) as pool:

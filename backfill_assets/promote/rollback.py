@@ -14,7 +14,8 @@ from backfill_assets.plan.patch import joined, overlay
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import one_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
-from backfill_assets.promote.gate import Obstacle, mismatches
+from backfill_assets.promote.mismatches import mismatches
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.snapshots.stored import described
 from backfill_assets.state.control import Control

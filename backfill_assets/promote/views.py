@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from backfill_assets.audit.text import quoted
+from backfill_assets.audit.text import quoted, within
 from backfill_assets.errors import PromotionError
-from backfill_assets.intervals import Ranges
 from backfill_assets.snapshots.types import safe_cast
 from backfill_assets.state.environment import ENVIRONMENTS, Pointer, Segment, by_table
 from backfill_assets.state.versions import table_path
@@ -20,10 +19,7 @@ def view_name(environment: str, model: str) -> str:
 
 def plain_view(pointer: Pointer, warehouse: str) -> str:
     """The view's query: the union of the pointer's tables, each pinned to its commit and cut to its segments' days."""
-    return "\nUNION ALL\n".join(
-        f"SELECT {_selected(pointer, pointer.columns, s)} FROM {_rows(pointer, s, parts, warehouse)}"
-        for s, parts in by_table(pointer.segments)
-    )
+    return _UNION.join(_branches(pointer, pointer.columns, warehouse))
 
 
 def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str, *, cutover: datetime) -> str:
@@ -40,15 +36,22 @@ def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str, 
     at = f"TIMESTAMP '{cutover:%Y-%m-%d %H:%M:%S.%f}Z'"
     still = f"(current_timestamp() < {at} OR {now} = '{old.id}')"
     already = f"current_timestamp() >= {at} AND {now} = '{new.id}'"
-    before = [
-        f"SELECT {_selected(old, old.columns, s)} FROM {_rows(old, s, parts, warehouse)} AND {still}"
-        for s, parts in by_table(old.segments)
+    before = [f"{branch} AND {still}" for branch in _branches(old, old.columns, warehouse)]
+    after = [f"{branch} AND {already}" for branch in _branches(new, old.columns, warehouse)]
+    return _UNION.join([*before, *after])
+
+
+_UNION = "\nUNION ALL\n"
+
+
+def _branches(pointer: Pointer, wanted: Sequence[tuple[str, str]], warehouse: str) -> list[str]:
+    """A query for each table that the pointer shows, which ends in a condition."""
+    return [
+        f"SELECT {_selected(pointer, wanted, segment)} FROM "
+        f"delta.`{table_path(warehouse, pointer.model, segment.version)}` VERSION AS OF {segment.commit} "
+        f"WHERE {within(pointer.time_column, parts, timestamps=pointer.timestamps)}"
+        for segment, parts in by_table(pointer.segments)
     ]
-    after = [
-        f"SELECT {_selected(new, old.columns, s)} FROM {_rows(new, s, parts, warehouse)} AND {already}"
-        for s, parts in by_table(new.segments)
-    ]
-    return "\nUNION ALL\n".join([*before, *after])
 
 
 def _selected(pointer: Pointer, wanted: Sequence[tuple[str, str]], segment: Segment) -> str:
@@ -72,12 +75,3 @@ def _selected(pointer: Pointer, wanted: Sequence[tuple[str, str]], segment: Segm
                 fix="add the column under a new name, move the readers, and remove the old one later",
             )
     return ", ".join(parts)
-
-
-def _rows(pointer: Pointer, segment: Segment, parts: Ranges, warehouse: str) -> str:
-    path = table_path(warehouse, pointer.model, segment.version)
-    column = quoted(pointer.time_column)
-    form = "TIMESTAMP '%Y-%m-%d %H:%M:%S'" if pointer.timestamps else "DATE '%Y-%m-%d'"
-    within = [f"{column} >= {p.start.strftime(form)} AND {column} < {p.end.strftime(form)}" for p in parts]
-    where = within[0] if len(within) == 1 else f"({' OR '.join(f'({one})' for one in within)})"
-    return f"delta.`{path}` VERSION AS OF {segment.commit} WHERE {where}"

@@ -1,0 +1,114 @@
+"""What is the gate asked about a promotion? A case, of what is shown, what is built, and what is recorded of plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from backfill_assets.contracts.preflight import Gap
+from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.stages import Plan, Request, request_from_json
+from backfill_assets.promote.approval import Hearing
+from backfill_assets.promote.candidate import known
+from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
+from backfill_assets.promote.planned import propose_plan
+from backfill_assets.promote.proposal import Proposal, propose
+from backfill_assets.promote.weigh import weigh
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.approvals import Approval
+from backfill_assets.state.control import Control
+from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.tables import TableLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cases:
+    """Makes cases of one project and its records; `facts` are read anew for each."""
+
+    project: Project
+    control: Control
+    log: TableLog
+    required: bool
+    """Whether published rows change with their owners' approval only."""
+    owners: Callable[[str], tuple[str, ...]]
+    """Whose approval a change of a model's rows needs."""
+    counts: Callable[[PlanRecord, Approval], str]
+    """Why an approval of a plan does not count; "" when it does."""
+
+    def promotion(
+        self,
+        request: Request,
+        facts: Facts,
+        plan: Plan,
+        *,
+        stored: PlanRecord | None = None,
+        gaps: Sequence[Gap] = (),
+        purpose: Purpose = Purpose.PROMOTION,
+    ) -> Case:
+        """About what a request's plan moves by now, or about a `stored` one. `gaps` are what preflight misses.
+
+        What waits for an upstream, and what a dual run only compares, stays as it is shown, and holds up nothing.
+        """
+        versions = self.control.versions.all()
+        if stored is not None:
+            wanted = self.proposal(facts, stored)
+        else:
+            waits = {b.model for b in plan.blocked}
+            models = [name for name in plan.models if name not in waits.union(plan.held)]
+            wanted = propose(facts.bounded(self.project), facts, versions, request, models, plan.patches)
+        found = weigh(self.project, facts, self.log, wanted.pointers)
+        moving = tuple(p for p in wanted.pointers if p.model not in found.idle)
+        return Case(
+            purpose=purpose,
+            project=self.project,
+            facts=facts,
+            versions=versions,
+            request=request,
+            wanted=replace(wanted, pointers=moving),
+            changed=found.changed,
+            rewritten=found.rewritten,
+            gaps=tuple(gaps),
+            hearings=self.hearings(facts) if found.changed else (),
+            required=self.required,
+            owners=self.owners,
+            counts=self.counts,
+        )
+
+    def hearings(self, facts: Facts) -> tuple[Hearing, ...]:
+        """What is known of all open plans that the loaded code is of."""
+        records = [r for r in self.control.plans.all() if r.live and r.environment == facts.environment.name]
+        return tuple(self.hearing(facts, r) for r in records if self.is_ours(facts, r))
+
+    def hearing(self, facts: Facts, record: PlanRecord) -> Hearing:
+        """A stored plan with what it would show, and what was found out and said about it."""
+        pointers = self.proposal(facts, record).pointers
+        return Hearing(
+            record=record,
+            pointers=pointers,
+            changed=weigh(self.project, facts, self.log, pointers).changed,
+            proofs=self.control.proofs.of(record.id),
+            approvals=self.control.approvals.of([record.id]),
+        )
+
+    def complete(self, facts: Facts, record: PlanRecord) -> Verdict:
+        """Whether all that a stored plan moves is there and audited, apart from who has to approve it."""
+        versions, wanted = self.control.versions.all(), self.proposal(facts, record)
+        request = self.request(record)
+        return gate(Case(project=self.project, facts=facts, versions=versions, wanted=wanted, request=request), ROWS)
+
+    def proposal(self, facts: Facts, record: PlanRecord) -> Proposal:
+        """What a stored plan would show. Raises PlanError when the loaded code is not the plan's."""
+        return propose_plan(self.project, facts, self.control.versions.all(), record, self.document(record))
+
+    def is_ours(self, facts: Facts, record: PlanRecord) -> bool:
+        """Whether the loaded code is the plan's."""
+        return all(known(self.project, facts, t) is not None for t in record.targets if t.intervals)
+
+    def document(self, record: PlanRecord) -> Mapping[str, Any]:
+        """What a stored plan says (`Plan.to_json`)."""
+        return self.control.plans.document(record.id) or {}
+
+    def request(self, record: PlanRecord) -> Request:
+        """What somebody asked for when it was made."""
+        return request_from_json(self.document(record).get("request", {}))

@@ -1,0 +1,82 @@
+"""How does an environment move? Look, ask the gate, move; and look again when it moved in between.
+
+This is the only way to a release: whatever somebody wants to be shown comes as a Case, and is judged by what is shown
+at the moment of the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from backfill_assets.errors import LostRaceError, PromotionError
+from backfill_assets.promote.gate import Case, Purpose, Verdict, gate
+from backfill_assets.promote.promote import ViewCatalog, promote, recover
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.held import counted
+from backfill_assets.state.tables import TableLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """How it ended. `environment` is what there is afterwards, whether it moved or not."""
+
+    environment: Environment
+    verdict: Verdict
+    case: Case
+
+    @property
+    def moved(self) -> bool:
+        return self.verdict.open and self.verdict.moves
+
+
+def release_case(
+    control: Control,
+    log: TableLog,
+    environment: str,
+    views: ViewCatalog | None,
+    look: Callable[[], Case],
+    *,
+    by: str,
+    evidence: Callable[[Case], Mapping[str, str]] = lambda _: {},
+    rules: Callable[[Case], Mapping[str, object]] = lambda _: {},
+    back_to: str = "",
+    at_once: bool = False,
+) -> Released:
+    """Move the environment to what `look` finds, if the gate is open; a lost race is gated again, with fresh facts.
+
+    An interrupted promotion is finished or withdrawn first. `evidence` writes the packets of what moves and returns
+    their digests by plan, `rules` says which were in force, `back_to` is the release that a rollback goes to,
+    `at_once` whether it takes losses into the bargain. Raises PromotionError when another promotion is under way, or
+    the environment is too busy.
+    """
+    for _ in range(_ATTEMPTS):
+        recover(control.environments, environment, views)
+        case = look()
+        verdict = gate(case)
+        if not verdict.open or not verdict.moves:
+            return Released(environment=case.environment, verdict=verdict, case=case)
+        in_force = rules(case)
+        digests = evidence(case)
+        try:
+            moved = promote(
+                control.environments,
+                case.environment,
+                counted(log, verdict.pointers),
+                views,
+                remove=verdict.removed,
+                by=by,
+                back_to=back_to,
+                evidence=digests,
+                compaction=case.purpose is Purpose.JOIN,
+                at_once=at_once,
+                rules=in_force,
+            )
+        except LostRaceError:
+            continue
+        return Released(environment=moved, verdict=verdict, case=case)
+    raise PromotionError(f"{environment} is too busy", why="every attempt lost its race", fix="try again in a minute")
+
+
+_ATTEMPTS = 20

@@ -1,0 +1,72 @@
+"""What would a move do to published rows? Interval by interval, by the data files that are shown before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.plan.plan import Facts
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.shown import replaced
+from backfill_assets.state.tables import TableLog
+from backfill_assets.state.versions import logic_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weight:
+    """Model → published intervals."""
+
+    changed: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
+    """Whose rows would be others, or gone."""
+    rewritten: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
+    """The same, as far as the rows would be others in the table that shows them now."""
+    idle: frozenset[str] = frozenset()
+    """Models of which a move would show the same rows from another commit."""
+
+
+def weigh(
+    project: Project, facts: Facts, log: TableLog, pointers: Sequence[Pointer], removed: Sequence[str] = ()
+) -> Weight:
+    """Compare pointers with what is shown. What was built while it was open is not published for good: rows of the same
+    logic that replace it are growth. Raises StateError for a table that cannot be read."""
+    changed: dict[str, Ranges] = {}
+    rewritten: dict[str, Ranges] = {}
+    idle: set[str] = set()
+    for pointer in pointers:
+        name, before = pointer.model, facts.environment.pointers.get(pointer.model)
+        others = replaced(before, pointer, log, cadence_of(project, name))
+        if before is None:
+            continue
+        if not others and before.covers == pointer.covers and before.columns == pointer.columns:
+            idle.add(name)
+        state = facts.standing.get(name)
+        grown = state.partial & _alike(before, pointer, logic=True) if state else Ranges()
+        if part := others - grown:
+            changed[name] = part
+        if over := part & _alike(before, pointer, logic=False):
+            rewritten[name] = over
+    for name in removed:
+        if (gone := facts.environment.pointers.get(name)) is not None:
+            changed[name] = gone.covers
+    return Weight(changed=changed, rewritten=rewritten, idle=frozenset(idle))
+
+
+def cadence_of(project: Project, name: str) -> Cadence:
+    """A model's; days where the loaded code does not know the model any more."""
+    return project.models[name].cadence if name in project.models else Cadence.DAILY
+
+
+def _alike(before: Pointer, after: Pointer, *, logic: bool) -> Ranges:
+    """Where both show one table, or (`logic`) one logic."""
+
+    def key(version: str) -> str:
+        return logic_of(version) if logic else version
+
+    return Ranges.of(
+        common
+        for a in before.segments
+        for b in after.segments
+        if key(a.version) == key(b.version) and (common := a.interval.intersection(b.interval))
+    )
