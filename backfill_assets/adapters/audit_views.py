@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments
-from backfill_assets.adapters.table_log import table_rows
+from backfill_assets.adapters.table_log import rows_within
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.audit.relations import Row, Table
-from backfill_assets.audit.text import bucket, interval_text, quoted
+from backfill_assets.audit.text import bucket, interval_text, within
 from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.snapshots.audit_reads import texts
@@ -46,8 +46,7 @@ class AuditViews:
 
     def count(self) -> int:
         path = table_path(self._warehouse, self._job.model.name, self._job.version)
-        there = table_rows(path, self._commit).items()
-        return sum(rows for at, rows in there if self._span.start <= at < self._span.end)
+        return rows_within(path, self._commit, self._span)
 
     def shown(self) -> Table | None:
         return self._once("shown", lambda: self._own(self._reads.shown)) if self._reads.shown else None
@@ -83,8 +82,7 @@ class AuditViews:
     def _rows_of(self, parts: Sequence[Interval]) -> Table:
         path = table_path(self._warehouse, self._job.model.name, self._job.version)
         frame = self._spark.read.format("delta").option("versionAsOf", self._commit).load(path)
-        condition = " OR ".join(f"({in_interval(self._job.model, part)})" for part in parts)
-        return self._view(frame.where(condition))
+        return self._view(frame.where(in_interval(self._job.model, *parts)))
 
     def _own(self, segments: Sequence[Segment]) -> Table:
         model = self._job.model
@@ -111,9 +109,7 @@ class AuditViews:
         """The span as a condition on a source's time column, in its type: so that partitions are pruned."""
         name = str(source.time_column)
         kind = next(f.dataType.typeName() for f in frame.schema.fields if f.name.lower() == name.lower())
-        form = "DATE '%Y-%m-%d'" if kind == "date" and self._whole_days else "TIMESTAMP '%Y-%m-%d %H:%M:%S'"
-        start, end = self._span.start.strftime(form), self._span.end.strftime(form)
-        return f"{quoted(name)} >= {start} AND {quoted(name)} < {end}"
+        return within(name, [self._span], timestamps=kind != "date" or not self._whole_days)
 
     @property
     def _whole_days(self) -> bool:

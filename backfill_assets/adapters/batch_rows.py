@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.audit.text import quoted
-from backfill_assets.errors import BuildError
+from backfill_assets.errors import DataError
 from backfill_assets.intervals import Interval
+from backfill_assets.snapshots.masking import HIDDEN
 from backfill_assets.snapshots.model import Model
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def needs_keys(model: Model) -> bool:
 def settled(frame: DataFrame, model: Model, interval: Interval) -> Generator[tuple[DataFrame, int]]:
     """The batch's rows, computed once and kept while the block runs, and how many they are.
 
-    Raises BuildError, before anything is written, when rows are outside the interval or a key has several.
+    Raises DataError, before anything is written, when rows are outside the interval or a key has several.
     """
     rows = (latest(frame, model) if model.dedupe else frame).persist()
     try:
@@ -96,26 +97,26 @@ def _check(rows: DataFrame, model: Model, interval: Interval) -> int:
     [found] = keys.agg(F.sum(_COUNT), F.sum(_OUTSIDE), F.count_if(column(_COUNT) > 1), F.count_if(_DIFFER)).collect()
     count, strangers, double, tied = (value or 0 for value in found)
     if strangers:
-        raise BuildError(
+        raise DataError(
             f"cannot build {model.name} {interval}",
             why=f"it computes rows outside the interval (or with an empty time column): {strangers} of {count}, "
-            f"e.g. {'; '.join(samples(rows.where(outside), [*model.grain, model.time_column]))}",
+            f"e.g. {'; '.join(samples(rows.where(outside), [*model.grain, model.time_column], model.mask))}",
             fix="filter the query to the interval: the time column must be >= :start and < :end",
         )
     if tied:
         order = ", ".join(map(str, model.dedupe))
-        raise BuildError(
+        raise DataError(
             f"cannot build {model.name} {interval}",
             why=f"{tied} keys have rows that differ and that `dedupe` ({order}) does not tell apart, "
-            f"e.g. {'; '.join(samples(keys.where(_DIFFER), model.grain))}",
+            f"e.g. {'; '.join(samples(keys.where(_DIFFER), model.grain, model.mask))}",
             fix="add a column to `order_by` that tells which row is the latest",
         )
     if double:
         several = keys.where(column(_COUNT) > 1)
-        raise BuildError(
+        raise DataError(
             f"cannot build {model.name} {interval}",
             why=f"{double} keys ({', '.join(model.grain)}) have several rows, "
-            f"e.g. {'; '.join(samples(several, model.grain, _COUNT))}",
+            f"e.g. {'; '.join(samples(several, model.grain, model.mask, _COUNT))}",
             fix="make the query give one row a key, or say which one counts: `dedupe: {order_by: [loaded_at desc]}`"
             if not model.dedupe
             else "one key is in several intervals: correct the grain, or give each key one interval",
@@ -123,19 +124,23 @@ def _check(rows: DataFrame, model: Model, interval: Interval) -> int:
     return count
 
 
-def samples(frame: DataFrame, columns: Sequence[str], times: str = "") -> list[str]:
-    """A few keys as text, in order; `times` is a column that says how often each is there."""
-    names = _unique(columns)
+def samples(frame: DataFrame, columns: Sequence[str], mask: Sequence[str], times: str = "") -> list[str]:
+    """A few keys as text, in order, without values of the `mask`; `times` is a column: how often each is there."""
+    names, masked = _unique(columns), {c.lower() for c in mask}
     chosen = [column(c).cast("string").alias(f"bf_{n}") for n, c in enumerate(names)]
     more = [column(times)] if times else []
     found: list[Any] = (
         frame.select(*chosen, *more).sort(*(f"bf_{n}" for n in range(len(names)))).limit(SAMPLES).collect()
     )
     return [
-        ", ".join(f"{c}={'NULL' if row[n] is None else row[n]}" for n, c in enumerate(names))
+        ", ".join(f"{c}={_shown(row[n], c.lower() in masked)}" for n, c in enumerate(names))
         + (f" ({row[len(names)]} times)" if times else "")
         for row in found
     ]
+
+
+def _shown(value: object, masked: bool) -> object:
+    return HIDDEN if masked else "NULL" if value is None else value
 
 
 def _unique(names: Sequence[str]) -> list[str]:

@@ -71,9 +71,9 @@ class Comparing(Planning):
 
     def drift(self, plan: Plan) -> list[Drift]:
         """Where models that keep their tables would read other values than they were built from. Opens a session when
-        there is something to compare, after a build."""
+        there is something to compare."""
         found: list[Drift] = []
-        for kept in kept_readers(self.project, plan) if plan.work else []:
+        for kept in kept_readers(self.project, plan):
             facts, name = self.facts(), kept.upstream
             pointer = facts.environment.pointers[name]
             if kept.word and logic_of(pointer.version) != kept.word.version:
@@ -109,7 +109,8 @@ class Comparing(Planning):
             )
         shown = self.control.environments.read(record.environment)
         asked = concerned(self.project.consumers.values(), candidate, shown)
-        queried = run_queries(self.spark, asked, candidate, shown, self.warehouse) if asked else ()
+        masks = {name: model.mask for name, model in self.project.models.items() if model.mask}
+        queried = run_queries(self.spark, asked, candidate, shown, self.warehouse, masks) if asked else ()
         return Reruns(
             plan=record.id,
             at=datetime.now(UTC),

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.commands import run_command
+from backfill_assets.adapters.jvm import jvm_answers
+from backfill_assets.adapters.spark_errors import causes, engine_died, reason
 from backfill_assets.adapters.spark_views import schema_name, show_environment
 from backfill_assets.audit.text import quoted
 from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, rerun
 from backfill_assets.snapshots.consumer import Consumer, Query
+from backfill_assets.snapshots.masking import HIDDEN, hide_values, hides
 from backfill_assets.snapshots.sql import splice
 from backfill_assets.state.environment import Environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ENVIRONMENT_VARIABLE = "BACKFILL_ENVIRONMENT"
-"""Says to an evaluation's command which environment it is about."""
-TIMEOUT = 3600
-
 
 def run_queries(
-    spark: SparkSession, consumers: Iterable[Consumer], candidate: Environment, shown: Environment, warehouse: str
+    spark: SparkSession,
+    consumers: Iterable[Consumer],
+    candidate: Environment,
+    shown: Environment,
+    warehouse: str,
+    masks: Mapping[str, Sequence[str]],
 ) -> Iterator[Rerun]:
     """Every query over both environments; evaluations that are queries once more, under their names.
+
+    No rows are kept of an answer that may hold values of columns in `masks` (by model).
 
     A query names prod's views (`prod.model`); over the candidate it reads the candidate's. One that fails is an answer.
     """
@@ -38,13 +43,24 @@ def run_queries(
             rerun(
                 consumer,
                 query,
-                ask(spark, query, in_place_of(shown, candidate, query.sql)),
-                ask(spark, query, query.sql),
+                *(
+                    _without_values(answer) if hides(query.sql, masks) else answer
+                    for answer in (
+                        ask(spark, query, in_place_of(shown, candidate, query.sql)),
+                        ask(spark, query, query.sql),
+                    )
+                ),
             )
             for query in consumer.queries
         ]
         yield from found
         yield from evaluated(consumer, found)
+
+
+def _without_values(answer: Answer) -> Answer:
+    """The answer without anything that comes from a row."""
+    sample = tuple(tuple(HIDDEN for _ in row) for row in answer.sample)
+    return replace(answer, sample=sample, error=hide_values(answer.error))
 
 
 def run_commands(consumers: Iterable[Consumer], candidate: Environment, root: Path) -> Iterator[Rerun]:
@@ -55,7 +71,7 @@ def run_commands(consumers: Iterable[Consumer], candidate: Environment, root: Pa
     for consumer in consumers:
         for evaluation in consumer.evaluations:
             if evaluation.command:
-                answer = _command(evaluation.command, candidate.name, root)
+                answer = run_command(evaluation.command, candidate.name, root, evaluation.variables)
                 missed = (answer.error,) if answer.error else ()
                 yield Rerun(
                     consumer=consumer.name, query=evaluation.command, evaluation=evaluation.name,
@@ -78,12 +94,16 @@ def ask(spark: SparkSession, query: Query, sql: str) -> Answer:
     try:
         return _ask(spark, query, sql)
     except (PySparkException, Py4JError) as error:
-        return Answer(error=str(error).strip().splitlines()[0][:300])
+        if not jvm_answers():  # no answer at all, which is not the query's fault
+            raise engine_died(f"ask the query {query.name}") from error
+        return Answer(error=reason(causes(error))[:300])
 
 
 def _ask(spark: SparkSession, query: Query, sql: str) -> Answer:
     from pyspark.sql import functions as F
 
+    # Spark runs what is no query as soon as it sees it. In parentheses nothing but a query has a meaning.
+    spark.sql(f"SELECT * FROM (\n{sql.rstrip().rstrip(';')}\n) LIMIT 0")
     frame = spark.sql(sql)
     names, types = frame.columns, [field.dataType.simpleString() for field in frame.schema.fields]
     flat = frame.toDF(*(f"c{i}" for i in range(len(names))))  # a result may have a name twice
@@ -116,18 +136,3 @@ def _ask(spark: SparkSession, query: Query, sql: str) -> Answer:
 
 def _is_number(kind: str) -> bool:
     return kind in ("tinyint", "smallint", "int", "bigint", "float", "double") or kind.startswith("decimal")
-
-
-def _command(command: str, environment: str, root: Path) -> Answer:
-    env = os.environ | {ENVIRONMENT_VARIABLE: environment, "BACKFILL_PROJECT": str(root)}
-    try:
-        done = subprocess.run(
-            shlex.split(command), cwd=root, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        return Answer(error=str(error))
-    lines = (done.stdout.strip() or done.stderr.strip()).splitlines()[-SAMPLE:]
-    sample = tuple((line,) for line in lines)
-    if done.returncode:
-        return Answer(sample=sample, error=f"it ended with {done.returncode}: {lines[-1] if lines else 'no words'}")
-    return Answer(sample=sample)

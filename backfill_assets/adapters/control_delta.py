@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.delta_errors import reason
+from backfill_assets.adapters.durable import sync_since
+from backfill_assets.adapters.table_log import open_table
 from backfill_assets.errors import ConflictError, StateError
-from backfill_assets.state.store import ColumnType, ControlTable, Filter, Row, TableSpec, matches
+from backfill_assets.state.store import ColumnType, ControlTable, Filter, Row, TableSpec, matches, numbered
 
 if TYPE_CHECKING:
     from arro3.core import DataType, Table
@@ -25,11 +31,29 @@ _BLANK: Mapping[ColumnType, object] = {
 """What a row that an earlier release wrote has in columns that came later."""
 
 
+_ATTEMPTS = 1000
+_APPENDING = threading.Lock()
+
+
+class Guard:
+    """Watches over the control tables of a warehouse; this one lets everything pass."""
+
+    def least(self, table: str) -> int:
+        """The commit that a table has reached at least; -1: it need not be there."""
+        return -1
+
+    def before_write(self) -> None:
+        """Raises StateError when the tables may not be written."""
+
+    def after_replace(self, table: str, rows: Sequence[Row], note: Mapping[str, str], commit: int) -> None:
+        """What a replacement wrote, at which commit."""
+
+
 class DeltaControlTable:
     """A ControlTable in Delta. Created by its first write; `location` is a folder or a URI."""
 
-    def __init__(self, location: str, spec: TableSpec) -> None:
-        self._location, self._spec = location, spec
+    def __init__(self, location: str, spec: TableSpec, guard: Guard | None = None) -> None:
+        self._location, self._spec, self._guard = location, spec, guard or Guard()
 
     def read(self, where: Filter | None = None) -> list[Row]:
         return self.read_at(where)[0]
@@ -44,7 +68,8 @@ class DeltaControlTable:
         younger = self._younger(table)
         names = [name for name in self._spec.columns if name not in younger]
         columns = ", ".join(f'"{name}"' for name in names)
-        found = QueryBuilder().register("t", table).execute(f"SELECT {columns} FROM t{condition}").read_all()
+        with self._readable():
+            found = QueryBuilder().register("t", table).execute(f"SELECT {columns} FROM t{condition}").read_all()
         values = [found.column(name).to_pylist() for name in names]
         blank = {name: _BLANK[kind] for name, kind in self._spec.columns.items()}
         rows: list[Row] = [
@@ -59,11 +84,26 @@ class DeltaControlTable:
 
     def append(self, rows: Sequence[Row]) -> None:
         from deltalake import CommitProperties, write_deltalake
+        from deltalake.exceptions import CommitFailedError
 
-        table = self._whole()
-        # Appends never exclude each other, so the only way to fail is to run out of attempts (15, if nothing is said).
-        patient = CommitProperties(max_commit_retries=1000)
-        write_deltalake(table, self._arrow(rows), mode="append", commit_properties=patient)
+        if not self._spec.sequence:
+            # Appends never exclude each other, so the only way to fail is to run out of attempts (15 by default).
+            patient = CommitProperties(max_commit_retries=_ATTEMPTS)
+            table = self._whole()
+            with self._durable(table.version()):
+                write_deltalake(table, self._arrow(rows), mode="append", commit_properties=patient)
+            return
+        once = CommitProperties(max_commit_retries=0)
+        for _ in range(_ATTEMPTS):
+            with _APPENDING:  # threads of one process need not race each other
+                table = self._whole()
+                mine = numbered(rows, self._spec, table.version() + 1)
+                with self._durable(table.version()), suppress(CommitFailedError):  # somebody else has that number
+                    write_deltalake(table, self._arrow(mine), mode="append", commit_properties=once)
+                    return
+        raise StateError(
+            f"{self._location} is too busy", why="every attempt lost its race", fix="try again in a minute"
+        )
 
     def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
         from deltalake import CommitProperties, write_deltalake
@@ -73,27 +113,28 @@ class DeltaControlTable:
         table = self._whole()
         if table.version() != max(revision, 0):
             raise ConflictError(f"{self._spec.name}: expected revision {revision}, found {table.version()}")
-        try:
-            write_deltalake(
-                table,
-                self._arrow(rows),
-                mode="overwrite",
-                predicate=_predicate(where),
-                commit_properties=CommitProperties(custom_metadata=dict(note), max_commit_retries=0),
-            )
-        except CommitFailedError as error:
-            raise ConflictError(f"{self._spec.name}: somebody else committed first", why=str(error)) from None
-        return max(revision, 0) + 1  # without retries it is this commit or none; the table may have moved on already
+        with self._durable(table.version()):
+            try:
+                write_deltalake(
+                    table,
+                    self._arrow(numbered(rows, self._spec, table.version() + 1)),
+                    mode="overwrite",
+                    predicate=_predicate(where),
+                    commit_properties=CommitProperties(custom_metadata=dict(note), max_commit_retries=0),
+                )
+            except CommitFailedError as error:
+                raise ConflictError(f"{self._spec.name}: somebody else committed first", why=str(error)) from None
+        commit = max(revision, 0) + 1  # without retries it is this commit or none; the table may have moved on already
+        self._guard.after_replace(self._spec.name, rows, note, commit)
+        return commit
 
     def compact(self, most_files: int = 64) -> None:
         from deltalake.exceptions import CommitFailedError
 
         table = self._open()
         if table and len(table.file_uris()) > most_files:
-            try:
+            with self._durable(table.version()), suppress(CommitFailedError):  # somebody else compacts right now
                 table.optimize.compact()
-            except CommitFailedError:  # somebody else compacts right now
-                return
 
     def _younger(self, table: DeltaTable) -> set[str]:
         """The columns that came with a later release than the one that made the table."""
@@ -104,26 +145,57 @@ class DeltaControlTable:
         from deltalake import Field
         from deltalake.schema import PrimitiveType
 
-        table = self._open() or self._create()
+        with self._durable():
+            self._guard.before_write()
+        table = self._open()
+        if table is None:
+            with self._durable(-1):
+                table = self._create()
         if younger := self._younger(table):
             kinds = {"text": "string", "time": "timestamp", "int": "long", "float": "double", "bool": "boolean"}
-            table.alter.add_columns([Field(n, PrimitiveType(kinds[self._spec.columns[n]])) for n in sorted(younger)])
+            with self._durable(table.version()):
+                table.alter.add_columns(
+                    [Field(n, PrimitiveType(kinds[self._spec.columns[n]])) for n in sorted(younger)]
+                )
             table = self._open() or table
         return table
 
     def _open(self) -> DeltaTable | None:
-        from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError, TableNotFoundError
+        table, least = open_table(self._location), self._guard.least(self._spec.name)
+        if (table.version() if table else -1) < least:
+            raise StateError(
+                f"the control table {self._location} is lost, or older than it was",
+                why=f"it ends at commit {table.version()} of {least}" if table else "it is gone",
+                fix="run the command again when the folder is there; `backfill doctor` says more",
+            )
+        return table
+
+    @contextmanager
+    def _readable(self) -> Generator[None]:
+        """Say which table it is that cannot be read, and what to do."""
+        try:
+            yield
+        except Exception as error:  # delta-rs raises no other class for a data file that is damaged
+            raise StateError(
+                f"the control table {self._location} cannot be read",
+                why=reason(error),
+                fix="check that the warehouse is reachable; what is damaged comes back with `backfill restore`",
+            ) from None
+
+    @contextmanager
+    def _durable(self, seen: int | None = None) -> Generator[None]:
+        """What is written within is on the disk at the end: every commit after `seen`. Raises StateError."""
+        from deltalake.exceptions import DeltaError
 
         try:
-            return DeltaTable(self._location)
-        except TableNotFoundError:
-            return None
-        except DeltaError as error:
+            yield
+            if seen is not None:
+                sync_since(self._location, seen)
+        except (OSError, DeltaError) as error:
             raise StateError(
-                f"cannot read the control table {self._location}",
-                why=str(error),
-                fix="check that the warehouse is reachable and that nobody edited the files there",
+                f"the control table {self._location} cannot be written; what was done before is kept",
+                why=reason(error),
+                fix="make room on the disk, or make the folder writable; then run the same command again",
             ) from None
 
     def _create(self) -> DeltaTable:
@@ -133,6 +205,10 @@ class DeltaControlTable:
         from deltalake.exceptions import CommitFailedError
 
         fields = [Field(name, _arrow_type(kind), nullable=False) for name, kind in self._spec.columns.items()]
+        if self._spec.secret and "://" not in self._location:
+            folder = Path(self._location)
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(folder.stat().st_mode & 0o770)
         try:
             return DeltaTable.create(
                 self._location,
@@ -165,11 +241,11 @@ class DeltaControlTable:
 class DeltaStore:
     """A Store whose tables live under `<warehouse>/_control/`."""
 
-    def __init__(self, warehouse: str) -> None:
-        self._root = f"{warehouse}/_control"
+    def __init__(self, warehouse: str, guard: Guard | None = None) -> None:
+        self._root, self._guard = f"{warehouse}/_control", guard
 
     def table(self, spec: TableSpec) -> ControlTable:
-        return DeltaControlTable(f"{self._root}/{spec.name}", spec)
+        return DeltaControlTable(f"{self._root}/{spec.name}", spec, self._guard)
 
 
 def _arrow_type(kind: ColumnType) -> DataType:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.adapters.jvm import jvm_answers
 from backfill_assets.adapters.spark_errors import as_build_error
 from backfill_assets.compare.answer import Cells, answer, cells, different, moving, samples, shown, windows
 from backfill_assets.compare.ask import Question, cut
@@ -58,7 +59,7 @@ def diff_model(
             diff, samples=samples(query, *_sample(question, query, diff, session, warehouse, sample), salt())
         )
     except (PySparkException, Py4JError) as error:
-        raise as_build_error(error, f"compare {question.model.name}") from error
+        raise as_build_error(error, f"compare {question.model.name}", gone=not jvm_answers()) from error
 
 
 def _found(question: Question, query: Query, session: SparkSession, warehouse: str) -> tuple[Cells, tuple[int, ...]]:

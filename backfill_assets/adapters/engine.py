@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,10 +14,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.audit_views import AuditViews
-from backfill_assets.adapters.batch_rows import content_hash, needs_keys, settled
+from backfill_assets.adapters.batch_rows import column, comparable, content_hash, needs_keys, settled
+from backfill_assets.adapters.durable import sync_commits
 from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments
+from backfill_assets.adapters.jvm import current_jvm, jvm_answers
 from backfill_assets.adapters.merge import carry, marked, merge
-from backfill_assets.adapters.spark_errors import as_build_error
+from backfill_assets.adapters.spark_errors import as_build_error, engine_died, own_code_error
 from backfill_assets.adapters.stable_key import moved_rows, moved_samples
 from backfill_assets.adapters.table_log import (
     DeltaTableLog,
@@ -25,7 +27,7 @@ from backfill_assets.adapters.table_log import (
     data_commit,
     history,
     open_table,
-    table_rows,
+    rows_within,
 )
 from backfill_assets.adapters.version_table import create_version_table, in_interval
 from backfill_assets.audit.compile import INTERVAL
@@ -34,9 +36,10 @@ from backfill_assets.audit.sample import sample_failures
 from backfill_assets.audit.scan import scan_audits
 from backfill_assets.audit.text import interval_text
 from backfill_assets.build.engine import AuditReads, Job, ModelInput, SourceInput
-from backfill_assets.errors import BuildError, TransientBuildError
+from backfill_assets.errors import BackfillError, DataError, TransientBuildError
 from backfill_assets.intervals import Interval, Ranges, utc
 from backfill_assets.snapshots.digest import digest
+from backfill_assets.snapshots.masking import hide_values
 from backfill_assets.snapshots.model import STABLE_KEY, Model
 from backfill_assets.snapshots.sql import splice
 from backfill_assets.state.environment import Segment
@@ -59,15 +62,16 @@ class SparkEngine:
         self._modules: dict[str, Callable[..., Any]] = {}
         self._views: dict[tuple[int, str], threading.Lock] = {}
         self._lock = threading.Lock()
+        self._jvm = current_jvm()
 
     def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
-        with self._errors(f"prepare {job.model.name}"):
+        with self._errors(f"prepare {job.model.name}", job):
             frame = marked(self._frame(job, sample), job.model)
             return create_version_table(job, frame.schema, self._path(job))
 
     def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
         model = job.model
-        with self._errors(f"build {model.name} {interval}"), self._limited(job, batch, interval):
+        with self._errors(f"build {model.name} {interval}", job), self._limited(job, batch, interval):
             for read in job.inputs.values():
                 check_pin(read)
             frame = marked(self._frame(job, interval), model)
@@ -86,7 +90,7 @@ class SparkEngine:
     def copy(self, job: Job, batch: str, segments: Sequence[Segment]) -> DataCommit:
         span = Ranges.of(s.interval for s in segments).span
         assert span is not None
-        with self._errors(f"copy {job.model.name} {span}"):
+        with self._errors(f"copy {job.model.name} {span}", job):
             frame = model_frame(self._session(job), self._warehouse, job.model, segments)
             create_version_table(job, frame.schema, self._path(job))
             self._replace(job, batch, span, frame)
@@ -138,13 +142,11 @@ class SparkEngine:
         )
 
     def _rows(self, job: Job, commit: int, interval: Interval) -> int:
-        """The interval's rows at a commit, from file statistics."""
-        counts = table_rows(self._path(job), commit)
-        return sum(n for at, n in counts.items() if interval.start <= at < interval.end)
+        return rows_within(self._path(job), commit, interval)
 
     def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
         with (
-            self._errors(f"audit {job.model.name} {intervals.span}"),
+            self._errors(f"audit {job.model.name} {intervals.span}", job),
             self._views_of(job, commit, intervals, reads) as views,
         ):
             return self._with_moved(job, commit, scan_audits(job.model, intervals, views))
@@ -165,11 +167,11 @@ class SparkEngine:
     ) -> Mapping[datetime, Sequence[str]]:
         declared = next(a for a in job.model.audits if a.name == audit)
         if declared.kind == STABLE_KEY:
-            with self._errors(f"sample {job.model.name} {intervals.span}"):
+            with self._errors(f"sample {job.model.name} {intervals.span}", job):
                 spark, units = self._session(job), intervals.split(job.model.cadence)
                 return {u.start: moved_samples(spark, self._warehouse, job, commit, u) for u in units}
         with (
-            self._errors(f"sample {job.model.name} {intervals.span}"),
+            self._errors(f"sample {job.model.name} {intervals.span}", job),
             self._views_of(job, commit, intervals, reads) as views,
         ):
             return sample_failures(job.model, declared, intervals, views)
@@ -178,7 +180,7 @@ class SparkEngine:
         self, model: Model, columns: Sequence[str], shown: Sequence[Segment], built: Sequence[Segment]
     ) -> Ranges:
         both = Ranges.of(s.interval for s in shown) & Ranges.of(s.interval for s in built)
-        with self._errors(f"compare versions of {model.name}"):
+        with self._translated(f"compare versions of {model.name}", model):
             one, other = (self._checksums(model, columns, segments) for segments in (shown, built))
         return Ranges.of(
             unit
@@ -194,14 +196,15 @@ class SparkEngine:
 
         frame = model_frame(self._spark, self._warehouse, model, segments)
         loose = {f.name for f in frame.schema.fields if f.dataType.typeName() in ("double", "float")}
-        values = [F.format_string("%.9e", F.col(c)) if c in loose else F.col(c) for c in columns]
+        values = [F.format_string("%.9e", column(c)) if c in loose else comparable(frame, c) for c in columns]
         hashed = F.sum(content_hash(values).cast("decimal(38,0)"))
         found = frame.groupBy(F.expr(interval_text(model)).alias(INTERVAL)).agg(F.count("*"), hashed).collect()
         return {utc(row[0].replace(" ", "T")): (row[1], row[2]) for row in found if row[0] is not None}
 
     def cancel(self) -> None:
         for spark in (self._spark, *self._sessions.values()):
-            spark.interruptAll()
+            with suppress(Exception):  # a JVM that is gone has nothing to interrupt
+                spark.interruptAll()
 
     def _frame(self, job: Job, interval: Interval) -> DataFrame:
         """The rows of the interval, not computed yet."""
@@ -231,7 +234,9 @@ class SparkEngine:
             made = self._views.setdefault((id(spark), view), threading.Lock())
         with made:  # reading a snapshot takes seconds: others wait only for the view that they want
             if not spark.catalog.tableExists(view):
-                input_frame(spark, self._warehouse, read).createOrReplaceTempView(view)
+                frame = input_frame(spark, self._warehouse, read)
+                check_pin(read)  # a view of files of which one was away for a moment would be read for good
+                frame.createOrReplaceTempView(view)
         return view
 
     def _function(self, job: Job) -> Callable[..., Any]:
@@ -279,6 +284,7 @@ class SparkEngine:
             for info in history(self._path(job), limit):
                 commit = data_commit(info)
                 if commit.batch == batch:
+                    sync_commits(self._path(job), [commit.table_commit])  # before the ledger says that it is there
                     return commit
         raise TransientBuildError(
             f"cannot find the commit of {job.model.name}, batch {batch}", why="the table's log does not hold it"
@@ -296,16 +302,18 @@ class SparkEngine:
             if over.wait(job.model.timeout):
                 return
             late.set()
-            spark.interruptAll()
-            while not over.wait(1):  # between two jobs of a batch there is nothing to interrupt
+            with suppress(Exception):
                 spark.interruptAll()
+            while not over.wait(1):  # between two jobs of a batch there is nothing to interrupt
+                with suppress(Exception):
+                    spark.interruptAll()
 
         threading.Thread(target=interrupt, name=f"timeout-{batch}", daemon=True).start()
         try:
             yield
         except Exception:
             if late.is_set():
-                raise BuildError(
+                raise DataError(
                     f"cannot build {job.model.name} {interval}",
                     why=f"it took longer than the model's timeout of {timedelta(seconds=job.model.timeout)}",
                     fix="raise `timeout:` in the model's header, or lower `batch_size:`",
@@ -315,20 +323,42 @@ class SparkEngine:
             over.set()
 
     @contextmanager
-    def _errors(self, doing: str) -> Generator[None]:
+    def _errors(self, doing: str, job: Job) -> Generator[None]:
+        """Spark's errors and those of a model's function as ours; without values, where the job reads masked ones."""
+        try:
+            with self._translated(doing, job.model):
+                yield
+        except BackfillError as error:
+            if not _reads_masked(job):
+                raise
+            error.why = _without_values(error.why, job)
+            raise error from None
+
+    @contextmanager
+    def _translated(self, doing: str, model: Model) -> Generator[None]:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         try:
             yield
-        except (PySparkException, Py4JError) as error:
-            raise as_build_error(error, doing) from error
-        except BuildError:
+        except BackfillError:
             raise
-        except Exception as error:  # a Python model's own code
-            raise BuildError(
-                f"cannot {doing}", why=f"{type(error).__name__}: {error}", fix="correct the model's function"
-            ) from error
+        except (PySparkException, Py4JError) as error:
+            raise as_build_error(error, doing, root=self._root, gone=not jvm_answers(self._jvm)) from error
+        except Exception as error:  # a Python model's own code; or the connection to a JVM that is gone
+            if not jvm_answers(self._jvm):
+                raise engine_died(doing) from error
+            raise own_code_error(error, doing, model.path if model.language != "sql" else None) from error
 
     def _path(self, job: Job) -> str:
         return table_path(self._warehouse, job.model.name, job.version)
+
+
+def _reads_masked(job: Job) -> bool:
+    masks = [i.model.mask if isinstance(i, ModelInput) else i.source.mask for i in job.inputs.values()]
+    return bool(job.model.mask) or any(masks)
+
+
+def _without_values(why: str, job: Job) -> str:
+    """A reason without values of rows: a function's own message may say any, anywhere."""
+    return why.partition(":")[0] if job.model.language == "python" else hide_values(why)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from backfill_assets.adapters.durable import write_durably
 
 if TYPE_CHECKING:
     from pyarrow.fs import SubTreeFileSystem
@@ -31,11 +32,7 @@ class ArrowFolder:
 
     def write(self, name: str, content: bytes) -> None:
         if "://" not in self.location:  # an object store shows an object when it is complete; a local file grows
-            target = Path(self.location, name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            growing = target.with_name(f".{target.name}.{os.getpid()}")
-            growing.write_bytes(content)
-            growing.replace(target)
+            write_durably(Path(self.location, name), content)
             return
         with file_system(self.location).open_output_stream(name) as stream:
             stream.write(content)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.adapters.source_pins import FilePins, data_files
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Input, ModelInput, SourceInput
-from backfill_assets.errors import BuildError
+from backfill_assets.errors import PlanError, SourceChangedError
 from backfill_assets.intervals import Cadence, Interval, Ranges
 from backfill_assets.plan.patch import EVER, overlay
 from backfill_assets.snapshots.model import Model, Source
@@ -20,6 +20,7 @@ from backfill_assets.state.versions import table_path
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_PADDED = ("char", "varchar")
 SCHEMALESS = frozenset({"csv", "json"})
 
 
@@ -28,9 +29,22 @@ def input_frame(spark: SparkSession, warehouse: str, read: Input) -> DataFrame:
     match read:
         case ModelInput():
             below = Segment(version=read.version, commit=read.commit, interval=EVER)
-            return model_frame(spark, warehouse, read.model, overlay((below,), read.over))
+            return _ordered(model_frame(spark, warehouse, read.model, overlay((below,), read.over)), read.columns)
         case SourceInput():
-            return _source_frame(spark, read.source, read.pin)
+            return _source_frame(spark, read)
+
+
+def _ordered(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The columns in the order that the reader's version was made from: that of the code, not that of the table.
+
+    A table that was built before an edit moved columns keeps their old places, and may have some that the code does
+    not. Code that reads columns by their places (`SELECT * … UNION ALL …`) is compared as if it read the code's order.
+    """
+    there = [name.lower() for name in frame.columns]
+    wanted = [name.lower() for name in columns]
+    if not columns or wanted == there or not set(wanted) <= set(there):
+        return frame
+    return frame.select(*[f"`{name.replace('`', '``')}`" for name in columns])
 
 
 def model_frame(spark: SparkSession, warehouse: str, model: Model, segments: Sequence[Segment]) -> DataFrame:
@@ -44,7 +58,7 @@ def _table_frame(spark: SparkSession, warehouse: str, model: Model, segment: Seg
     frame = spark.read.format("delta").option("versionAsOf", segment.commit).load(location)
     if segment.interval == EVER:
         return frame
-    return frame.where(" OR ".join(f"({in_interval(model, part)})" for part in within))
+    return frame.where(in_interval(model, *within))
 
 
 def range_arguments(model: Model, interval: Interval) -> dict[str, Any]:
@@ -56,18 +70,44 @@ def range_arguments(model: Model, interval: Interval) -> dict[str, Any]:
 
 
 def check_pin(read: Input) -> None:
-    """Raise BuildError when the source's files are not those of the plan. Delta needs no check: its commits stay."""
+    """Raise SourceChangedError when the source's files are not those of the plan. Delta's commits stay as they are."""
     if isinstance(read, SourceInput) and "files" in read.pin:
-        found = FilePins().pin(read.source)
+        try:
+            found = FilePins().pin(read.source)
+        except (PlanError, OSError):  # none is there, or one went while it was looked at
+            found = {"count": 0}
         if found != dict(read.pin):
-            raise BuildError(
+            there, frozen = found.get("count"), read.pin.get("count")
+            raise SourceChangedError(
                 f"source {read.source.name} changed while the plan was carried out",
-                why=f"its files are {found.get('files')}, the plan froze {read.pin['files']}",
-                fix="run `backfill plan` and apply again; the plan will freeze the new files",
+                why=f"{there} of its {frozen} files are there" if there != frozen else "a file of it was written again",
+                fix="bring back what is gone and run this again, or run `backfill plan` and apply: it freezes them "
+                "as they are now",
             )
 
 
-def _source_frame(spark: SparkSession, source: Source, pin: Mapping[str, object]) -> DataFrame:
+def _source_frame(spark: SparkSession, read: SourceInput) -> DataFrame:
+    return _ordered(_typed(_files_frame(spark, read.source, read.pin), read.source), read.columns)
+
+
+def _typed(frame: DataFrame, source: Source) -> DataFrame:
+    """The columns of the types that are declared: were a type another in truth, a comparison would cast what a
+    version's name says is compared as it is."""
+    known = {c.name.lower(): c.type for c in source.columns if c.type and not c.type.startswith(_PADDED)}
+    other = {
+        field.name: type_
+        for field in frame.schema.fields
+        if (type_ := known.get(field.name.lower(), field.dataType.simpleString())) != field.dataType.simpleString()
+    }
+    if not other:
+        return frame
+    quoted = {name: f"`{name.replace('`', '``')}`" for name in frame.columns}
+    return frame.selectExpr(
+        *[f"CAST({q} AS {other[name]}) AS {q}" if name in other else q for name, q in quoted.items()]
+    )
+
+
+def _files_frame(spark: SparkSession, source: Source, pin: Mapping[str, object]) -> DataFrame:
     if source.table is not None:
         return spark.table(source.table)
     assert source.path is not None

@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from backfill_assets.adapters.account import account
 from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.adapters.heartbeat import beating
+from backfill_assets.adapters.signatures import read_signers
 from backfill_assets.adapters.source_days import SourceDays
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.table_storage import DeltaTableStorage
-from backfill_assets.build.build import Workbench
+from backfill_assets.adapters.warehouse import open_store
+from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.errors import SettingsError, StateError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.facts import bounded_now, read_facts
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts
-from backfill_assets.settings import project_root
+from backfill_assets.settings import UNTRUSTED, project_root
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
 from backfill_assets.snapshots.records import Records
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import new_id
+from backfill_assets.state.read_only import ReadOnlyStore
+from backfill_assets.state.releases import refuse_lost
+from backfill_assets.state.rules import RulesInForce, declared_rules
+from backfill_assets.state.store import Store
+from backfill_assets.state.upgrades import under_known_names, versions_by_this_release
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from backfill_assets.adapters.spark_views import SparkViews
+
+
+UNTRUSTED_WHY = f"the change is untrusted ({UNTRUSTED}, --untrusted or `untrusted:`): its code is not executed"
 
 
 def _records(warehouse: str) -> Records:
@@ -53,15 +65,25 @@ class Place:
     days: SourceDays = field(default_factory=SourceDays)
     shown: Mapping[str, Pointer] | None = None
     """What builds find corrections of their inputs in; None: what the environment shows."""
+    acting: str = ""
+    """The account that launched this, where a deployment asserts it; empty: the system's user."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _engine: Engine | None = field(default=None, repr=False)
 
     @classmethod
     def open(cls, project: str | Path | None = None) -> Self:
-        """Load the project (the argument, BACKFILL_PROJECT, or the demo). Raises ProjectError, SettingsError."""
+        """Load the project (the argument, BACKFILL_PROJECT, or the demo).
+
+        Raises ProjectError, SettingsError, and StateError when its warehouse is not the one that it should be.
+        """
         loaded = load_project(project_root(project), _records)
-        warehouse = loaded.settings.warehouse
-        return cls(project=loaded, control=Control.over(DeltaStore(warehouse)), log=DeltaTableLog(warehouse))
+        store: Store = open_store(loaded.settings, loaded.root)
+        if loaded.settings.untrusted:
+            store = ReadOnlyStore(store, UNTRUSTED_WHY)
+        control = Control.over(store)
+        with suppress(StateError):  # whoever needs the records says what is wrong with them
+            loaded = under_known_names(loaded, versions_by_this_release(control))
+        return cls(project=loaded, control=control, log=DeltaTableLog(loaded.settings.warehouse))
 
     @property
     def warehouse(self) -> str:
@@ -74,11 +96,16 @@ class Place:
 
     @property
     def user(self) -> str:
-        """Who acts here, as the records name them."""
-        try:
-            return getpass.getuser()
-        except (KeyError, OSError):  # a container whose user has no name
-            return f"uid {os.getuid()}"
+        """The account that acts, as the records name it: the system's, or what the deployment says who launched."""
+        return self.acting or account()
+
+    def rules(self) -> RulesInForce:
+        """The rules that decide whose approval counts, and what the project's files say. Raises StateError."""
+        declared = declared_rules(self.project, read_signers(self.project.root))
+        found = self.control.rules.in_force(self.environment, declared)
+        if not found.number:
+            refuse_lost(self.control.releases.all(self.environment))
+        return found
 
     def now(self) -> datetime:
         return self.project.settings.now()
@@ -94,7 +121,8 @@ class Place:
             environment=self.environment,
             every_version=every_version,
         )
-        return replace(facts, extents=self._extents(facts.sources))
+        self.control.environments.refuse_twin(facts.environment)
+        return replace(facts, extents=self._extents(facts.sources), rules=self.rules())
 
     def source_days(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Ranges]:
         """For which time each source, frozen as `pins` say, has rows; not of those whose files do not tell."""
@@ -116,7 +144,7 @@ class Place:
         listen: Listener = silence,
     ) -> Workbench:
         """What a build works with. `pins` are frozen sources (None: as they are now), `patches` a plan's revisions."""
-        now = self.now()
+        now, run = self.now(), run or new_id()
         if pins is None:
             pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
         return Workbench(
@@ -124,8 +152,10 @@ class Place:
             control=self.control,
             log=self.log,
             engine=self.engine,
+            forget=self.forget,
             pins=pins,
-            run=run or new_id(),
+            run=run,
+            beating=partial(beating, self.warehouse, run),
             environment=self.environment,
             now=now,
             patches=patches or {},
@@ -142,9 +172,22 @@ class Place:
                 self._engine = SparkEngine(self.spark, warehouse=self.warehouse, root=self.project.root)
             return self._engine
 
+    def forget(self, engine: Engine) -> None:
+        """Let go of an engine whose JVM died: the next one is opened in another."""
+        with self._lock:
+            if self._engine is engine:
+                from backfill_assets.adapters.jvm import forget_session
+
+                forget_session()
+                self.__dict__.pop("spark", None)
+                self._engine = None
+
     @cached_property
     def spark(self) -> SparkSession:
         """The process's Spark session."""
+        if self.project.settings.untrusted:
+            fix = "run it where the change is trusted"
+            raise SettingsError("no Spark session is opened", why=UNTRUSTED_WHY, fix=fix)
         from backfill_assets.adapters.session import spark_session
 
         return spark_session(self.project.root, self.project.settings)

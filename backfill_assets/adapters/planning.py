@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backfill_assets.adapters.place import Place
+from backfill_assets.adapters.session import check_machine
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.build.by_hand import Withdrawn, declare_empty, withdraw
 from backfill_assets.contracts.impact import Impact, impacts
@@ -48,7 +49,12 @@ class Planning(Place):
         return look(self.control, plan, by=self.user)
 
     def open_plan(self, plan: Plan) -> Opened | None:
-        """Store a plan that is about to be built; None when there is nothing to it. Raises PlanError on a collision."""
+        """Store a plan that is about to be built; None when there is nothing to it.
+
+        Raises PlanError on a collision, and SettingsError, having stored nothing, when this machine cannot build.
+        """
+        if plan.work:
+            check_machine(self.project.root, self.project.settings)
         return open_plan(self.control, plan, by=self.user, views=self.shared_views)
 
     def show_candidate(self, plan: str) -> Environment | None:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.delta_errors import reason
 from backfill_assets.adapters.folder import file_system
-from backfill_assets.adapters.table_log import open_table
+from backfill_assets.adapters.table_log import open_table, table_contents
 from backfill_assets.errors import StateError
 from backfill_assets.intervals import Interval, Ranges, utc
 from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.held import differs, short
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
@@ -75,12 +77,20 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
             why=f"nothing at {location}",
             fix="restore the folder from a backup, or build and promote again",
         )
+    if segment.held is not None and (why := differs(segment, table_contents(table))):
+        raise short(pointer.model, segment, why)
     field = pc.field(pointer.time_column)
     if pointer.timestamps:
         kind: pa.DataType = pa.timestamp("us", tz="UTC")
         low, high = pa.scalar(part.start, kind), pa.scalar(part.end, kind)
     else:
         low, high = pa.scalar(part.start.date(), pa.date32()), pa.scalar(part.end.date(), pa.date32())
-    files = table.to_pyarrow_dataset(filesystem=file_system(location))
     there = {name for name, _ in segment.columns or pointer.columns}
-    return files.to_table(columns=[c for c in columns if c in there], filter=(field >= low) & (field < high))
+    try:
+        files = table.to_pyarrow_dataset(filesystem=file_system(location))
+        rows = files.to_table(columns=[c for c in columns if c in there], filter=(field >= low) & (field < high))
+    except (OSError, pa.ArrowException) as error:
+        raise short(pointer.model, segment, f"a file that cannot be read ({reason(error)})") from None
+    if segment.held is not None and part == segment.held.interval and rows.num_rows != segment.held.rows:
+        raise short(pointer.model, segment, f"{rows.num_rows} rows in its files; {segment.held.rows} were promoted")
+    return rows

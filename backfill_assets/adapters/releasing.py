@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.adapters.account import host
 from backfill_assets.adapters.comparing import Comparing
 from backfill_assets.adapters.folder import ArrowFolder
-from backfill_assets.adapters.signatures import doubt
+from backfill_assets.adapters.signatures import not_genuine
 from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.compare.expect import expectations
 from backfill_assets.contracts.publish import publish_contracts
@@ -18,18 +20,19 @@ from backfill_assets.evidence.write import digest, evidence_path, write_packet
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.proof import Drift
 from backfill_assets.plan.stages import Plan, Request, request_from_json
-from backfill_assets.promote.approval import Case, changed, subject, unapproved
-from backfill_assets.promote.approve import complete, statements
-from backfill_assets.promote.candidate import known
+from backfill_assets.promote.approval import Hearing, not_counted, subject, why_not
+from backfill_assets.promote.approve import Giver, complete, statements
+from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.findings import drifted, unanswered, unexpected
-from backfill_assets.promote.gate import Obstacle, Verdict, gate
-from backfill_assets.promote.lifecycle import end_promoted, find_plan, fulfilled, newest_plan
-from backfill_assets.promote.planned import gate_plan
-from backfill_assets.promote.promote import promote, recover
+from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate
+from backfill_assets.promote.lifecycle import end_promoted, find_plan, fulfilled, meant_plan, record_move
+from backfill_assets.promote.release import release_case
+from backfill_assets.promote.rules_change import record_rules, rules_to_record
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof
+from backfill_assets.state.rules import RulesInForce
 
 if TYPE_CHECKING:
     from backfill_assets.evidence.make import Evidence
@@ -41,27 +44,27 @@ class Releasing(Comparing):
 
     def gate(self, request: Request, facts: Facts, plan: Plan) -> Verdict:
         """Whether the plan's models may be promoted as they are now."""
-        models = tuple(name for name in plan.models if name not in plan.held)
-        verdict = gate(self.project, facts, self.control.versions.all(), request, models, plan.patches)
-        return self._with_consent(facts, plan, verdict)
+        return gate(self.case(request, facts, plan))
 
-    def gate_plan(self, facts: Facts, record: PlanRecord) -> Verdict:
-        """Whether a stored plan's models may be promoted as they are now, apart from their owners' yes."""
-        return gate_plan(self.project, facts, self.control.versions.all(), record, self._document(record))
+    def case(self, request: Request, facts: Facts, plan: Plan, stored: PlanRecord | None = None) -> Case:
+        """What the gate is asked: about what a plan moves by now, or about a stored one."""
+        cases = self.cases(facts)
+        gaps = self.preflight(plan) if cases.required else ()
+        return cases.promotion(request, facts, plan, stored=stored, gaps=gaps)
 
-    def _document(self, record: PlanRecord) -> Mapping[str, Any]:
-        return self.control.plans.document(record.id) or {}
-
-    def _request(self, record: PlanRecord) -> Request:
-        return request_from_json(self._document(record).get("request", {}))
-
-    def case(self, record: PlanRecord, verdict: Verdict) -> Case:
-        """A stored plan with what it would show (`gate_plan`), and what was found out and said about it."""
-        return Case(
-            record=record,
-            pointers=verdict.pointers,
-            proofs=self.control.proofs.of(record.id),
-            approvals=self.control.approvals.of([record.id]),
+    def cases(self, facts: Facts) -> Cases:
+        """How cases of this project are made: by which rules approvals count."""
+        rules, models = facts.rules_for(self.project), self.project.models
+        genuine = partial(not_genuine, rules.signers)
+        return Cases(
+            project=self.project,
+            control=self.control,
+            log=self.log,
+            required=rules.approvals.required,
+            owners=lambda name: rules.owners_of(name, models[name].owner if name in models else ""),
+            counts=lambda record, approval: not_counted(
+                self.project, facts, record, approval, now=datetime.now(UTC), genuine=genuine
+            ),
         )
 
     def prove(self, plan: str, drift: Sequence[Drift] = ()) -> tuple[Proof, ...]:
@@ -71,11 +74,10 @@ class Releasing(Comparing):
         and what is not complete can be proved later. Opens a session.
         """
         record, facts = find_plan(self.control, plan), self.facts()
-        verdict = self.gate_plan(facts, record)
-        if not verdict.open:
+        cases = self.cases(facts)
+        if not cases.complete(facts, record).open:
             return ()
-        case = self.case(record, verdict)
-        about = subject(self.project, facts, case)
+        about = subject(self.project, facts, cases.hearing(facts, record))
         known = about.proved
         found: list[Proof] = []
 
@@ -86,7 +88,7 @@ class Releasing(Comparing):
             )
 
         if about.scope and DIFF not in known:
-            said, request = self._document(record), self._request(record)
+            said, request = cases.document(record), cases.request(record)
             diff = self.diff(record.id, models=tuple(about.scope))
             expected = expectations(self.project.column_names, request.expect_moved, request.expect_unmoved)
             keep(DIFF, unexpected(diff, said.get("changes", {}), expected), diff.to_json())
@@ -98,46 +100,32 @@ class Releasing(Comparing):
         self.control.proofs.put(found)
         return tuple(found)
 
-    def statements(self, plan: str, *, by: str = "", owners: Sequence[str] = (), **said: Any) -> list[Approval]:
-        """What `by` (default: the user) says when approving a plan; `said` are a reason and accepted findings."""
+    def statements(
+        self, plan: str, *, by: str = "", owners: Sequence[str] = (), signs: bool = False, **said: Any
+    ) -> list[Approval]:
+        """What the account that acts states when approving a plan; `said` are a reason and accepted findings.
+
+        `by` is who it claims to be; with `signs`, a signature will prove it.
+        """
         record, facts = find_plan(self.control, plan), self.facts()
-        verdict = self.gate_plan(facts, record)
-        complete(record, verdict)
-        case = self.case(record, verdict)
-        now = datetime.now(UTC)
-        return statements(self.project, facts, case, by=by or self.user, owners=tuple(owners), now=now, **said)
+        cases = self.cases(facts)
+        complete(record, cases.complete(facts, record))
+        case, now = cases.hearing(facts, record), datetime.now(UTC)
+        return statements(self.project, facts, case, self.giver(by, signs=signs), owners=tuple(owners), now=now, **said)
 
-    def approve(self, approval: Approval) -> None:
-        """Record an approval. Raises PlanError when its signature is not genuine, or it could never open the gate."""
-        if why := self._doubt(approval):
+    def approve(self, approval: Approval) -> Approval:
+        """Record an approval as given by the account that acts, now. Raises PlanError when it could not count."""
+        given = replace(approval, account=self.user, host=host(), recorded=datetime.now(UTC))
+        record, facts = find_plan(self.control, given.plan), self.facts()
+        case = self.cases(facts).hearing(facts, record)
+        if problem := self._why_not(facts, case, given):
             raise PlanError(
-                f"the approval of {approval.by} is refused",
-                why=f"it comes {why}" if why.startswith("without") else why,
-                fix="sign with a key that `allowed_signers` names: backfill approve PLAN --key ~/.ssh/id_ed25519",
+                f"the approval of {given.by} is refused",
+                why=problem,
+                fix=f"see whose approval plan {record.id} needs, and how: backfill promote {record.id}, backfill rules",
             )
-        self.control.approvals.put(approval)
-
-    def _doubt(self, approval: Approval) -> str:
-        required = self.project.settings.approvals.signatures == "required"
-        return doubt(self.project.root, approval, required=required)
-
-    def _with_consent(self, facts: Facts, plan: Plan, verdict: Verdict) -> Verdict:
-        """The verdict with what has to be known before, and with what the owners have not said yes to."""
-        if self.project.settings.approvals.required:
-            gaps = [gap for gap in self.preflight(plan) if gap.blocking]
-            unknown = [Obstacle(model=gap.subject, what=gap.what, remedy=gap.remedy) for gap in gaps]
-            verdict = replace(verdict, obstacles=(*verdict.obstacles, *unknown))
-        if not any(changed(facts.environment, p) for p in verdict.pointers):
-            return verdict
-        moving = {p.model for p in verdict.pointers}
-        records = [r for r in self.control.plans.all() if r.live and r.environment == self.environment]
-        ours = [r for r in records if moving & set(r.versions) and self._is_ours(facts, r)]
-        cases = [self.case(r, self.gate_plan(facts, r)) for r in ours]
-        found = unapproved(self.project, facts, verdict.pointers, cases, now=datetime.now(UTC), doubt=self._doubt)
-        return replace(verdict, obstacles=(*verdict.obstacles, *found))
-
-    def _is_ours(self, facts: Facts, record: PlanRecord) -> bool:
-        return all(known(self.project, facts, t) is not None for t in record.targets if t.intervals)
+        self.control.approvals.put(given)
+        return given
 
     def promote(self, request: Request | None = None, *, plan: str = "") -> tuple[Environment, Verdict]:
         """Move the environment to the code's versions, or to what a stored plan built, if the gate is open.
@@ -145,32 +133,65 @@ class Releasing(Comparing):
         The environment afterwards and the verdict. Finishes or withdraws an interrupted promotion first. Raises
         PromotionError when another one is under way, PlanError for an unknown plan, and for a plan and a request.
         """
-        request = request or Request()
-        if plan and request != Request():
+        asked = request or Request()
+        if plan and asked != Request():
             raise PlanError(
                 "a plan and a range, models or a restatement were named",
                 why="a stored plan says itself what it is about",
                 fix=f"backfill promote {plan}",
             )
-        views = self.shared_views()
-        recover(self.control.environments, self.environment, views)
-        facts = self.facts()
-        if plan:
-            record = find_plan(self.control, plan)
-            made = make_plan(self.project, facts, self._request(record))
-            models, verdict = tuple(record.versions), self._with_consent(facts, made, self.gate_plan(facts, record))
-        else:
-            made = make_plan(self.project, facts, request)
-            models, verdict = made.models, self.gate(request, facts, made)
-        if not verdict.open:
-            return facts.environment, verdict
-        evidence = self.packets(facts.environment, verdict.pointers)
-        moved = promote(
-            self.control.environments, facts.environment, verdict.pointers, views, by=self.user, evidence=evidence
+        stored = find_plan(self.control, plan) if plan else None
+        asked = (
+            request_from_json((self.control.plans.document(stored.id) or {}).get("request", {})) if stored else asked
         )
-        end_promoted(self.control, moved, by=self.user, views=lambda: views)
-        publish_contracts(self.project, self.control, moved, models, at=datetime.now(UTC))
-        return moved, verdict
+        views, made = self.shared_views(), None
+        records: list[PlanRecord] = []
+
+        def look() -> Case:
+            nonlocal made
+            facts = self.facts()
+            made = make_plan(self.project, facts, asked)
+            case = self.case(asked, facts, made, stored)
+            if case.required or not any(compared(case)) or not gate(case, ROWS).open:
+                return case
+            # Nobody has to approve it, so nobody waits for a comparison: it is made here, and counts.
+            record = stored or record_move(self.control, made, case.pointers, by=self.user, views=lambda: views)
+            self.show_candidate(record.id)
+            self.prove(record.id, self.drift(made))
+            return self.case(asked, self.facts(), made, stored)
+
+        def evidence(case: Case) -> Mapping[str, str]:
+            assert made is not None
+            records[:] = [stored or record_move(self.control, made, case.pointers, by=self.user, views=lambda: views)]
+            return self.packets(case.environment, case.pointers, records)
+
+        done = release_case(
+            self.control, self.log, self.environment, views, look, by=self.user, evidence=evidence, rules=self.rules_of
+        )
+        if done.verdict.open:
+            assert made is not None
+            if done.moved:
+                end_promoted(self.control, done.environment, by=self.user, views=lambda: views, beside=records)
+            models = tuple(stored.versions) if stored else made.models
+            publish_contracts(self.project, self.control, done.environment, models, at=datetime.now(UTC))
+        return done.environment, done.verdict
+
+    def rules_of(self, case: Case) -> Mapping[str, object]:
+        """The rules in force for a move that the gate lets through, with what it brings to them recorded."""
+        return self.record_rules(case.facts, case.pointers, case.changed).to_json()
+
+    def record_rules(self, facts: Facts, pointers: Sequence[Pointer], changed: Collection[str]) -> RulesInForce:
+        """Record what a promotion that the gate lets through brings to the rules, before it moves anything.
+
+        Killed in between, owners of models that are not shown yet are recorded: the next promotion records them again.
+        """
+        rules = facts.rules or self.rules()
+        wanted = rules_to_record(rules, facts.environment, pointers, changed) if pointers else None
+        return record_rules(self.control, rules, wanted, self.giver(), now=datetime.now(UTC))
+
+    def giver(self, by: str = "", *, signs: bool = False) -> Giver:
+        """Who acts here, and whom they claim to be."""
+        return Giver(account=self.user, host=host(), by=by, signs=signs)
 
     def evidence(self, plan: str | None = None, *, after: Mapping[str, Pointer] | None = None) -> Evidence:
         """Write a plan's (None: the newest one's) packet, unless a promotion sealed the one that is there.
@@ -183,18 +204,19 @@ class Releasing(Comparing):
         from backfill_assets.evidence.make import Evidence, make
         from backfill_assets.evidence.verify import read_packet
 
-        record = find_plan(self.control, plan) if plan else newest_plan(self.control)
+        record = meant_plan(self.control, plan)
         folder = self.evidence_folder(record.id)
         sealed = record.status is Status.PROMOTED
         if sealed and (there := read_packet(folder)) is not None:
             return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
         tables, content, said, meant = DeltaTableFiles(self.warehouse), "", None, None
         facts = self.facts()
-        if record.live and self._is_ours(facts, record):
-            case = self.case(record, self.gate_plan(facts, record))
+        cases = self.cases(facts)
+        if record.live and cases.is_ours(facts, record):
+            case = cases.hearing(facts, record)
             content = subject(self.project, facts, case).content
             said = [Yes(approval=a, doubt=self._why_not(facts, case, a)) for a in case.approvals]
-            meant = [i.to_json() for i in self.impacts(make_plan(self.project, facts, self._request(record)))]
+            meant = [i.to_json() for i in self.impacts(make_plan(self.project, facts, cases.request(record)))]
         inputs = gather(
             self.project,
             self.control,
@@ -205,21 +227,24 @@ class Releasing(Comparing):
             approvals=said,
             content=content,
             impacts=meant,
+            rules=facts.rules,
         )
         made, files = make(inputs)
         written = write_packet(folder, record.id, files, sealed=sealed)
         return Evidence(packet=made, location=folder.location, digest=written.digest, changed=written.changed)
 
-    def _why_not(self, facts: Facts, case: Case, approval: Approval) -> str:
+    def _why_not(self, facts: Facts, case: Hearing, approval: Approval) -> str:
         """Why an approval does not count for the rows as they are; "" when it does."""
-        if subject(self.project, facts, case, approval.scope).digest != approval.digest:
-            return "rows, audits or comparisons are not those any more that it was about"
-        return self._doubt(approval)
+        genuine = partial(not_genuine, facts.rules_for(self.project).signers)
+        return why_not(self.project, facts, case, approval, now=datetime.now(UTC), genuine=genuine)
 
-    def packets(self, shown: Environment, pointers: Sequence[Pointer]) -> dict[str, str]:
-        """Write the packets of the plans that end when the environment moves to these pointers: plan → digest."""
+    def packets(
+        self, shown: Environment, pointers: Sequence[Pointer], records: Sequence[PlanRecord] = ()
+    ) -> dict[str, str]:
+        """Write the packets of these plans, and of all that end when the environment moves so: plan → digest."""
         after = replace(shown, pointers={**shown.pointers, **{p.model: p for p in pointers}})
-        return {plan.id: self.evidence(plan.id, after=after.pointers).digest for plan in fulfilled(self.control, after)}
+        ended = {plan.id for plan in (*records, *fulfilled(self.control, after))}
+        return {plan: self.evidence(plan, after=after.pointers).digest for plan in sorted(ended)}
 
     def evidence_folder(self, plan: str) -> ArrowFolder:
         """Where the packet of a plan is, or will be."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.jvm import LOCK, current_jvm
 from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars, read_conf
 from backfill_assets.errors import SettingsError
 from backfill_assets.settings import Settings, state_root
@@ -16,7 +16,6 @@ from backfill_assets.settings import Settings, state_root
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOCK = threading.Lock()
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     # Delta's parser drops the named parameters of Spark >= 4.1 (delta-io/delta #7640): bind them in the analyzer.
@@ -25,12 +24,22 @@ _ALWAYS = {
 """What results depend on, whatever the configuration says."""
 
 
+def check_machine(root: Path, settings: Settings) -> None:
+    """Raise SettingsError when no session could be opened here: no Java, an old one, no room on disk. Opens none."""
+    if os.environ.get("SPARK_REMOTE") or (read_conf(conf_dir(root)) | settings.spark).get("spark.remote"):
+        return
+    if "pyspark" in sys.modules and current_jvm() is not None:
+        return
+    check_java()
+    check_room(settings.warehouse)
+
+
 def spark_session(root: Path, settings: Settings) -> SparkSession:
     """The process's session; later calls give the same one.
 
     Raises SettingsError when Java, the jars or disk room are missing, before any JVM is started.
     """
-    with _LOCK:
+    with LOCK:
         # Errors reach people as ours; PySpark would print each as a page of JSON first.
         logging.getLogger("SQLQueryContextLogger").disabled = True
         logging.getLogger("DataFrameQueryContextLogger").disabled = True

@@ -1,10 +1,12 @@
-"""Did this person really say so? SSH signatures as git uses them, made and checked by `ssh-keygen`, offline."""
+"""Is this approval really theirs? SSH signatures as git uses them, made and checked by `ssh-keygen`, offline."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
+from datetime import datetime
 from pathlib import Path
 
 from backfill_assets.errors import SettingsError
@@ -17,36 +19,46 @@ ALLOWED = "allowed_signers"
 
 def sign(statement: str, key: Path) -> str:
     """The armored signature of a statement by a private key, or by its agent. Raises SettingsError."""
-    said = _run("-Y", "sign", "-q", "-n", NAMESPACE, "-f", str(key), given=statement)
-    if said.returncode != 0:
+    given = _run("-Y", "sign", "-q", "-n", NAMESPACE, "-f", str(key), given=statement)
+    if given.returncode != 0:
         raise SettingsError(
             f"cannot sign with {key}",
-            why=_first_line(said.stderr),
+            why=_first_line(given.stderr),
             fix="name the file of an SSH private key, or of a public one whose private key your agent has",
         )
-    return said.stdout
+    return given.stdout
 
 
-def doubt(root: Path, approval: Approval, *, required: bool) -> str:
-    """Why the approval's signature does not count; "" when it does, or when it has none and none is required."""
-    if not approval.signature:
-        return f"without a signature ({ALLOWED} in the project's folder says whose count)" if required else ""
-    return check(root / ALLOWED, approval.by, approval.statement, approval.signature)
+def read_signers(root: Path) -> str:
+    """The text of the project's `allowed_signers`; empty where there is none. Raises SettingsError."""
+    file = root / ALLOWED
+    try:
+        return file.read_text(encoding="utf-8") if file.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        fix = "write lines as `ssh-keygen -Y verify` reads them: ana@example.com ssh-ed25519 AAAA…"
+        raise SettingsError(f"cannot read {file}", why=str(error), fix=fix) from None
 
 
-def check(allowed: Path, by: str, statement: str, signature: str) -> str:
-    """Why this is no signature of the statement by somebody in the file; "" when it is."""
-    if not allowed.is_file():
-        return f"there is no file {allowed.name} to check the signature with"
-    with tempfile.NamedTemporaryFile("w", suffix=".sig", encoding="utf-8") as file:
-        file.write(signature)
-        file.flush()
-        said = _run(
-            "-Y", "verify", "-f", str(allowed), "-I", by, "-n", NAMESPACE, "-s", file.name, given=statement
+def not_genuine(signers: str, approval: Approval) -> str:
+    """Why the approval's signature is none of its giver by these signers, when it was recorded; "" when it is."""
+    return check(signers, approval.by, approval.statement, approval.signature, at=approval.recorded or approval.at)
+
+
+def check(signers: str, by: str, statement: str, signature: str, *, at: datetime) -> str:
+    """Why this is no signature of the statement by somebody in the text of an `allowed_signers`; "" when it is."""
+    if not signers.strip():
+        return f"the rules in force have no {ALLOWED} to check the signature with"
+    with tempfile.TemporaryDirectory() as folder:
+        allowed, signed = Path(folder, ALLOWED), Path(folder, "signature")
+        allowed.write_text(signers, encoding="utf-8")
+        signed.write_text(signature, encoding="utf-8")
+        given = _run(
+            "-Y", "verify", "-f", str(allowed), "-I", by, "-n", NAMESPACE, "-s", str(signed),
+            "-O", f"verify-time={at:%Y%m%d%H%M%S}", given=statement,
         )  # fmt: skip
-    if said.returncode == 0:
+    if given.returncode == 0:
         return ""
-    return f"its signature is not one of {by} ({_first_line(said.stderr or said.stdout)})"
+    return f"its signature is not one of {by} ({_first_line(given.stderr or given.stdout)})"
 
 
 def _run(*arguments: str, given: str) -> subprocess.CompletedProcess[str]:
@@ -57,7 +69,15 @@ def _run(*arguments: str, given: str) -> subprocess.CompletedProcess[str]:
             why="there is no ssh-keygen on this machine",
             fix="install OpenSSH's client (Debian: apt-get install openssh-client)",
         )
-    return subprocess.run([program, *arguments], input=given, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        [program, *arguments],
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "TZ": "UTC"},  # times are given without a zone: OpenSSH before 9.1 knows no other form
+    )
 
 
 def _first_line(text: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
+from backfill_assets.adapters.csv_days import readable
 from backfill_assets.adapters.source_days import (
     MOST_FILES,
     delta_days,
@@ -24,6 +25,7 @@ from backfill_assets.adapters.source_days import (
 )
 from backfill_assets.adapters.source_pins import FilePins, data_files
 from backfill_assets.adapters.table_log import open_table
+from backfill_assets.errors import StateError
 from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.snapshots.model import Source
 from backfill_assets.watch.look import Change, History
@@ -146,13 +148,11 @@ class _Spans:
         return self._older
 
     def _snapshot(self) -> dict[str, Ranges | None]:
-        from deltalake.exceptions import DeltaError
-
         if self._before < 0:
             return {}
         try:
             table = open_table(self._path, self._before)
-        except DeltaError:
+        except StateError:
             return {}
         if table is None or self._time_column is None:
             return {}
@@ -166,10 +166,11 @@ def _files(source: Source, root: Path) -> History:
     if len(files) > MOST_FILES:
         return History(unwatched=f"it has more than {MOST_FILES} files: to look at each takes too long")
     digest = str(FilePins().pin(source).get("files", ""))
+    read = source.time_column is not None and readable(source, files)
     changes = [
         Change(
             name=str(file.relative_to(root)) if file != root else file.name,
-            touches=_days_of(root, file, source),
+            touches=_days_of(root, file, source, read=read),
             at=datetime.fromtimestamp(file.stat().st_mtime, UTC),
         )
         for file in files
@@ -177,9 +178,9 @@ def _files(source: Source, root: Path) -> History:
     return History(changes=changes, digest=digest)
 
 
-def _days_of(root: Path, file: Path, source: Source) -> Ranges | None:
-    """By the time column's folder or a Parquet footer; else by a folder or file that is named by a day."""
-    if source.time_column is not None and (said := file_days(root, file, source)) is not None:
+def _days_of(root: Path, file: Path, source: Source, *, read: bool) -> Ranges | None:
+    """By the time column's folder, a Parquet footer or CSV rows; else by a folder or file that is named by a day."""
+    if source.time_column is not None and (said := file_days(root, file, source, read=read)) is not None:
         return said
     parts = [*file.relative_to(root).parts[:-1], file.name.split(".")[0]] if file != root else [file.name.split(".")[0]]
     for part in parts:

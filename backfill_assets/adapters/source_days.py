@@ -1,4 +1,4 @@
-"""For which time does a source have rows? From partition values and file statistics: no rows are read, no JVM."""
+"""For which time does a source have rows? From partition values, file statistics, small CSV files: no JVM."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
+from backfill_assets.adapters.csv_days import csv_days, readable
 from backfill_assets.adapters.source_pins import data_files
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
@@ -48,7 +49,8 @@ def source_days(source: Source, pin: Mapping[str, object]) -> Ranges | None:
         root, files = Path(source.path), data_files(Path(source.path))
         if len(files) > MOST_FILES:
             return None
-        spans = (file_days(root, file, source) for file in files)
+        read = readable(source, files)
+        spans = (file_days(root, file, source, read=read) for file in files)
     found: list[Interval] = []
     for span in spans:
         if span is None:
@@ -86,13 +88,15 @@ def physical_name(table: Any, column: str) -> str:
     return column.lower()
 
 
-def file_days(root: Path, file: Path, source: Source) -> Ranges | None:
-    """By a folder's name (`ds=2024-03-01`), or by the footer of a Parquet file."""
+def file_days(root: Path, file: Path, source: Source, *, read: bool = False) -> Ranges | None:
+    """By a folder's name (`ds=2024-03-01`), or by the footer of a Parquet file; of CSV files by their rows (`read`)."""
     column = cast(str, source.time_column).lower()
     for part in file.relative_to(root).parts[:-1] if file != root else ():
         name, equals, value = part.partition("=")
         if equals and name.lower() == column:
             return value_span(unquote(value), unquote(value))
+    if read:
+        return csv_days(file, source)
     return _footer(file, column) if source.format == "parquet" else None
 
 

@@ -1,67 +1,206 @@
-"""What does a Spark error mean for a build? Deterministic ones end a batch, others are worth another attempt."""
+"""What does a Spark error mean for a build? Some end a batch, some a part of it, some the run; others may pass."""
 
 from __future__ import annotations
 
-from backfill_assets.errors import BuildError, TransientBuildError
+import re
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backfill_assets.errors import (
+    BuildError,
+    DataError,
+    EngineDiedError,
+    RunEndedError,
+    SourceChangedError,
+    TransientBuildError,
+    WriteConflictError,
+)
 
 CONFLICTS = (
     "ConcurrentAppend",
     "ConcurrentModification",
     "ConcurrentDelete",
     "ConcurrentTransaction",
+    "ConcurrentWrite",
     "DELTA_CONCURRENT",
 )
-OUTSIDE = ("DELTA_REPLACE_WHERE_MISMATCH", "replaceWhere")
+VANISHED = ("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND", "java.io.FileNotFoundException")
+DISK = ("No space left on device", "Disk quota exceeded", "Read-only file system")
+STOPPED = ("SparkContext was shut down", "stopped SparkContext", "SparkContext has been shutdown")
+PASSING = (
+    "java.net.",
+    "java.util.concurrent.TimeoutException",
+    "Connection reset",
+    "ExecutorLostFailure",
+    "FetchFailed",
+)
+MEMORY = "java.lang.OutOfMemoryError"
+DATA_STATES = {"21", "22", "23", "38"}
+"""SQLSTATE classes that are about values: cardinality, data, constraints, what user code raised."""
+DATA_CLASSES = (
+    "ArithmeticException",
+    "NumberFormatException",
+    "DateTimeException",
+    "DateTimeParseException",
+    "ArrayIndexOutOfBoundsException",
+    "api.python.PythonException",
+    "SparkUpgradeException",
+)
+CODE_CLASSES = ("AnalysisException", "ParseException", "UnsupportedOperationException", "IllegalArgumentException")
 
 
-def as_build_error(error: Exception, doing: str) -> BuildError:
-    """The error as one of ours; `doing` completes “cannot …”."""
-    from pyspark import errors
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One exception of a chain: its Java class and its message."""
 
-    text = _text(error)
-    condition = _condition(error)
-    if any(mark in text for mark in CONFLICTS):
-        return TransientBuildError(f"cannot {doing}", why="another writer committed to the same partitions first")
-    if condition == "DELTA_REPLACE_WHERE_MISMATCH" or "DELTA_REPLACE_WHERE_MISMATCH" in text:
-        return BuildError(
-            f"cannot {doing}",
-            why=f"it computes rows outside the interval (or with an empty time column): {_first_line(text)}",
+    kind: str
+    message: str
+
+
+def as_build_error(error: Exception, doing: str, *, root: Path | None = None, gone: bool = False) -> BuildError:
+    """The error as one of ours; `doing` completes “cannot …”. `gone`: Spark's JVM does not answer any more."""
+    if gone:
+        return engine_died(doing)
+    return classified(causes(error), doing, root=root)
+
+
+def engine_died(doing: str) -> EngineDiedError:
+    """What a dead JVM is called."""
+    return EngineDiedError(
+        f"cannot {doing}: Spark's JVM died",
+        why="it was killed, or ran out of memory; no model's code is to blame for the message that is left of it",
+        fix="run the same command again: finished batches are kept. If it dies again: raise `spark.driver.memory`, or "
+        "lower the models' `batch_size:` or `batch_concurrency:`",
+    )
+
+
+def classified(chain: Sequence[Cause], doing: str, *, root: Path | None = None) -> BuildError:
+    """What the chain of exceptions, outermost first, means for a build."""
+    text = "\n".join(f"{c.kind}: {c.message}" for c in chain)
+    cannot, why = f"cannot {doing}", reason(chain, root)
+
+    def any_of(marks: Sequence[str]) -> bool:
+        return any(mark in text for mark in marks)
+
+    if any_of(STOPPED):
+        return engine_died(doing)
+    if any_of(DISK):
+        return disk_trouble(cannot, why)
+    if any_of(CONFLICTS):
+        return WriteConflictError(cannot, why="another writer committed to the same partitions first")
+    if MEMORY in text:
+        return DataError(
+            cannot,
+            why=f"Spark's JVM had no memory left for it: {why}",
+            fix="raise `spark.driver.memory`, or lower the model's `batch_size:` or `batch_concurrency:`",
+        )
+    if "DELTA_REPLACE_WHERE_MISMATCH" in text:
+        return DataError(
+            cannot,
+            why=f"it computes rows outside the interval (or with an empty time column): {why}",
             fix="filter the query to the interval: the time column must be >= :start and < :end",
         )
-    deterministic = (
-        errors.AnalysisException,
-        errors.ParseException,
-        errors.ArithmeticException,
-        errors.ArrayIndexOutOfBoundsException,
-        errors.DateTimeException,
-        errors.NumberFormatException,
-        errors.IllegalArgumentException,
-        errors.PythonException,
-        errors.UnsupportedOperationException,
-        errors.SparkUpgradeException,
-    )
-    user_state = getattr(error, "getSqlState", lambda: None)() or ""
-    if isinstance(error, deterministic) or user_state[:2] in {"22", "42", "21", "23"}:
-        return BuildError(
-            f"cannot {doing}", why=_first_line(text), fix="correct the model or its input, then run again"
-        )
-    return TransientBuildError(
-        f"cannot {doing}", why=_first_line(text), fix="if it persists, read the log and the input"
+    if any_of(VANISHED):
+        return SourceChangedError(cannot, why=why, fix="bring the file back, or plan again: backfill plan")
+    mend = "correct the model or its input, then run again"
+    if {state[:2] for state in _SQLSTATE.findall(text)} & DATA_STATES or _is_a(chain, DATA_CLASSES):
+        return DataError(cannot, why=why, fix=mend)
+    if "FAILED_READ_FILE" in text and not any_of(PASSING):
+        return DataError(cannot, why=why, fix="restore the file, or leave it out, then run again")
+    if "SQLSTATE: 42" in text or _is_a(chain, CODE_CLASSES):
+        return BuildError(cannot, why=why, fix=mend)
+    return TransientBuildError(cannot, why=why, fix="if it persists, read the log and the input")
+
+
+def disk_trouble(cannot: str, why: str) -> RunEndedError:
+    """A disk that is full or cannot be written: every other batch would end there as well."""
+    full = "Read-only" not in why
+    return RunEndedError(
+        cannot,
+        why=f"the disk is full: {why}" if full and "space" not in why else why,
+        fix=("free some room" if full else "make it writable")
+        + ", then run the same command again: finished batches are kept",
     )
 
 
-def _condition(error: Exception) -> str:
-    get = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
-    return (get() if get else None) or ""
+def own_code_error(error: Exception, doing: str, code: Path | None) -> BuildError:
+    """What a Python model's function raised on the driver, with the place in its file (`code`; None: it has none)."""
+    why = f"{type(error).__name__}: {error}".strip().rstrip(":")
+    if any(mark in why for mark in DISK):
+        return disk_trouble(f"cannot {doing}", why)
+    if code is None:
+        return TransientBuildError(f"cannot {doing}", why=why, fix="if it persists, report it with the log")
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == code]
+    at = f" ({code.name}:{frames[-1].lineno}, in {frames[-1].name})" if frames else ""
+    return DataError(f"cannot {doing}", why=why + at, fix="correct the model's function")
+
+
+def causes(error: Exception) -> list[Cause]:
+    """The chain of Java exceptions behind a Python one, outermost first; the Python one's text where there is none."""
+    found: list[Cause] = []
+    java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    try:
+        while java is not None and len(found) < _LONGEST:
+            found.append(Cause(java.getClass().getName(), java.getMessage() or ""))
+            java = java.getCause()
+    except Exception:  # the JVM is gone, or too busy dying
+        pass
+    return found or [Cause(type(error).__name__, _text(error))]
+
+
+def reason(chain: Sequence[Cause], root: Path | None = None) -> str:
+    """The last cause in one line: what boxes it (`ExecutionException: Boxed Exception`) is left out."""
+    telling = [c for c in chain if c.message and "Boxed" not in c.message and not _repeats(c, chain)] or list(chain)
+    last = telling[-1]
+    if "PythonException" in last.kind or "Traceback (most recent call last)" in last.message:
+        return _of_python(last.message, root)
+    said = _first_line(last.message) or last.kind
+    if last.kind.startswith("java.") and last.kind.rpartition(".")[2] not in said:
+        said = f"{last.kind.rpartition('.')[2]}: {said}"
+    reading = next((_first_line(c.message) for c in chain if "FAILED_READ_FILE" in c.message), "")
+    return f"{reading} {said}" if reading and reading != said else said
+
+
+_LONGEST = 20
+_SQLSTATE = re.compile(r"SQLSTATE: (\w{5})")
+_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+
+
+def _repeats(cause: Cause, chain: Sequence[Cause]) -> bool:
+    """Whether it says no more than the one that it is the cause of: `SparkException: java.lang.Error: x` and `x`."""
+    return any(c is not cause and cause.message == f"{o.kind}: {o.message}" for c in chain for o in chain if o is c)
+
+
+def _is_a(chain: Sequence[Cause], classes: Sequence[str]) -> bool:
+    return any(c.kind.endswith(name) for c in chain for name in classes)
+
+
+def _of_python(message: str, root: Path | None) -> str:
+    """The last line of a worker's traceback, and the last place of the project in it."""
+    lines = [line for line in message.splitlines() if line.strip() and not line.strip().startswith("SQLSTATE")]
+    last = re.sub(r"\s*SQLSTATE: \w{5}$", "", lines[-1].strip()) if lines else "an error without a message"
+    frames = _FRAME.findall(message)
+    mine = [f for f in frames if root is not None and Path(f[0]).is_relative_to(root)] or frames
+    if not mine:
+        return last[:600]
+    file, line, name = mine[-1]
+    path = Path(file)
+    shown = path.relative_to(root).as_posix() if root is not None and path.is_relative_to(root) else path.name
+    return f"{last[:600]} ({shown}:{line}, in {name})"
 
 
 def _text(error: Exception) -> str:
-    java = getattr(error, "java_exception", None)
-    return f"{error}\n{java.toString()}" if java is not None else str(error)
+    try:
+        return str(error)
+    except Exception:  # PySpark asks the JVM for the text of its exceptions
+        return str(getattr(error, "_desc", "")) or type(error).__name__
 
 
 def _first_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     skip = ("An error occurred while calling", "Traceback", "File ")
     useful = [line for line in lines if not line.startswith(skip)]
-    return (useful or lines or ["no message"])[0][:600]
+    return (useful or lines or [""])[0][:600]

@@ -6,8 +6,10 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.promote.views import expanded_view, plain_view, view_name
 from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.held import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,11 +20,13 @@ def show_environment(
 ) -> SparkSession:
     """Give the session the environment's views (of these models; None: all), all of one revision. Returns the session.
 
-    A shared catalog has them already: nothing is done there.
+    A shared catalog has them already: nothing is done there. Raises StateError when a table does not give what was
+    promoted: Spark says nothing when a table's log is damaged.
     """
+    wanted = [m for m in environment.pointers if models is None or m in models]
+    counted(DeltaTableLog(warehouse), [environment.pointers[m] for m in wanted])
     if not is_shared_catalog(spark):
         spark.sql(f"CREATE DATABASE IF NOT EXISTS `{schema_name(environment.name)}`")
-        wanted = [m for m in environment.pointers if models is None or m in models]
         SparkViews(spark, warehouse).settle(environment, wanted)
     return spark
 

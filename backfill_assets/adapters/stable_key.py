@@ -36,7 +36,7 @@ def moved_rows(spark: SparkSession, warehouse: str, job: Job, commit: int) -> di
 
 def moved_samples(spark: SparkSession, warehouse: str, job: Job, commit: int, interval: Interval) -> Sequence[str]:
     """A few of the interval's keys that are elsewhere as well, with the first and last interval that has them."""
-    return samples(_moved(spark, warehouse, job, commit, interval), [*job.model.grain, _FIRST, _LAST])
+    return samples(_moved(spark, warehouse, job, commit, interval), [*job.model.grain, _FIRST, _LAST], job.model.mask)
 
 
 def _moved(spark: SparkSession, warehouse: str, job: Job, commit: int, interval: Interval) -> DataFrame:

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import HARMLESS, data_commit, history, open_table
+from backfill_assets.errors import StateError
 from backfill_assets.evidence.tables import DataFile, TableCommit, TableState
 from backfill_assets.state.versions import table_path
 
@@ -26,15 +27,13 @@ class DeltaTableFiles:
         self._warehouse = warehouse
 
     def state(self, model: str, version: str, commit: int, *, hashes: bool | None = None) -> TableState | None:
-        from deltalake.exceptions import DeltaError
-
         location = table_path(self._warehouse, model, version)
         try:
             table = open_table(location, commit)
             if table is None:
                 return None
             log = history(location)
-        except DeltaError:  # no such commit, or a log that cannot be read
+        except StateError:  # no such commit, or a log that cannot be read
             return None
         commits: list[TableCommit] = []
         for info in reversed(log):

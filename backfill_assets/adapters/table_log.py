@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.adapters.delta_errors import reason
+from backfill_assets.adapters.durable import local
+from backfill_assets.adapters.log_folder import check_log, damaged
 from backfill_assets.errors import StateError
 from backfill_assets.intervals import Interval, utc
 from backfill_assets.state.changes import Changes
+from backfill_assets.state.held import Contents
 from backfill_assets.state.tables import DataCommit
 from backfill_assets.state.versions import table_path
 
@@ -46,13 +49,8 @@ class DeltaTableLog:
         if "://" in location:
             table = open_table(location)
             return table.version() if table else -1
-        try:  # a listing takes microseconds, opening a table of many files milliseconds; planning asks for every model
-            names = os.listdir(f"{location}/_delta_log")  # noqa: PTH208
-        except FileNotFoundError:
-            return -1
-        return max(
-            (int(n[:20]) for n in names if len(n) == len("0" * 20 + ".json") and n.endswith(".json")), default=-1
-        )
+        # A listing takes microseconds, opening a table of many files milliseconds; planning asks for every model.
+        return check_log(location)
 
     def commits(self, model: str, version: str) -> list[DataCommit]:
         found = history(table_path(self._warehouse, model, version))
@@ -76,6 +74,20 @@ def table_rows(location: str, commit: int) -> Mapping[datetime, int]:
     return counts
 
 
+def rows_within(location: str, commit: int, interval: Interval) -> int:
+    """The rows of an interval at a commit, likewise."""
+    return sum(rows for at, rows in table_rows(location, commit).items() if interval.start <= at < interval.end)
+
+
+def table_contents(table: DeltaTable) -> Contents:
+    """Files and rows of an opened table, by value of the interval column."""
+    files, rows = defaultdict[datetime, int](int), defaultdict[datetime, int](int)
+    for instant, _, count in _listed(table):
+        files[instant] += 1
+        rows[instant] += count
+    return Contents(files=files, rows=rows)
+
+
 def _files(location: str, commit: int) -> Iterator[tuple[datetime, str, int]]:
     """Each file's value of the interval column, path and rows. Raises StateError when the table is gone."""
     table = open_table(location, commit)
@@ -85,6 +97,10 @@ def _files(location: str, commit: int) -> Iterator[tuple[datetime, str, int]]:
             why="the folder is not there",
             fix="restore the folder from a backup, or build and promote again",
         )
+    yield from _listed(table)
+
+
+def _listed(table: DeltaTable) -> Iterator[tuple[datetime, str, int]]:
     actions = table.get_add_actions(flatten=True)
     columns = [n for n in actions.schema.names if n.startswith("partition.")]
     wanted = [actions.column(name).to_pylist() for name in (columns[0], "path", "num_records")]
@@ -94,14 +110,25 @@ def _files(location: str, commit: int) -> Iterator[tuple[datetime, str, int]]:
 
 
 def open_table(location: str, commit: int | None = None) -> DeltaTable | None:
-    """The Delta table at a folder or URI, at a commit (None: newest); None when there is no table."""
-    from deltalake import DeltaTable
-    from deltalake.exceptions import TableNotFoundError
+    """The Delta table at a folder or URI, at a commit (None: newest); None when there is no table.
 
+    Raises StateError when its log is damaged, or does not reach to the commit.
+    """
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    folder = local(location)
+    if folder is not None and check_log(folder, commit) < 0:
+        return None
     try:
-        return DeltaTable(location, version=commit)
+        table = DeltaTable(location, version=commit)
     except TableNotFoundError:
         return None
+    except DeltaError as error:
+        raise damaged(location, reason(error)) from None
+    if commit is not None and table.version() != commit:
+        raise damaged(location, f"commit {commit} was wanted, and {table.version()} was found")
+    return table
 
 
 def history(location: str, limit: int | None = None) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from backfill_assets.adapters.table_log import open_table
+from backfill_assets.errors import StateError
 from backfill_assets.intervals import Interval, utc
 from backfill_assets.state.tables import Readable, StoredTable
 from backfill_assets.state.versions import table_path
@@ -44,13 +45,11 @@ class DeltaTableStorage:
         return sorted(found, key=lambda t: (t.model, t.version))
 
     def readable(self, model: str, version: str, commit: int, interval: Interval) -> Readable:
-        from deltalake.exceptions import DeltaError
-
         location = table_path(self._warehouse, model, version)
         try:
             table = open_table(location, commit)
-        except DeltaError as error:
-            return Readable(broken=(f"{location} has no commit {commit}: {str(error).splitlines()[0]}",))
+        except StateError as error:
+            return Readable(broken=(f"{location} has no commit {commit}: {error.why}",))
         if table is None:
             return Readable(broken=(f"there is no table at {location}",))
         actions = table.get_add_actions(flatten=True)

@@ -6,8 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
+from backfill_assets.adapters.durable import sync_commits
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.audit.text import quoted
+from backfill_assets.audit.text import within
 from backfill_assets.build.engine import Job
 from backfill_assets.errors import BuildError
 from backfill_assets.intervals import Cadence, Interval
@@ -54,6 +55,7 @@ def create_version_table(job: Job, schema: StructType, location: str) -> tuple[t
                     f"cannot create the table of {job.model.name}", why=str(error), fix=f"check {location}"
                 ) from None
         table = table or open_table(location)
+        sync_commits(location, [0])
     assert table is not None
     there = {f["name"].lower(): f["type"] for f in json.loads(table.schema().to_json())["fields"]}
     mine = {f["name"].lower(): f["type"] for f in _as_delta(job.model, schema)["fields"]}
@@ -67,17 +69,9 @@ def create_version_table(job: Job, schema: StructType, location: str) -> tuple[t
     return columns
 
 
-def in_interval(model: Model, interval: Interval) -> str:
-    """The SQL condition for the model's rows of an interval, with literals.
-
-    Spark 4.2 cannot use BETWEEN in `replaceWhere`.
-    """
-    column = quoted(model.time_column)
-    if model.cadence is Cadence.HOURLY:
-        start, end = (f"TIMESTAMP '{t:%Y-%m-%d %H:%M:%S}'" for t in (interval.start, interval.end))
-    else:
-        start, end = (f"DATE '{t:%Y-%m-%d}'" for t in (interval.start, interval.end))
-    return f"{column} >= {start} AND {column} < {end}"
+def in_interval(model: Model, *parts: Interval) -> str:
+    """The SQL condition for the model's rows of an interval, or of any of several, with literals."""
+    return within(model.time_column, parts, timestamps=model.cadence is Cadence.HOURLY)
 
 
 def _check(model: Model, schema: StructType) -> None:

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
 from backfill_assets.adapters.releasing import Releasing
 from backfill_assets.adapters.source_changes import SourceChanges
-from backfill_assets.errors import BackfillError
+from backfill_assets.errors import BackfillError, PromotionError
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.compaction import Crowd, crowds, join
-from backfill_assets.promote.gate import Obstacle, Verdict
-from backfill_assets.promote.go_back import RolledBack, go_back
+from backfill_assets.promote.clock import check_clock
+from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
+from backfill_assets.promote.gate import Case, Purpose, Verdict, gate
+from backfill_assets.promote.go_back import RolledBack, go_back, in_the_way, rollback_case
 from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
 from backfill_assets.promote.lifecycle import end_promoted
-from backfill_assets.promote.promote import promote, recover
+from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.promote.promote import recover
+from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.rehearsal import Readability, rehearse
+from backfill_assets.promote.release import release_case
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.settings import cache_folder
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.watch.closing import Watched, closing
 from backfill_assets.watch.watch import take_a_look, watch
 
@@ -86,34 +90,56 @@ class Workspace(Releasing):
             sources = {name: self.pins.pin(source) for name, source in found.project.sources.items()}
             build(place, rollback_plan(found, self.now(), sources))
 
-        def move(found: Rollback) -> Environment:
-            moved = promote(
-                self.control.environments,
-                found.environment,
-                found.pointers,
+        def move(found: Rollback) -> tuple[Environment, Verdict]:
+            def look() -> Case:
+                again, proofs = self.look_back(found.release.id, select)
+                way = in_the_way(again, proofs, at_once=at_once)
+                return rollback_case(self.project, self.facts(), self.control, self.log, again, way, at_once=at_once)
+
+            done = release_case(
+                self.control,
+                self.log,
+                self.environment,
                 views,
-                remove=found.removed,
+                look,
                 by=self.user,
                 back_to=found.release.id,
+                at_once=at_once,
+                rules=self.rules_in_force,
             )
-            end_promoted(self.control, moved, by=self.user, views=lambda: views)
-            return moved
+            if done.moved:
+                end_promoted(self.control, done.environment, by=self.user, views=lambda: views)
+            return done.environment, done.verdict
 
         return go_back(self.look_back, extend, move, release, select, at_once=at_once)
+
+    def rules_in_force(self, case: Case) -> Mapping[str, object]:
+        """The rules in force, as a release that brings nothing new to them records them."""
+        return (case.facts.rules or self.rules()).to_json()
 
     def janitor(self) -> Housework:
         """What could go: tables that nothing reaches, and what lies in the cache; and corrections that are too many to
         stay apart. Nothing is changed."""
-        rounds = look_around(self.control, self.storage, now=self.now(), retention=self.retention)
-        caches = old_cache_files(cache_folder(self.project.root), before=self.now() - self.retention)
+        now = self._real_now()
+        rounds = look_around(self.control, self.storage, now=now, retention=self.retention)
+        caches = old_cache_files(cache_folder(self.project.root), before=now - self.retention)
         shown = self.control.environments.read(self.environment)
         crowded = crowds(self.control, self.log, self.project, shown)
         return Housework(rounds=rounds, caches=tuple(caches), crowds=tuple(crowded))
 
-    def sweep(self) -> Cleared:
-        """Do it, and join the small files of the control tables. Opens a session only where corrections are joined."""
+    def _real_now(self) -> datetime:
+        """What decides about ages of records, which are of the real clock; the project's may be fixed in the past."""
+        return max(self.now(), datetime.now(UTC))
+
+    def sweep(self, *, today: date | None = None) -> Cleared:
+        """Do it, and join the small files of the control tables. Opens a session only where corrections are joined.
+
+        Raises StateError, having removed nothing, when the clock jumped and nobody confirms that it is `today`.
+        """
+        now = self._real_now()
+        check_clock(self.control, now=now, retention=self.retention, today=today)
         found = self.janitor()
-        swept = sweep(self.control, self.storage, now=self.now(), retention=self.retention, by=self.user)
+        swept = sweep(self.control, self.storage, now=now, retention=self.retention, by=self.user)
         remove_cache_files(found.caches)
         self.control.compact()
         joined = {crowd.pointer.model: self._join(crowd) for crowd in found.crowds}
@@ -121,18 +147,26 @@ class Workspace(Releasing):
 
     def _join(self, crowd: Crowd) -> str:
         model = self.project.models[crowd.pointer.model]
-        try:
-            views = self.shared_views()
-            join(
-                crowd,
+
+        def show(pointer: Pointer) -> Environment:
+            def look() -> Case:
+                return joined_case(crowd, pointer, self.control, self.project, self.facts(), self.log)
+
+            done = release_case(
                 self.control,
                 self.log,
-                model,
-                self.engine,
-                environment=self.environment,
-                views=views,
+                self.environment,
+                self.shared_views(),
+                look,
                 by=self.user,
+                rules=self.rules_in_force,
             )
+            if not done.verdict.open:
+                raise PromotionError("the copy is not shown", why="; ".join(map(str, done.verdict.obstacles)))
+            return done.environment
+
+        try:
+            join(crowd, self.control, self.log, model, self.engine, show=show)
         except BackfillError as error:
             return str(error)
         return ""
@@ -147,25 +181,36 @@ class Workspace(Releasing):
         return replace(self, project=project)
 
     def promote_green(self) -> tuple[Environment, Verdict, tuple[Obstacle, ...]]:
-        """Promote, without the models that something is in the way of and those that read them; and what that is."""
-        views = self.shared_views()
-        recover(self.control.environments, self.environment, views)
-        facts = self.facts()
-        plan = make_plan(self.project, facts, Request())
+        """Promote what a routine run extended, without the models that something is in the way of and those that read
+        them; and what that is. Models that show another version by now than the run began with stay as they are."""
         held: list[Obstacle] = []
-        models = plan.models
-        while True:
-            verdict = self.gate(Request(), facts, replace(plan, models=models))
-            if verdict.open:
-                break
-            held.extend(verdict.obstacles)
-            named = [f"{m}+" for o in verdict.obstacles for m in o.model.split(", ") if m in models]
-            stuck = select_models(self.project, named) if named else models
-            models = tuple(m for m in models if m not in stuck)
-        moved = facts.environment
-        if verdict.pointers:
-            moved = promote(self.control.environments, facts.environment, verdict.pointers, views, by=self.user)
-        return moved, verdict, tuple(held)
+
+        def look() -> Case:
+            facts = self.facts()
+            moved = [
+                moved_meanwhile(self.project, name, pointer) for name, pointer in facts.environment.pointers.items()
+            ]
+            held[:] = [obstacle for obstacle in moved if obstacle is not None]
+            plan = make_plan(self.project, facts, Request())
+            models = self._without(plan.models, held)
+            while True:
+                case = replace(self.case(Request(), facts, replace(plan, models=models)), purpose=Purpose.ROUTINE)
+                verdict = gate(case)
+                if verdict.open:
+                    return case
+                held.extend(verdict.obstacles)
+                models = self._without(models, verdict.obstacles)
+
+        done = release_case(
+            self.control, self.log, self.environment, self.shared_views(), look, by=self.user, rules=self.rules_of
+        )
+        return done.environment, done.verdict, tuple(held)
+
+    def _without(self, models: Sequence[str], obstacles: Sequence[Obstacle]) -> tuple[str, ...]:
+        """The models that nothing is in the way of, and that read none of those; none when it is no model's."""
+        named = [f"{m}+" for o in obstacles for m in o.model.split(", ") if m in models]
+        stuck = select_models(self.project, named) if named else models if obstacles else ()
+        return tuple(m for m in models if m not in stuck)
 
     def watch(self) -> Watched:
         """What is found of the environment and its sources. Opens a session only where a shared catalog has views.

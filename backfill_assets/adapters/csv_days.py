@@ -1,0 +1,87 @@
+"""For which time does a CSV file have rows? Its time column is read, where the files are few enough for that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
+from backfill_assets.snapshots.model import Source
+
+MOST_BYTES = 64 * 1024 * 1024
+"""More of a source would make planning slow."""
+
+_KNOWN_OPTIONS = frozenset({"header", "sep", "delimiter", "quote", "multiline", "mode", "inferschema", "nullvalue"})
+"""Options under which a time reads as it is written; under others (a format, an encoding) nothing is concluded."""
+
+
+def readable(source: Source, files: Sequence[Path]) -> bool:
+    """Whether the source's files are read for their times, and few enough."""
+    if source.format != "csv" or any(name.lower() not in _KNOWN_OPTIONS for name in source.options):
+        return False
+    return sum(file.stat().st_size for file in files) <= MOST_BYTES
+
+
+def csv_days(file: Path, source: Source) -> Ranges | None:
+    """From the file's first row to its last, by the source's time column; None when that cannot be told.
+
+    Spark goes by the position of declared columns, whatever a header calls them. A value that is no time is NULL there.
+    """
+    from pyarrow import ArrowInvalid, compute, csv
+
+    options = {name.lower(): value for name, value in source.options.items()}
+    header = options.get("header", "false").lower() == "true"
+    wanted, declared = (source.time_column or "").lower(), [c.name.lower() for c in source.columns]
+    parse = csv.ParseOptions(
+        delimiter=options.get("sep", options.get("delimiter", ",")),
+        quote_char=options.get("quote", '"') or False,
+        newlines_in_values=options.get("multiline", "false").lower() == "true",
+    )
+    try:
+        if declared:
+            if wanted not in declared:
+                return None
+            name = f"f{declared.index(wanted)}"
+            read = csv.ReadOptions(autogenerate_column_names=True, skip_rows=int(header))
+        elif header:
+            name = next((n for n in csv.open_csv(file, parse_options=parse).schema.names if n.lower() == wanted), "")
+            read = csv.ReadOptions()
+        else:
+            return None
+        if not file.stat().st_size or not name:
+            return None if file.stat().st_size else NOTHING
+        convert = csv.ConvertOptions(include_columns=[name], column_types={name: "string"})
+        values: Any = csv.read_csv(file, read_options=read, parse_options=parse, convert_options=convert).column(name)
+    except (ArrowInvalid, KeyError, OSError, UnicodeDecodeError) as error:
+        return NOTHING if "Empty CSV" in str(error) else None
+    call: Any = compute
+    said = call.filter(values, call.fill_null(call.match_substring_regex(values, r"^\d{4}-\d{2}-\d{2}([ T]|$)"), False))
+    if not len(said):
+        return None if len(values) else NOTHING
+    return _span(call, said)
+
+
+def _span(call: Any, said: Any) -> Ranges | None:
+    """Texts that begin with a day: the times of the first and the last two of these, whatever their time zones."""
+    days = call.utf8_slice_codeunits(said, 0, 10)
+    distinct = sorted(call.unique(days).to_pylist())
+    ends = [*distinct[:2], *distinct[-2:]]
+    few = call.unique(call.filter(said, call.is_in(days, value_set=_array(ends)))).to_pylist()
+    instants: list[tuple[datetime, bool]] = []
+    for text in few:
+        try:
+            instants.append((utc(text.replace(" ", "T", 1)), len(text) == len("2024-01-01")))
+        except ValueError:
+            continue
+    if not instants:
+        return None
+    first, (last, whole) = min(instants)[0], max(instants)
+    return Ranges((Interval(first, last + (timedelta(days=1) if whole else timedelta(milliseconds=1))),))
+
+
+def _array(values: Sequence[str]) -> Any:
+    from pyarrow import array
+
+    return array(values)

@@ -1,0 +1,135 @@
+"""Where are a run's signs of life? A small file a process in `_control/runs/`, written again every few seconds.
+
+Not a commit of a control table: that would be seventeen thousand a day. What is in the folder decides nothing about
+rows; should it be lost, `status` takes running batches for stopped ones until their runs write it again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from backfill_assets.adapters.folder import ArrowFolder, file_system
+from backfill_assets.state.beats import EVERY, Beat
+
+FORGET_AFTER = 7 * 24 * 3600
+"""Seconds after which the file of a process that was killed is removed by the next run."""
+
+
+def runs_folder(warehouse: str) -> str:
+    """Where the files of all runs are."""
+    return f"{warehouse}/_control/runs"
+
+
+@contextmanager
+def beating(warehouse: str, run: str) -> Generator[None]:
+    """Give signs of life for the run while the block runs; blocks of one run in one process share them."""
+    key = warehouse, run
+    with _LOCK:
+        heart = _HEARTS.get(key)
+        if heart is None:
+            heart = _HEARTS[key] = _Heart(ArrowFolder(runs_folder(warehouse)), run)
+            heart.start()
+        heart.users += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            heart.users -= 1
+            if not heart.users:
+                del _HEARTS[key]
+                heart.stop()
+
+
+def read_beats(warehouse: str) -> list[Beat]:
+    """The last sign of life of every process that has not ended in order."""
+    from pyarrow.fs import FileSelector, FileType
+
+    folder, found = ArrowFolder(runs_folder(warehouse)), list[Beat]()
+    if "://" not in folder.location and not Path(folder.location).is_dir():
+        return found
+    now = datetime.now(UTC)
+    for info in file_system(folder.location).get_file_info(FileSelector("", allow_not_found=True)):
+        if info.type is not FileType.File or not info.base_name.endswith(".json") or info.base_name.startswith("."):
+            continue
+        with suppress(ValueError, KeyError, TypeError):  # somebody else's file, or one that is cut
+            said: dict[str, Any] = json.loads(folder.read(info.base_name) or b"")
+            age = max((now - info.mtime).total_seconds(), 0.0)
+            found.append(Beat(run=said["run"], home=said["home"], pid=int(said["pid"]), age=age))
+    return found
+
+
+def home() -> str:
+    """The machine and the process namespace that this process is in."""
+    try:
+        space = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
+    except OSError:
+        space = 0
+    return f"{socket.gethostname()}/{space}"
+
+
+def alive(pid: int) -> bool:
+    """Whether there is such a process here."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+@dataclass(slots=True)
+class _Heart:
+    """The signs of life of one run in this process. A disk that cannot take them stops no build."""
+
+    folder: ArrowFolder
+    run: str
+    users: int = 0
+    over: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def name(self) -> str:
+        return f"{self.run}.{socket.gethostname()}.{os.getpid()}.json"
+
+    def start(self) -> None:
+        self.beat()
+        threading.Thread(target=self._beat_on, name=f"heartbeat-{self.run}", daemon=True).start()
+
+    def beat(self) -> None:
+        said = {"run": self.run, "home": home(), "pid": os.getpid(), "at": datetime.now(UTC).isoformat()}
+        with suppress(OSError):
+            self.folder.write(self.name, json.dumps(said).encode())
+
+    def stop(self) -> None:
+        self.over.set()
+        with suppress(OSError):
+            self.folder.delete(self.name)
+
+    def _beat_on(self) -> None:
+        self._tidy()
+        while not self.over.wait(EVERY):
+            self.beat()
+            if self.over.is_set():  # it was stopped meanwhile: the file that it left has to go again
+                self.stop()
+
+    def _tidy(self) -> None:
+        if "://" in self.folder.location:
+            return
+        with suppress(OSError):
+            for file in Path(self.folder.location).iterdir():
+                if time.time() - file.stat().st_mtime > FORGET_AFTER:
+                    file.unlink(missing_ok=True)
+
+
+_LOCK = threading.Lock()
+_HEARTS: dict[tuple[str, str], _Heart] = {}

@@ -1,0 +1,272 @@
+"""Is this the warehouse that it should be? Looked at before any record is read, and noted after each release."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import uuid
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from backfill_assets.adapters.control_delta import DeltaStore, Guard
+from backfill_assets.adapters.durable import local, sync, sync_commits, write_durably
+from backfill_assets.adapters.log_folder import LOG, check_log, entry_name, read_log
+from backfill_assets.adapters.table_log import open_table
+from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets.errors import StateError
+from backfill_assets.settings import Settings, state_root
+from backfill_assets.state.environment import ENVIRONMENTS, releases_of
+from backfill_assets.state.identity import (
+    FORMAT,
+    IDENTITY,
+    Found,
+    Identity,
+    LastRelease,
+    Memory,
+    identity_from_json,
+    refuse,
+)
+from backfill_assets.state.store import Row
+
+CONTROL = "_control"
+MEMORY = "warehouses.json"
+
+
+def open_store(settings: Settings, root: Path, *, remember: bool = True) -> DeltaStore:
+    """The control tables of a project's warehouse. Raises StateError when it is not the one that it should be.
+
+    `remember`: note in the project's `.backfill/` how far the warehouse has come.
+    """
+    where = settings.warehouse
+    memory = read_memory(root, where)  # first: what is found later is not older, unless something is wrong
+    found = look(where)
+    refuse(found, project=settings.name, memory=memory)
+    identity = found.identity
+    if identity is not None and remember:
+        identity = _caught_up(where, identity)
+        if identity.release is not None:
+            write_memory(root, where, identity)
+    return DeltaStore(where, WarehouseGuard(settings, root, identity, old=found.old))
+
+
+class WarehouseGuard(Guard):
+    """Keeps `warehouse.json` beside the control tables of one project."""
+
+    def __init__(self, settings: Settings, root: Path, identity: Identity | None, *, old: bool) -> None:
+        self._settings, self._root, self._identity, self._old = settings, root, identity, old
+
+    def least(self, table: str) -> int:
+        return self._identity.tables.get(table, -1) if self._identity else -1
+
+    def before_write(self) -> None:
+        where = self._settings.warehouse
+        if self._old:
+            raise StateError(
+                f"the warehouse {where} was made by an older release: it can be read, and not be written",
+                why=f"it has no {IDENTITY}, which says whose it is and how far it has come",
+                fix="run `backfill migrate` once",
+            )
+        if self._identity is None:
+            self._identity = create(where, self._settings.name)
+        if self._identity.writer > FORMAT:
+            raise StateError(
+                f"the warehouse {where} is written by a newer release of backfill-assets",
+                why=f"who writes has to know format {self._identity.writer}, this program knows {FORMAT}",
+                fix="upgrade backfill-assets here",
+            )
+
+    def after_replace(self, table: str, rows: Sequence[Row], note: Mapping[str, str], commit: int) -> None:
+        if table != ENVIRONMENTS.name:
+            return
+        for row in rows:
+            name = str(row["environment"])
+            if name.endswith(releases_of("")):
+                release = LastRelease(id=note["release"], environment=name.removesuffix(releases_of("")), commit=commit)
+                with suppress(OSError, StateError):  # the pointers have moved: the next command makes up for the note
+                    write_memory(self._root, self._settings.warehouse, _note(self._settings.warehouse, release))
+
+
+def look(where: str) -> Found:
+    """What is in a warehouse. Raises StateError when its identity, or the log of a control table, is damaged."""
+    identity = read_identity(where)
+    heads = control_heads(where)
+    data = identity is None and not heads and bool(DeltaTableStorage(where).tables())
+    noted = ""
+    if identity is not None and identity.release is not None:
+        noted = str(_info(where, identity.release.commit).get("release", ""))
+    return Found(location=where, identity=identity, heads=heads, data=data, noted=noted)
+
+
+def read_identity(where: str) -> Identity | None:
+    """What `warehouse.json` says; None when there is none. Raises StateError when it is damaged."""
+    content = _read(where, IDENTITY)
+    return None if content is None else identity_from_json(content.decode(errors="replace"), f"{where}/{IDENTITY}")
+
+
+def write_identity(where: str, identity: Identity) -> None:
+    """Put it in the place of what is there."""
+    _write(where, IDENTITY, identity.to_json().encode())
+
+
+def create(where: str, project: str) -> Identity:
+    """The identity of a new warehouse; that of another process which was quicker."""
+    with _locked(where):
+        there = read_identity(where)
+        if there is None:
+            there = Identity(warehouse=uuid.uuid4().hex, project=project, history=(event("created"),))
+            write_identity(where, there)
+        return there
+
+
+def event(what: str, why: str = "", by: str = "") -> dict[str, str]:
+    """A line of the identity's history."""
+    said = {"what": what, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+    return said | {k: v for k, v in (("by", by), ("why", why)) if v}
+
+
+def control_heads(where: str) -> dict[str, int]:
+    """The newest commit of each control table that is there. Raises StateError when a log is damaged."""
+    folder = local(where)
+    if folder is None:
+        from backfill_assets.adapters.folder import ArrowFolder
+
+        names = {n.split("/")[0] for n in ArrowFolder(f"{where}/{CONTROL}").names() if f"/{LOG}/" in n}
+        opened = {name: open_table(f"{where}/{CONTROL}/{name}") for name in names}
+        return {name: table.version() for name, table in opened.items() if table is not None}
+    try:
+        names = set(os.listdir(f"{folder}/{CONTROL}"))  # noqa: PTH208
+    except FileNotFoundError:
+        return {}
+    heads = {name: check_log(f"{folder}/{CONTROL}/{name}") for name in names if not name.startswith(".")}
+    return {name: head for name, head in heads.items() if head >= 0}
+
+
+def as_it_is(where: str, identity: Identity) -> Identity:
+    """The identity with the records as they are now: their newest commits, and the newest release among them."""
+    heads = control_heads(where)
+    return replace(identity, tables=heads, release=newest_release(where, heads.get(ENVIRONMENTS.name, -1)))
+
+
+def _caught_up(where: str, identity: Identity) -> Identity:
+    """With releases that nobody noted: whoever made them died, or could not write, after their commit."""
+    known = identity.release.commit if identity.release else -1
+    folder = local(where)
+    head = read_log(f"{folder}/{CONTROL}/{ENVIRONMENTS.name}").head if folder is not None else known
+    last = newest_release(where, head, after=known)
+    if last is None:
+        return identity
+    with suppress(OSError):  # somebody who may only read
+        return _note(where, last)
+    return identity
+
+
+def newest_release(where: str, until: int, *, after: int = -1) -> LastRelease | None:
+    """The newest release among some commits of the table of environments: one that adds a release's record."""
+    for commit in range(until, after, -1):
+        for action in _actions(where, commit):
+            added = action.get("add") or {}
+            name = (added.get("partitionValues") or {}).get("environment") or ""
+            if added.get("dataChange") and name.endswith(releases_of("")):
+                release = str(_info(where, commit).get("release", ""))
+                return LastRelease(id=release, environment=name.removesuffix(releases_of("")), commit=commit)
+    return None
+
+
+def _note(where: str, release: LastRelease) -> Identity:
+    """Write a release down, unless a newer one is known. An object store has no lock: who is overtaken there leaves an
+    older note, which is true as well."""
+    with _locked(where):
+        there = read_identity(where)
+        if there is None:
+            raise StateError(f"{where}/{IDENTITY} is gone")
+        if there.release is None or there.release.commit < release.commit:
+            heads = control_heads(where)
+            for table in heads.keys() - {t for t, head in there.tables.items() if heads.get(t) == head}:
+                sync_commits(f"{where}/{CONTROL}/{table}", [heads[table]])  # what is noted outlives a loss of power
+            there = replace(there, release=release, tables={**there.tables, **heads})
+            write_identity(where, there)
+        return there
+
+
+def _info(where: str, commit: int) -> dict[str, Any]:
+    return next((a["commitInfo"] for a in _actions(where, commit) if "commitInfo" in a), {})
+
+
+def _actions(where: str, commit: int) -> list[dict[str, Any]]:
+    content = _read(where, f"{CONTROL}/{ENVIRONMENTS.name}/{LOG}/{entry_name(commit)}")
+    return [json.loads(line) for line in (content or b"").decode().splitlines() if line.strip()]
+
+
+# --- what the project's folder remembers ------------------------------------------------------------------------------
+
+
+def read_memory(root: Path, where: str) -> Memory | None:
+    """What the project remembers of a warehouse. A memory that cannot be read is none."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Memory(**json.loads(_memory(root).read_text(encoding="utf-8"))[where])
+    return None
+
+
+def write_memory(root: Path, where: str, identity: Identity | None) -> None:
+    """Remember how far a warehouse has come; None: forget it. A folder that cannot be written remembers nothing."""
+    said = None
+    if identity is not None and (last := identity.release) is not None:
+        said = Memory(warehouse=identity.warehouse, generation=identity.generation, release=last.id, commit=last.commit)
+    if read_memory(root, where) == said:
+        return
+    known: dict[str, Any] = {}
+    with suppress(OSError, ValueError):
+        known = json.loads(_memory(root).read_text(encoding="utf-8"))
+    known = {place: m for place, m in known.items() if place != where} | ({where: asdict(said)} if said else {})
+    with suppress(OSError):
+        write_durably(_memory(root), (json.dumps(known, indent=1) + "\n").encode())
+
+
+def _memory(root: Path) -> Path:
+    return state_root(root) / ".backfill" / MEMORY
+
+
+# --- files at a folder or a URI ---------------------------------------------------------------------------------------
+
+
+def _read(where: str, name: str) -> bytes | None:
+    folder = local(where)
+    if folder is None:
+        from backfill_assets.adapters.folder import ArrowFolder
+
+        return ArrowFolder(where).read(name)
+    try:
+        return Path(folder, name).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _write(where: str, name: str, content: bytes) -> None:
+    folder = local(where)
+    if folder is None:
+        from backfill_assets.adapters.folder import ArrowFolder
+
+        ArrowFolder(where).write(name, content)
+    else:
+        write_durably(Path(folder, name), content)
+
+
+@contextmanager
+def _locked(where: str) -> Generator[None]:
+    """One process of this machine at a time."""
+    folder = local(where)
+    if folder is None:
+        yield
+        return
+    new = not Path(folder).is_dir()
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    if new:
+        sync(Path(folder).parent)
+    with Path(folder, f".{IDENTITY}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

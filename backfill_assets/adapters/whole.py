@@ -1,0 +1,164 @@
+"""Is everything in a warehouse as it was written? Records, what pointers count, and files: a few, or all, in full.
+
+Full reads check the checksums that Spark writes for each Parquet page, decode every value and count rows: a flipped bit
+is found, which looking at footers cannot see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import unquote
+
+from backfill_assets.adapters.delta_errors import reason
+from backfill_assets.adapters.folder import file_system
+from backfill_assets.adapters.table_log import DeltaTableLog, open_table
+from backfill_assets.errors import BackfillError
+from backfill_assets.intervals import Ranges, utc
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment, by_table
+from backfill_assets.state.held import counted
+from backfill_assets.state.versions import table_path
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+T = TypeVar("T")
+SAMPLE = 8
+"""Files of each table at a commit that are read when not all are: the first, the last and some between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """What was looked at, and everything that is wrong."""
+
+    records: int
+    pointers: int
+    files: int
+    rows: int
+    problems: tuple[str, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """As `backfill verify --all --json` prints it."""
+        return {
+            "records": self.records,
+            "pointers": self.pointers,
+            "files": self.files,
+            "rows": self.rows,
+            "problems": list(self.problems),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    location: str
+    path: str
+    bytes: int
+    rows: int
+
+
+def look_at_all(control: Control, warehouse: str, *, every_file: bool) -> Whole:
+    """Read every control table wholly, compare every pointer with its tables, and read files in full.
+
+    `every_file` that an environment shows, or SAMPLE of each table.
+    """
+    records, problems = _records(control)
+    environments, wrong = _tried(control.lasting, "the environments")
+    problems += wrong
+    pointers = [(e.name, p) for e in environments or () for p in e.pointers.values()]
+    log = DeltaTableLog(warehouse)
+    for name, pointer in pointers:
+        problems += _tried(partial(counted, log, [pointer]), f"{name} {pointer.model}")[1]
+    files, wrong = _files(environments or (), warehouse, every_file)
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        damaged = [problem for problem in pool.map(_damage, files) if problem]
+    return Whole(
+        records=records,
+        pointers=len(pointers),
+        files=len(files),
+        rows=sum(f.rows for f in files),
+        problems=tuple(dict.fromkeys([*problems, *wrong, *damaged])),
+    )
+
+
+def _records(control: Control) -> tuple[int, list[str]]:
+    """How many records there are, each read as the program reads it; and what cannot be read."""
+    readers: Mapping[str, Callable[[], object]] = {
+        "ledger": control.ledger.entries,
+        "versions": control.versions.all,
+        "plans": lambda: [control.plans.document(p.id) for p in control.plans.all()],
+        "proofs and approvals": lambda: [
+            said for p in control.plans.all() for said in (control.proofs.of(p.id), control.approvals.of([p.id]))
+        ],
+        "releases": control.releases.everywhere,
+        "removals": control.removals.all,
+        "environments": lambda: [control.environments.read(n) for n in control.environments.names()],
+    }
+    count, problems = 0, list[str]()
+    for name, read in readers.items():
+        found, wrong = _tried(read, name)
+        count += len(found) if isinstance(found, list | dict) else 0
+        problems += wrong
+    return count, problems
+
+
+def _tried(look: Callable[[], T], name: str) -> tuple[T | None, list[str]]:
+    try:
+        return look(), []
+    except BackfillError as error:
+        return None, [f"{name}: {error.what}: {error.why}" if error.why else f"{name}: {error.what}"]
+    except (ValueError, KeyError, TypeError) as error:  # a value that no program of ours wrote
+        return None, [f"{name}: a record cannot be read ({type(error).__name__}: {error})"]
+
+
+def _files(environments: Sequence[Environment], warehouse: str, every: bool) -> tuple[list[_File], list[str]]:
+    found: dict[tuple[str, str], _File] = {}
+    problems: list[str] = []
+    for environment in environments:
+        for pointer in environment.pointers.values():
+            for segment, shown in by_table(pointer.segments):
+                location = table_path(warehouse, pointer.model, segment.version)
+                look = partial(_shown, location, segment.commit, shown)
+                files, wrong = _tried(look, f"{environment.name} {pointer.model}")
+                problems += wrong
+                chosen = files or []
+                if not every and len(chosen) > SAMPLE:
+                    chosen = [chosen[round(n * (len(chosen) - 1) / (SAMPLE - 1))] for n in range(SAMPLE)]
+                found |= {(f.location, f.path): f for f in chosen}
+    return list(found.values()), problems
+
+
+def _shown(location: str, commit: int, shown: Ranges) -> list[_File]:
+    table = open_table(location, commit)
+    if table is None:  # its counts say so
+        return []
+    actions = table.get_add_actions(flatten=True)
+    day = next(n for n in actions.schema.names if n.startswith("partition."))
+    columns = (actions.column(n).to_pylist() for n in ("path", day, "size_bytes", "num_records"))
+    return [
+        _File(location=location, path=unquote(path), bytes=size, rows=rows or 0)
+        for path, value, size, rows in zip(*columns, strict=True)
+        if value is not None and any(i.start <= utc(value) < i.end for i in shown)
+    ]
+
+
+def _damage(file: _File) -> str:
+    """What is wrong with a data file, read in full; "" when nothing is."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    system: FileSystem = file_system(file.location)
+    name, rows = f"{file.location}/{file.path}", 0
+    try:
+        with system.open_input_file(file.path) as opened:
+            if (size := opened.size()) != file.bytes:
+                return f"{name} has {size} bytes, not {file.bytes}"
+            for batch in pq.ParquetFile(opened, page_checksum_verification=True).iter_batches():
+                batch.validate(full=True)
+                rows += batch.num_rows
+    except (OSError, pa.ArrowException) as error:
+        return f"{name}: {reason(error)}"
+    return "" if rows == file.rows else f"{name} has {rows} rows, not {file.rows}"
