@@ -8,8 +8,9 @@ from typing import cast
 
 from backfill_assets.audit.compile import INTERVAL
 from backfill_assets.audit.relations import Table
-from backfill_assets.audit.text import interval_text, literal, quoted, value_text
+from backfill_assets.audit.text import hidden, interval_text, literal, quoted, value_text
 from backfill_assets.snapshots.audit_reads import groups
+from backfill_assets.snapshots.masking import HIDDEN, hides
 from backfill_assets.snapshots.model import Audit, Model
 
 GROUPS = "bf_groups"
@@ -32,9 +33,14 @@ def compare_query(model: Model, audits: Sequence[Audit], rows: str, other: Table
 
 def difference_query(model: Model, audit: Audit, rows: str, other: Table) -> str:
     """INTERVAL and `sample`: the groups in which an audit fails, with both values."""
-    key = [f"{literal(f'{here}=')}, {value_text(f'bf_g{n}')}, ', '" for n, here in enumerate(groups(audit))]
+    mask, masked = literal(HIDDEN), {model.name: model.mask}
+    groups_text = [mask if hidden(model, c) else value_text(f"bf_g{n}") for n, c in enumerate(groups(audit))]
+    key = [f"{literal(f'{c}=')}, {text}, ', '" for c, text in zip(groups(audit), groups_text, strict=True)]
+    metrics = " ".join(str(audit.arguments.get(name) or "") for name in ("metric", "of_metric"))
+    told = not hides(f"{metrics} {model.name}", masked)
+    mine, theirs = (value_text(value) if told else mask for value in ("bf_here0", "bf_there0"))
     there = literal(f" in {audit.arguments['of']}")
-    said = f"{value_text('bf_here0')}, {literal(' here, ')}, {value_text('bf_there0')}"
+    said = f"{mine}, {literal(' here, ')}, {theirs}"
     text = f"concat({', '.join([*key, said, there])})"
     return (
         f"SELECT {INTERVAL}, {text} AS sample FROM ({_joined(model, [audit], rows, other)}) WHERE {differs(audit, 0)}"

@@ -22,7 +22,7 @@ INTERVAL, ROWS = "bf_interval", "bf_rows"
 MANY = 500_000
 """Rows from which on a pass of its own for each key is quicker. `bench/audits.py` measures it."""
 BITS = 62
-"""Known records that one column of the scan tells apart."""
+"""Known records, or declared entities, that one number tells apart."""
 NEAR = 1e-9
 """How far a known record's floating-point value may be from what is found, unless the audit says."""
 
@@ -46,8 +46,8 @@ def compile_scan(model: Model, rows: str, views: Mapping[str, str], *, count: in
     passes: dict[str, _Pass] = {}
     cells: dict[str, tuple[str, ...]] = {}
     counts: list[str] = []
-    keys = [key for audit in model.audits if (key := _distinct(model, audit))]
-    along = keys[0] if keys and count < MANY else ""
+    keys = (key for audit in model.audits if (key := _distinct(model, audit)))
+    along = next(keys, "") if count < MANY else ""
     for number, audit in enumerate(model.audits):
         found = _cells(model, audit)
         if not found:

@@ -50,6 +50,17 @@ def broken(audit: Audit) -> str | None:
             return None
 
 
+def looked_at(audit: Audit) -> tuple[str, ...]:
+    """The columns whose values decide whether a row fails: what somebody wants to see of one that does."""
+    arguments = audit.arguments
+    if audit.kind == "expression":
+        from sqlglot import exp, parse_one
+
+        found = parse_one(str(arguments["expression"]), dialect="spark").find_all(exp.Column)
+        return tuple(dict.fromkeys(column.name for column in found))
+    return texts(arguments.get("columns") or arguments.get("column"))
+
+
 def reference(audit: Audit, view: str) -> str:
     """The join that tells which keys of a `relationships` or `entities` audit are in its reference table.
 

@@ -1,19 +1,20 @@
-"""Which rows fail an audit? A few keys of each interval in which it failed, in one query for all of them."""
+"""Which rows fail an audit? A few of each interval in which it failed, by key and by what is wrong with them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from backfill_assets.audit.compare import difference_query
 from backfill_assets.audit.compile import INTERVAL, entities, key_columns, known_in, record_conditions
 from backfill_assets.audit.relations import Relations
-from backfill_assets.audit.rows import failing, reference, wanted
+from backfill_assets.audit.rows import failing, looked_at, reference, wanted
 from backfill_assets.audit.scan import comparable, compared_with, start_of
-from backfill_assets.audit.text import interval_text, key_text, literal, names, quoted
+from backfill_assets.audit.text import hidden, interval_text, key_text, literal, names, quoted
 from backfill_assets.intervals import Ranges
 from backfill_assets.snapshots.audit_reads import other_table, records, texts
+from backfill_assets.snapshots.masking import HIDDEN
 from backfill_assets.snapshots.model import Audit, Model
 
 SAMPLE_SIZE = 5
@@ -43,27 +44,30 @@ def _queries(model: Model, audit: Audit, intervals: Ranges, starts: Sequence[dat
     views = {other: tables.table(other).view} if other is not None else {}
     if condition := failing(audit):
         join = f" {reference(audit, views[other])}" if other is not None else ""
-        columns = texts(arguments.get("columns")) if other is not None else ()
-        key = {name.lower(): name for name in (*model.grain, *columns)}.values()
-        return [f"SELECT {at} AS {INTERVAL}, {key_text(key)} AS sample FROM {tables.rows()}{join} WHERE {condition}"]
+        key: dict[str, str] = {}
+        for name in (*model.grain, *looked_at(audit)):
+            key.setdefault(name.lower(), name)
+        shown = key_text(key.values(), model.mask)
+        return [f"SELECT {at} AS {INTERVAL}, {shown} AS sample FROM {tables.rows()}{join} WHERE {condition}"]
     match audit.kind:
         case "unique_grain" | "unique":
             columns = texts(arguments.get("columns")) or model.grain
             where = f" WHERE {wanted(audit)}\n" if wanted(audit) is not None else ""
             return [
-                f"SELECT {at} AS {INTERVAL}, {key_text(columns)} AS sample FROM {tables.rows()}{where} "
+                f"SELECT {at} AS {INTERVAL}, {key_text(columns, model.mask)} AS sample FROM {tables.rows()}{where} "
                 f"GROUP BY {at}, {names(columns)} HAVING count(*) > 1"
             ]
         case "null_rate" if arguments.get("max_percent") is not None:
             column = quoted(str(arguments["column"]))
-            key = key_text(model.grain)
-            return [f"SELECT {at} AS {INTERVAL}, {key} AS sample FROM {tables.rows()} WHERE {column} IS NULL"]
+            shown = key_text(model.grain, model.mask)
+            return [f"SELECT {at} AS {INTERVAL}, {shown} AS sample FROM {tables.rows()} WHERE {column} IS NULL"]
         case "entities":
             column = str(arguments["column"])
+            entity = literal(HIDDEN) if hidden(model, column) else "cast(e.bf_entity AS STRING)"
             units = " UNION ALL ".join(f"SELECT '{start:%Y-%m-%d %H:%M}' AS {INTERVAL}" for start in starts)
             there = f"SELECT DISTINCT {at} AS bf_at, {quoted(column)} AS bf_there FROM {tables.rows()}"
             return [
-                f"SELECT u.{INTERVAL}, concat({literal(f'{column}=')}, cast(e.bf_entity AS STRING)) AS sample "
+                f"SELECT u.{INTERVAL}, concat({literal(f'{column}=')}, {entity}) AS sample "
                 f"FROM ({units}) AS u CROSS JOIN ({entities(audit, views)}) AS e "
                 f"LEFT JOIN ({there}) AS t ON t.bf_at = u.{INTERVAL} AND t.bf_there = e.bf_entity WHERE t.bf_at IS NULL"
             ]
@@ -82,9 +86,17 @@ def _queries(model: Model, audit: Audit, intervals: Ranges, starts: Sequence[dat
             given = tables.failures(audit, intervals.span or next(iter(intervals)))
             dated = model.time_column.lower() in given.columns
             when = at if dated else "CAST(NULL AS STRING)"
-            return [f"SELECT {when} AS {INTERVAL}, to_json(struct(*)) AS sample FROM {given.view}"]
+            return [f"SELECT {when} AS {INTERVAL}, {_row_text(model, given.columns)} AS sample FROM {given.view}"]
         case _:
             return []
+
+
+def _row_text(model: Model, columns: Iterable[str]) -> str:
+    """SQL for a row that the author's own query gives; where anything is masked, of what the key and the time say."""
+    if not model.mask:
+        return "to_json(struct(*))"
+    known = {c.lower() for c in (*model.grain, model.time_column) if not hidden(model, c)}
+    return f"concat({key_text([c for c in columns if c.lower() in known])}, {literal(f' ({HIDDEN})')})"
 
 
 def _record_query(model: Model, audit: Audit, number: int, interval: str, rows: str) -> str:
@@ -92,9 +104,11 @@ def _record_query(model: Model, audit: Audit, number: int, interval: str, rows: 
     record = records(audit)[number]
     key, rest = record_conditions(model, audit, record)
     keys = {name.lower() for name in key_columns(model)}
-    name = ", ".join(f"{name}={value}" for name, value in record.items() if name.lower() in keys)
+    name = ", ".join(
+        f"{name}={HIDDEN if hidden(model, name) else value}" for name, value in record.items() if name.lower() in keys
+    )
     missing = literal(f"no row {name}")
     return (
-        f"SELECT '{interval}' AS {INTERVAL}, coalesce(max({key_text(record)}), {missing}) AS sample "
+        f"SELECT '{interval}' AS {INTERVAL}, coalesce(max({key_text(record, model.mask)}), {missing}) AS sample "
         f"FROM {rows} WHERE {key} HAVING count_if({rest}) = 0"
     )

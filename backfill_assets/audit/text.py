@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
-from backfill_assets.intervals import Cadence
+from backfill_assets.intervals import Cadence, Interval
+from backfill_assets.snapshots.masking import HIDDEN
 from backfill_assets.snapshots.model import Model
 
 _UNITS = {Cadence.HOURLY: "HOUR", Cadence.DAILY: "DAY", Cadence.WEEKLY: "WEEK", Cadence.MONTHLY: "MONTH"}
@@ -47,14 +48,18 @@ def interval_text(model: Model) -> str:
 
 def bucket(column: str, cadence: Cadence) -> str:
     """The same for any time column."""
-    return as_text(f"date_trunc('{_UNITS[cadence]}', {quoted(column)})")
+    return as_text(_truncated(column, cadence))
 
 
 def interval_start(model: Model) -> str:
     """The start itself: many rows are grouped by it in half the time that their texts take."""
     if model.cadence is Cadence.DAILY:
         return f"CAST({quoted(model.time_column)} AS DATE)"
-    return f"date_trunc('{_UNITS[model.cadence]}', {quoted(model.time_column)})"
+    return _truncated(model.time_column, model.cadence)
+
+
+def _truncated(column: str, cadence: Cadence) -> str:
+    return f"date_trunc('{_UNITS[cadence]}', {quoted(column)})"
 
 
 def as_text(start: str) -> str:
@@ -62,10 +67,27 @@ def as_text(start: str) -> str:
     return f"date_format({start}, 'yyyy-MM-dd HH:mm')"
 
 
-def key_text(columns: Iterable[str]) -> str:
-    """SQL for a row's values of these columns, as `a=1, b=NULL`."""
-    parts = ", ".join(f"concat({literal(c + chr(61))}, {value_text(quoted(c))})" for c in columns)
+def within(column: str, parts: Iterable[Interval], *, timestamps: bool) -> str:
+    """The SQL condition for a time column to be in any of these, with literals: instants, or days.
+
+    Spark 4.2 cannot use BETWEEN in `replaceWhere`.
+    """
+    name, form = quoted(column), "TIMESTAMP '%Y-%m-%d %H:%M:%S'" if timestamps else "DATE '%Y-%m-%d'"
+    found = [f"{name} >= {p.start.strftime(form)} AND {name} < {p.end.strftime(form)}" for p in parts]
+    return found[0] if len(found) == 1 else f"({' OR '.join(f'({one})' for one in found)})"
+
+
+def key_text(columns: Iterable[str], masked: Iterable[str] = ()) -> str:
+    """SQL for a row's values of these columns, as `a=1, b=NULL`; masked ones as `b=***`."""
+    hidden = {c.lower() for c in masked}
+    values = {c: literal(HIDDEN) if c.lower() in hidden else value_text(quoted(c)) for c in columns}
+    parts = ", ".join(f"concat({literal(c + chr(61))}, {value})" for c, value in values.items())
     return f"concat_ws(', ', {parts})"
+
+
+def hidden(model: Model, column: str) -> bool:
+    """Whether nobody should see the column's values."""
+    return column.lower() in {c.lower() for c in model.mask}
 
 
 def value_text(value: str) -> str:

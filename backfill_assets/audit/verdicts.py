@@ -123,7 +123,9 @@ def _counted(audit: Audit, here: Counts) -> Verdict:
     if audit.kind == "reconcile" and not groups(audit):
         what = "values"
     allowed = tolerated(audit, total)
-    observed = f"{bad} failing of {total} {what}" + (f", {allowed} tolerated" if "tolerate" in audit.arguments else "")
+    # An author's query may give a row that is none of the model's, or one of them many times.
+    of = f"row{'s' * (bad != 1)} from its query" if audit.kind == "sql" else f"failing of {total} {what}"
+    observed = f"{bad} {of}" + (f", {allowed} tolerated" if "tolerate" in audit.arguments else "")
     return Verdict(passed=bad <= allowed, failures=bad, observed=observed)
 
 

@@ -6,7 +6,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from graphlib import TopologicalSorter
 
-from backfill_assets.build.build import Workbench, build
+from backfill_assets.build.bench import Workbench
+from backfill_assets.build.build import build
 from backfill_assets.build.by_hand import invalidate
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.intervals import Ranges
@@ -32,7 +33,7 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
     )
     graph.prepare()
     outcomes: dict[str, Outcome] = {}
-    with ThreadPoolExecutor(max_workers=MODELS_AT_ONCE, thread_name_prefix="model") as pool:
+    with bench.beating(), ThreadPoolExecutor(max_workers=MODELS_AT_ONCE, thread_name_prefix="model") as pool:
         running: dict[Future[Outcome], str] = {}
         try:
             while graph.is_active():

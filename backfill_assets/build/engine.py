@@ -16,20 +16,25 @@ from backfill_assets.state.tables import DataCommit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInput:
-    """An upstream model as a job reads it: one version at one commit, with restated days from the tables in `over`."""
+    """An upstream model as a job reads it: one version at one commit, with restated days from the tables in `over`.
+
+    `columns`: all, in the order in which the job's code reads them, whatever order the table has; none: the table's.
+    """
 
     model: Model
     version: str
     commit: int
     over: tuple[Segment, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceInput:
-    """A source as a job reads it: `pin` is what the plan froze."""
+    """A source as a job reads it: `pin` is what the plan froze. `columns` as those of a model."""
 
     source: Source
     pin: Mapping[str, object]
+    columns: tuple[str, ...] = ()
 
 
 Input = ModelInput | SourceInput

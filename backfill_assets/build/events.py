@@ -49,6 +49,23 @@ class BatchFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BatchDivided:
+    """A batch cannot be computed as a whole: its halves are tried, and theirs, to find what of it is bad."""
+
+    model: str
+    interval: Interval
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineRestarted:
+    """The engine died while this model used it. Another one is being opened."""
+
+    model: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
     """Built intervals have their verdicts. `red` are those in which a blocking audit failed."""
 
@@ -63,7 +80,7 @@ class ModelDone:
     model: str
 
 
-Event = ModelStarted | BatchStarted | BatchDone | BatchFailed | Audited | ModelDone
+Event = ModelStarted | BatchStarted | BatchDone | BatchFailed | BatchDivided | EngineRestarted | Audited | ModelDone
 Listener = Callable[[Event], None]
 
 

@@ -42,6 +42,8 @@ class Outcome:
     """What of `green` is of an interval that is still open."""
     built: Ranges = NOTHING
     red: Ranges = NOTHING
+    rowless: Ranges = NOTHING
+    """What of the audited intervals passed without a row: nobody said that it must have some."""
     failures: tuple[Failure, ...] = ()
     waits: tuple[Wait, ...] = ()
     results: tuple[AuditResult, ...] = ()

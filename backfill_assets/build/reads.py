@@ -9,15 +9,16 @@ from backfill_assets.audit.digest import audits_digest
 from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
 from backfill_assets.errors import BuildError
 from backfill_assets.intervals import Interval, Ranges
-from backfill_assets.plan.patch import kept_segments, overlay
+from backfill_assets.plan.patch import overlay, stays_beside
 from backfill_assets.snapshots.audit_reads import PROD, audit_tables
 from backfill_assets.snapshots.model import Model
 from backfill_assets.state.environment import Environment, Segment
 from backfill_assets.state.ledger import DECIDING, by_version
+from backfill_assets.state.standing import as_shown, standing
 from backfill_assets.state.tables import version_coverage
 
 if TYPE_CHECKING:
-    from backfill_assets.build.build import Workbench
+    from backfill_assets.build.bench import Workbench
 
 
 def audit_reads(bench: Workbench, job: Job, commit: int, built: Ranges, judged: Ranges) -> AuditReads:
@@ -79,12 +80,14 @@ def _segments(bench: Workbench, shown: Environment, name: str) -> tuple[Segment,
     groups = by_version(bench.control.ledger.entries([name], kinds=DECIDING))
     version = patch.version if patch else logic
     digest = audits_digest(bench.project.models[name])
-    have, head = version_coverage(
+    found, head = version_coverage(
         groups.get((name, version), []), bench.log, model=name, version=version, audits=digest
     )
+    known = standing(pointer, groups, bench.log, audits=digest) if pointer and not patch else None
+    have = as_shown(found, version, pointer, known)
     green = tuple(Segment(version=version, commit=head, interval=part) for part in have.green)
     if patch:
         return overlay(patch.below or (pointer.segments if pointer else ()), green)
     if green:
-        return overlay(green, kept_segments(pointer, logic))
+        return overlay(green, stays_beside(pointer, logic, have))
     return pointer.segments if pointer else ()

@@ -8,7 +8,7 @@ from typing import cast
 
 from backfill_assets.compare.diff import ModelDiff, Proof
 from backfill_assets.compare.sides import VERSION_SIGN, Side
-from backfill_assets.errors import PlanError
+from backfill_assets.errors import UsageError
 from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.environment import Pointer, Segment
@@ -101,12 +101,12 @@ def questions(
     """What to ask of each model (none named: of all that either side shows), in dependency order.
 
     What any version that is shown was masked for stays masked. A slice is told of the models that have its
-    column. Raises PlanError for a model or a column that no side has.
+    column. Raises UsageError for a model or a column that no side has.
     """
     either = {**old.pointers, **new.pointers}
     for name in models:
         if name not in either or name not in project.models:
-            raise PlanError(
+            raise UsageError(
                 f"neither {old.name} nor {new.name} shows {name}",
                 why=f"they show: {', '.join(n for n in project.models if n in either) or 'no model of the project'}",
                 fix="name one of these",
@@ -117,7 +117,7 @@ def questions(
     columns = {name: {c.lower() for c, _ in either[name].columns} for name in asked}
     for name in slices:
         if not any(name.lower() in there for there in columns.values()):
-            raise PlanError(
+            raise UsageError(
                 f"no model that is compared has a column {name}",
                 why=f"compared are: {', '.join(asked) or 'none'}",
                 fix="name a column of one of them",

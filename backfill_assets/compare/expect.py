@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from backfill_assets.compare.diff import Diff, ModelDiff, Move
-from backfill_assets.errors import SettingsError
+from backfill_assets.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,17 +55,17 @@ class Judgement:
 def expectation(text: str, columns: Mapping[str, Sequence[str]], *, moves: bool) -> Expectation:
     """The expectation that `model.column` (or `model`) says; `columns` are the known ones of each model.
 
-    Raises SettingsError for a name that is neither. A model whose columns nobody knows has any.
+    Raises UsageError for a name that is neither. A model whose columns nobody knows has any.
     """
     model, _, column = text.partition(".")
     option = f"--expect-{'moved' if moves else 'unmoved'} {text}"
     if model not in columns:
-        raise SettingsError(
+        raise UsageError(
             f"{option} names no model", why=f"the project has: {', '.join(columns)}", fix="write MODEL.COLUMN, or MODEL"
         )
     known = {c.lower(): c for c in columns[model]}
     if column and known and column.lower() not in known:
-        raise SettingsError(
+        raise UsageError(
             f"{option} names no column of {model}", why=f"it has: {', '.join(known.values())}", fix="name one of these"
         )
     return Expectation(model=model, column=known.get(column.lower(), column), moves=moves)
@@ -74,7 +74,7 @@ def expectation(text: str, columns: Mapping[str, Sequence[str]], *, moves: bool)
 def expectations(
     columns: Mapping[str, Sequence[str]], moved: Sequence[str], unmoved: Sequence[str]
 ) -> list[Expectation]:
-    """All that was named: `model.column`, or `model`. Raises SettingsError for a name that nobody knows."""
+    """All that was named: `model.column`, or `model`. Raises UsageError for a name that nobody knows."""
     return [
         *(expectation(text, columns, moves=True) for text in moved),
         *(expectation(text, columns, moves=False) for text in unmoved),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from backfill_assets.compare.diff import Diff, ModelDiff
 from backfill_assets.compare.plots import plot_series
 from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
+from backfill_assets.inert import markdown
 
 DAYS = 14
 
@@ -16,9 +17,9 @@ def diff_markdown(diff: Diff) -> str:
 
 def model_markdown(model: ModelDiff, old: str, new: str) -> str:
     """One model: its rows, the columns that moved, and the days in which the most moved one differs most."""
-    lines = [f"**{model.model}**: {old} → {new}", ""]
+    lines = [f"**{markdown(model.model)}**: {markdown(old)} → {markdown(new)}", ""]
     facts = [*key_lines(model, old, new), row_line(model), *column_lines(model), *day_lines(model, old, new)]
-    lines += [f"- {line}" for line in facts]
+    lines += [f"- {markdown(line)}" for line in facts]
     there = {c.name: c for c in model.columns}
     if model.moved:
         lines += ["", "| column | changed | sum, old | new | | NULLs | distinct |", "|---|--:|--:|--:|--:|--:|--:|"]
@@ -29,10 +30,13 @@ def model_markdown(model: ModelDiff, old: str, new: str) -> str:
         nulls = f"{one.nulls:,} → {other.nulls:,}"
         distinct = f"{one.distinct:,} → {other.distinct:,}" if one.distinct is not None and other.distinct else ""
         changed = percent(move.changed, model.total.rows.paired)
-        lines.append(f"| {column.name} | {changed} | {' | '.join(sums)} | {change(move)} | {nulls} | {distinct} |")
+        cells = " | ".join(map(markdown, sums))
+        lines.append(
+            f"| {markdown(column.name)} | {changed} | {cells} | {markdown(change(move))} | {nulls} | {distinct} |"
+        )
     for series in plot_series(model, at_most=1):
         most = sorted(range(len(series.days)), key=lambda i: -abs(series.deltas[i]))[:DAYS]
-        lines += ["", f"| day | {series.column}, old | new | delta |", "|---|--:|--:|--:|"]
+        lines += ["", f"| day | {markdown(series.column)}, old | new | delta |", "|---|--:|--:|--:|"]
         lines += [
             f"| {series.days[i]} | {say(series.old[i])} | {say(series.new[i])} | {series.deltas[i]:+,.6g} |"
             for i in sorted(most)

@@ -2,20 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
-from backfill_assets.errors import SettingsError
-from backfill_assets.intervals import Interval, utc
+from backfill_assets.errors import UsageError
+from backfill_assets.intervals import FIRST_YEAR, LAST_YEAR, Interval, utc
+from backfill_assets.plan.stages import Request
+
+T = TypeVar("T")
+
+
+def request_of(
+    *, start: str | None = None, end: str | None = None, select: Sequence[str] = (), restate: Sequence[str] = (),
+    forward_only: str | None = None, end_bounded: bool = False, ignore_cron: bool = False, all_versions: bool = False,
+    strategies: Sequence[tuple[str, str]] = (), expect_moved: Sequence[str] = (), expect_unmoved: Sequence[str] = (),
+    spell: Callable[[str], str] = "--{}".format,
+) -> Request:  # fmt: skip
+    """The request that texts say; `spell` writes an option's name as its user does.
+
+    Raises UsageError with all that is wrong: no days, empty or reversed ranges, empty names.
+    """
+    wrong: list[UsageError] = []
+    lists = {"select": select, "restate": restate, "expect-moved": expect_moved, "expect-unmoved": expect_unmoved}
+    for name, texts in lists.items():
+        if any(not part.strip() for text in texts for part in (text.split(",") if name == "select" else (text,))):
+            fix = f"name what is meant, or leave {spell(name)} out: without it everything is"
+            wrong.append(UsageError(f"{spell(name)} is empty", why="it would name nothing", fix=fix))
+    first = _noted(wrong, None, lambda: instant(start, spell("start")))
+    after = _noted(wrong, None, lambda: instant(end, spell("end"), last=True))
+    if first is not None and after is not None and first >= after:
+        what = f"the range {start} .. {end} is empty or reversed"
+        fix = f"swap them; {spell('start')} and {spell('end')} both name days that are included"
+        wrong.append(UsageError(what, why=f"{spell('start')} must come before {spell('end')}", fix=fix))
+    days = [_noted(wrong, None, lambda t=t: days_of(t, f"{spell('restate')} ")) for t in restate if t.strip()]
+    since = _noted(wrong, None, lambda: instant(forward_only, spell("forward-only")))
+    if wrong:
+        raise joined(wrong)
+    return Request(
+        start=first, end=after, end_bounded=end_bounded, ignore_cron=ignore_cron, select=tuple(select),
+        restate=tuple(d for d in days if d is not None), all_versions=all_versions, forward_only=since,
+        strategies=tuple(strategies), expect_moved=tuple(expect_moved), expect_unmoved=tuple(expect_unmoved),
+    )  # fmt: skip
+
+
+def joined(errors: Sequence[UsageError]) -> UsageError:
+    """Several mistakes as one error, all of them said."""
+    if len(errors) == 1:
+        return errors[0]
+    first, *others = errors
+    fix = "\n".join([first.fix, *map(str, others)])
+    return UsageError(first.what, why=first.why, fix=fix)
 
 
 def days_of(text: str, option: str = "") -> tuple[str, Interval]:
-    """`model:2024-03-01..2024-03-04`, or one day. Raises SettingsError, quoting `option` before it."""
+    """`model:2024-03-01..2024-03-04`, or one day. Raises UsageError, quoting `option` before it."""
     model, _, days = text.partition(":")
     first, _, last = days.partition("..")
     try:
-        return model, Interval(utc(first), _after(last or first))
+        if not model.strip():
+            raise ValueError("no model")
+        start, end = _moment(first), _after(last or first)
+        if start >= end:
+            raise ValueError("the last day comes before the first")
+        return model.strip(), Interval(start, end)
     except ValueError as error:
-        raise SettingsError(
+        raise UsageError(
             f"{option}{text} is not understood",
             why=f"it names a model, then the first and the last day ({error})",
             fix=f"write {option}campaign_performance:2024-03-01..2024-03-04",
@@ -25,20 +77,35 @@ def days_of(text: str, option: str = "") -> tuple[str, Interval]:
 def instant(text: str | None, option: str, *, last: bool = False) -> datetime | None:
     """The instant that a day or ISO text names; a last day is included, so its end is the next midnight.
 
-    Raises SettingsError, quoting `option`, for what is no day.
+    Raises UsageError, quoting `option`, for what is no day, and for a year that no table holds.
     """
     if text is None:
         return None
     try:
-        return _after(text) if last else utc(text)
-    except ValueError:
-        raise SettingsError(
+        return _after(text) if last else _moment(text)
+    except ValueError as error:
+        raise UsageError(
             f"{option} {text} is no day",
-            why="it must be ISO 8601",
+            why=str(error) if "year" in str(error) and "range" not in str(error) else "it must be ISO 8601",
             fix=f"write {option} 2024-03-01, or 2024-03-01T05:00",
         ) from None
 
 
+def _moment(text: str) -> datetime:
+    found = utc(text.strip())
+    if not FIRST_YEAR <= found.year <= LAST_YEAR:
+        raise ValueError(f"the year is not one of {FIRST_YEAR} to {LAST_YEAR}")
+    return found
+
+
 def _after(text: str) -> datetime:
     """The end of what a last day or an instant names: a day is included."""
-    return utc(text) + timedelta(days=1) if len(text.strip()) <= len("2024-03-01") else utc(text)
+    return _moment(text) + timedelta(days=1) if len(text.strip()) <= len("2024-03-01") else _moment(text)
+
+
+def _noted(wrong: list[UsageError], otherwise: T, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except UsageError as error:
+        wrong.append(error)
+        return otherwise

@@ -24,6 +24,9 @@ USEFUL = frozenset({Kind.BUILT, Kind.AUDITED, Kind.INVALIDATED})
 SURE, OTHER_LOGIC, FEW = 0.15, 0.3, 0.5
 """No range is narrower than this part of the likely value: at best; from another version; from fewer than 3 batches."""
 
+_WIDE = 10
+"""How many times the least time the most may be, before a better basis is proposed."""
+
 TICK = 1e-3
 """Seconds: no batch took less, whatever a clock said."""
 
@@ -462,8 +465,8 @@ def _batches(entries: Iterable[Entry], cadence: Cadence) -> list[_Batch]:
     return sorted(_Batch(size, max(e.seconds, TICK), e.rows, e.bytes) for size, e in sizes if size > 0)
 
 
-def _newest(entries: Iterable[Entry]) -> datetime:
-    return max(e.at for e in entries if e.kind is Kind.BUILT)
+def _newest(entries: Iterable[Entry]) -> tuple[int, datetime, str]:
+    return max(e.order for e in entries if e.kind is Kind.BUILT)
 
 
 def _one_size(batches: Sequence[_Batch]) -> bool:
@@ -532,6 +535,12 @@ def _of_stage(stage: Build, model: Model, basis: _Basis | None) -> Estimate:
         return Estimate(basis="no history: run with --sample 3")
     sizes = [model.cadence.count(batch) for batch in stage.batches]
     each = [basis.line.spread(size) for size in sizes]
+    words = basis.words + (basis.beyond if set(sizes) - {basis.size} else "")
+    line, largest = basis.line, max(sizes, default=0)
+    if len(sizes) > stage.concurrency and line.fixed > line.each * largest:
+        words += f"; most of a batch is fixed time: a larger `batch_size:` than {largest} would take less"
+    if len(sizes) > 1 and basis.size and each[0].high > _WIDE * each[0].low:
+        words += f"; to know better, build one of its batches first: {stage.batches[0]}"
     building = Spread(
         low=waves((s.low for s in each), stage.concurrency),
         likely=waves((s.likely for s in each), stage.concurrency),
@@ -541,7 +550,7 @@ def _of_stage(stage: Build, model: Model, basis: _Basis | None) -> Estimate:
         seconds=building.plus(basis.audits),
         rows=round(basis.rows * stage.count),
         bytes=round(basis.bytes * stage.count),
-        basis=basis.words + (basis.beyond if set(sizes) - {basis.size} else ""),
+        basis=words,
     )
 
 

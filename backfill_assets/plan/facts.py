@@ -12,11 +12,14 @@ from backfill_assets.audit.digest import audits_digest
 from backfill_assets.intervals import Interval
 from backfill_assets.plan.bounds import bounded
 from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.rewritten import rewritten
 from backfill_assets.plan.versions import Known, invalidated, published
 from backfill_assets.snapshots.audit_reads import audit_tables
 from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
+from backfill_assets.state.standing import Groups, Standing, as_shown, standing
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import logic_of
 
@@ -48,6 +51,7 @@ def read_facts(
     names = [name for name in project.models if models is None or name in models]
     groups = by_version(control.ledger.entries(kinds=DECIDING))
     seen = _coverages(project, groups, log, names, now)
+    states = {n: _standing(project, p, groups, log) for n, p in shown.pointers.items() if models is None or n in names}
     read = {u.name for name in names for u in project.models[name].upstreams}
     read |= {table for name in names for table in audit_tables(project.models[name])}
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -65,13 +69,22 @@ def read_facts(
         )
         for name, version in revisions
     }
-    versions = control.versions.all() if shown.pointers else {}
+    versions = control.versions.all() if groups else {}
+    coverage = {
+        name: as_shown(covered, project.fingerprints[name], shown.pointers.get(name), states.get(name))
+        for name, (covered, _) in seen.items()
+    }
+    heads = {name: head for name, (_, head) in seen.items()}
+    others = rewritten(project, versions, coverage, heads)
     facts = Facts(
         now=now,
         environment=shown,
         shown={n: versions[n, p.version].signature for n, p in shown.pointers.items() if (n, p.version) in versions},
-        coverage={name: covered for name, (covered, _) in seen.items()},
-        heads={name: head for name, (_, head) in seen.items()},
+        standing=states,
+        coverage=coverage,
+        heads=heads,
+        rewritten=others,
+        text_checks=control.text_checks.all() if others else {},
         sources=pinned,
         patched={version: covered for version, (covered, _) in patched.items()},
         patched_heads={version: head for version, (_, head) in patched.items()},
@@ -102,6 +115,13 @@ def bounded_now(
     groups = by_version(control.ledger.entries(kinds=DECIDING))
     seen = _coverages(project, groups, log, list(project.models), now)
     return bounded(project, extents, now, {name: covered.built for name, (covered, _) in seen.items()})
+
+
+def _standing(project: Project, pointer: Pointer, groups: Groups, log: TableLog) -> Standing:
+    """By the audits of the code where the environment shows what the code says; else by those that were there."""
+    model, fingerprint = project.models.get(pointer.model), project.fingerprints.get(pointer.model)
+    audits = audits_digest(model) if model and fingerprint == pointer.version else None
+    return standing(pointer, groups, log, audits=audits)
 
 
 def _coverages(

@@ -9,9 +9,11 @@ from datetime import datetime
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.plan.missing import wanted
+from backfill_assets.plan.select import one_of
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import revision_of
 
 EVER = Interval(
@@ -57,6 +59,12 @@ def kept_segments(pointer: Pointer | None, version: str) -> tuple[Segment, ...]:
     if pointer is None or pointer.version != version:
         return ()
     return tuple(s for s in pointer.segments if s.version != version)
+
+
+def stays_beside(pointer: Pointer | None, version: str, have: Coverage) -> tuple[Segment, ...]:
+    """What is read of a version from other tables and commits than its newest: what a pointer shows beside its table,
+    and what it shows as it was before somebody else wrote there."""
+    return joined([*kept_segments(pointer, version), *have.held])
 
 
 def restatement(
@@ -148,7 +156,7 @@ def reach(cadence: Cadence, lookback: int, upstream: Interval) -> Interval:
 
 def _shown(project: Project, environment: Environment, name: str) -> Model:
     if name not in project.models:
-        raise PlanError(f"no model named {name}", why="--restate names a model and days", fix="check the name")
+        one_of(list(project.models), name)
     pointer = environment.pointers.get(name)
     if pointer is None or pointer.version != project.fingerprints[name]:
         shows = f"{pointer.version}" if pointer else "nothing of it"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from backfill_assets.errors import PlanError
+from backfill_assets.errors import PlanError, UsageError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.bounds import bounded, cut_offs
 from backfill_assets.plan.category import Category, Change, compare
 from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, moved
-from backfill_assets.plan.patch import Patch, forward, kept_segments, restatement
+from backfill_assets.plan.patch import Patch, forward, restatement, stays_beside
+from backfill_assets.plan.rewritten import Checks, Rewritten, unchecked
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Approve, Audit, Blocked, Build, Plan, Promote, Request, Stage
 from backfill_assets.plan.strategy import Strategy, strategies
@@ -22,6 +23,9 @@ from backfill_assets.plan.why import reasons
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project, Signature
 from backfill_assets.state.environment import Environment, Pointer, Segment, as_written
 from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
+from backfill_assets.state.standing import Standing
+from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import logic_of
 
 
@@ -41,14 +45,26 @@ class Facts:
     patched: Mapping[str, Coverage] = field(default_factory=dict[str, Coverage])
     """Of revisions, by their version; with `patched_heads`."""
     patched_heads: Mapping[str, int] = field(default_factory=dict[str, int])
+    standing: Mapping[str, Standing] = field(default_factory=dict[str, Standing])
+    """What is known of the rows that the environment shows of each model."""
     shown: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
     """Of the version that the environment's pointer of a model shows."""
+    rewritten: tuple[Rewritten, ...] = ()
+    """The models whose version was built by another text than the one that is loaded."""
+    text_checks: Checks = field(default_factory=dict[tuple[str, str, str], TextCheck])
+    """What came of comparing these, as far as somebody did."""
     versions: Mapping[tuple[str, str], Known] = field(default_factory=dict[tuple[str, str], Known])
     """Every version that was ever built. Only looked up for a restatement of all versions; with `published`."""
     published: Mapping[tuple[str, str], Sequence[Segment]] = field(
         default_factory=dict[tuple[str, str], Sequence[Segment]]
     )
     """What environments (other than those of plans) show of each version's table."""
+    rules: RulesInForce | None = None
+    """What decides whose approval counts; None: nobody looked."""
+
+    def rules_for(self, project: Project) -> Rules:
+        """The rules in force; what the project's files say where nobody looked."""
+        return self.rules.effective if self.rules else declared_rules(project)
 
     def of(self, model: str, version: str) -> Coverage:
         """What a revision, or else the model's version of the code, amounts to."""
@@ -151,7 +167,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         if name not in stuck | hollow and _moves(project, facts, request, name, complete[name], building[name])
     )
     if moves:
-        stages.extend(_move(project, facts.environment, moves, {}))
+        stages.extend(_move(project, facts, moves, {}))
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
@@ -168,6 +184,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         cut_off=cut_offs(whole, project, selected, facts.now),
         overrides=overrides(project, selected),
         warnings=warnings(project, selected),
+        texts=_texts(facts, selected),
     )
 
 
@@ -202,7 +219,7 @@ def _patched(
             )
     if patches:
         moves = tuple((name, patch.version) for name, patch in patches.items())
-        stages.extend(_move(project, facts.environment, moves, patches))
+        stages.extend(_move(project, facts, moves, patches))
     changes = changes or {}
     touched = {name: change for name, change in changes.items() if name in patches}
     return Plan(
@@ -220,20 +237,27 @@ def _patched(
         strategies=strategies(touched, patches, dict(request.strategies)),
         overrides=overrides(project, patches),
         warnings=warnings(project, patches),
+        texts=_texts(facts, patches),
     )
 
 
+def _texts(facts: Facts, models: Collection[str]) -> tuple[Rewritten, ...]:
+    """What of these models has to be tried on data before it counts as unchanged."""
+    return tuple(t for t in unchecked(facts.rewritten, facts.text_checks) if t.model in models)
+
+
 def _move(
-    project: Project, shown: Environment, moves: tuple[tuple[str, str], ...], patches: Mapping[str, Patch]
+    project: Project, facts: Facts, moves: tuple[tuple[str, str], ...], patches: Mapping[str, Patch]
 ) -> list[Stage]:
     """The move, and before it the question to the owners of models whose published rows change."""
+    shown, rules = facts.environment, facts.rules_for(project)
     owners: dict[str, tuple[str, ...]] = {}
     for name, version in moves:
         if (pointer := shown.pointers.get(name)) and _rewrites(pointer, version, patches.get(name)):
-            owner = project.models[name].owner
-            owners[owner] = (*owners.get(owner, ()), name)
+            for owner in rules.owners_of(name, project.models[name].owner):
+                owners[owner] = (*owners.get(owner, ()), name)
     promote = Promote(environment=shown.name, models=moves)
-    if not owners or not project.settings.approvals.required:
+    if not owners or not rules.approvals.required:
         return [promote]
     return [Approve(owners=tuple(sorted(owners.items()))), promote]
 
@@ -292,7 +316,7 @@ def _changes(project: Project, facts: Facts) -> dict[str, Change]:
 
 def _check_range(request: Request) -> None:
     if request.start and request.end and request.start >= request.end:
-        raise PlanError(
+        raise UsageError(
             f"the range {request.start:%Y-%m-%d} .. {request.end:%Y-%m-%d} is empty or reversed",
             why="--start must come before --end",
             fix="swap them; --start and --end both name days that are included",
@@ -351,7 +375,7 @@ def _upstreams_now(
             model=upstream,
             version=project.fingerprints[name],
             have=facts.coverage[name],
-            over=kept_segments(facts.environment.pointers.get(name), project.fingerprints[name]),
+            over=stays_beside(facts.environment.pointers.get(name), project.fingerprints[name], facts.coverage[name]),
             building=building.get(name, Ranges()),
         )
         for name, upstream in upstream_models(project, model).items()

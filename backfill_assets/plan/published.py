@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from graphlib import TopologicalSorter
 
-from backfill_assets.errors import PlanError
+from backfill_assets.errors import PlanError, StateError
+from backfill_assets.plan.rewritten import same_text
 from backfill_assets.snapshots.audit_reads import audit_tables
 from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.snapshots.stored import from_definition
@@ -22,10 +23,17 @@ def published(project: Project, environment: Environment, versions: Mapping[tupl
     """
     models: dict[str, Model] = {}
     for name, pointer in environment.pointers.items():
-        if project.fingerprints.get(name) == pointer.version:
-            models[name] = project.models[name]
-        else:
-            models[name] = from_definition(name, pointer.version, versions[name, pointer.version].definition)
+        definition = versions[name, pointer.version].definition
+        loaded = project.models[name] if project.fingerprints.get(name) == pointer.version else None
+        if loaded is not None and same_text(loaded, definition):
+            models[name] = loaded
+            continue
+        try:
+            models[name] = from_definition(name, pointer.version, definition)
+        except StateError:
+            if loaded is None:
+                raise
+            models[name] = loaded  # the gate waits until its text was compared
     for model in models.values():
         for upstream in model.upstreams:
             if upstream.name not in models and upstream.name not in project.sources:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 
-from backfill_assets.errors import PlanError
+from backfill_assets.errors import UsageError
 from backfill_assets.snapshots.model import Project
 
 
 def select_models(project: Project, patterns: Sequence[str]) -> tuple[str, ...]:
     """The models that the patterns name, in dependency order; no pattern means all.
 
-    Raises PlanError for a name that is no model.
+    Raises UsageError for a name that is no model.
     """
     if not patterns:
         return tuple(project.models)
@@ -23,7 +23,7 @@ def select_models(project: Project, patterns: Sequence[str]) -> tuple[str, ...]:
             return tuple(project.models)
         if name not in project.models:
             close = difflib.get_close_matches(name, project.models, n=1)
-            raise PlanError(
+            raise UsageError(
                 f"no model named {name}",
                 why=f"the project has: {', '.join(project.models) or 'no models'}",
                 fix=f"did you mean {close[0]}?" if close else "name one of these, or use +name, name+ or *",
@@ -37,11 +37,11 @@ def select_models(project: Project, patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def one_of(names: Sequence[str], name: str) -> str:
-    """A model that must be one of these. Raises PlanError, with the closest."""
+    """A model that must be one of these. Raises UsageError, with the closest."""
     if name in names:
         return name
     close = difflib.get_close_matches(name, names, n=1)
-    raise PlanError(
+    raise UsageError(
         f"no model named {name}",
         why=f"there are: {', '.join(names) or 'no models'}",
         fix=f"did you mean {close[0]}?" if close else "name one of these",

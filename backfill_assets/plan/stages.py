@@ -13,6 +13,7 @@ from backfill_assets.intervals import NOTHING, Interval, Ranges, ranges_json, ut
 from backfill_assets.plan.bounds import CutOff
 from backfill_assets.plan.category import Change
 from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.rewritten import Rewritten
 from backfill_assets.plan.strategy import PROOF, Strategy
 from backfill_assets.snapshots.model import Override
 
@@ -44,7 +45,7 @@ class Audit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approve:
-    """Ask the owners for their yes: these models show other rows for days that are published."""
+    """Ask the owners for their approval: these models show other rows for days that are published."""
 
     owners: tuple[tuple[str, tuple[str, ...]], ...]
     """Owner ("" where a model has none) and its models."""
@@ -165,6 +166,8 @@ class Plan:
     overrides: tuple[Override, ...] = ()
     """The authors' words that it stands on."""
     warnings: tuple[PlanWarning, ...] = ()
+    texts: tuple[Rewritten, ...] = ()
+    """Models that count as unchanged although their text is another: a sample of each is to be compared."""
 
     @property
     def id(self) -> str:
@@ -186,7 +189,7 @@ class Plan:
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """Whose yes is needed before anything moves."""
+        """Whose approval is needed before anything moves."""
         return tuple(owner for s in self.stages if isinstance(s, Approve) for owner, _ in s.owners)
 
     @property
@@ -238,6 +241,10 @@ class Plan:
             "sources": {name: dict(pin) for name, pin in self.sources.items()},
             "overrides": [asdict(override) for override in self.overrides],
             "warnings": [asdict(warning) for warning in self.warnings],
+            "texts": [
+                {"model": t.model, "version": t.version, "text": t.text, "intervals": ranges_json(t.sample)}
+                for t in self.texts
+            ],
         }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from backfill_assets.errors import PlanError
+from backfill_assets.errors import UsageError
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.patch import Patch
 from backfill_assets.state.versions import logic_of
@@ -40,7 +40,7 @@ def strategies(
 ) -> dict[str, Strategy]:
     """Model → strategy, of the patched models and of those that changed. `asked` are the author's choices, by model.
 
-    Raises PlanError for a model that the plan is not about, and for a strategy that does not fit the change.
+    Raises UsageError for a model that the plan is not about, and for a strategy that does not fit the change.
     """
     found = {name: _way(change) for name, change in changes.items() if change.category is not Category.UNCHANGED}
     for name, patch in patches.items():
@@ -48,7 +48,7 @@ def strategies(
         found[name] = Strategy.PARTITION_REPAIR if restated else Strategy.FORWARD_ONLY
     for name, wanted in asked.items():
         if name not in found:
-            raise PlanError(
+            raise UsageError(
                 f"--strategy {name}={wanted} names no model that this plan changes",
                 why=f"what changes is: {', '.join(found) or 'nothing'}",
                 fix="check the name, or select the model",
@@ -74,7 +74,7 @@ def _chosen(name: str, wanted: str, fitting: Strategy) -> Strategy:
         Strategy.PARTITION_REPAIR.value: "it is about certain days: --restate MODEL:DAY..DAY",
         Strategy.FORWARD_ONLY.value: "it is about a first day: --forward-only DAY",
     }
-    raise PlanError(
+    raise UsageError(
         f"{name} cannot be changed by {wanted}",
         why=why.get(
             wanted, "the plan is about parts of history" if wanted in list(Strategy) else "there is no such way"

@@ -1,0 +1,64 @@
+"""What do all builds of one run share?"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from backfill_assets.build.engine import Engine
+from backfill_assets.build.engines import Deaths
+from backfill_assets.build.events import Listener, silence
+from backfill_assets.plan.patch import Patch
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.tables import TableLog
+
+
+def _nothing(_: Engine) -> None:
+    """Where an engine cannot die."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workbench:
+    """Everything that builds of one run share. `engine` opens the Spark session when it is first called, and only then.
+
+    `pins` are the frozen source snapshots. `sleep` takes seconds; tests give one that does not wait.
+    """
+
+    project: Project
+    control: Control
+    log: TableLog
+    engine: Callable[[], Engine]
+    pins: Mapping[str, Mapping[str, object]]
+    run: str
+    environment: str
+    now: datetime
+    """Decides which intervals are over. It is no later than the pins: rows of an open interval are read through it."""
+    ignore_cron: bool = False
+    """Whether an open interval needs the open ones of its upstreams as well."""
+    patches: Mapping[str, Patch] = field(default_factory=dict[str, Patch])
+    """What is built in a revision instead of the code's version."""
+    shown: Mapping[str, Pointer] | None = None
+    """What corrections inputs are read with: those of these pointers (None: of what the environment shows)."""
+    forget: Callable[[Engine], None] = _nothing
+    """Let go of an engine that died: the next call of `engine` opens another."""
+    deaths: Deaths = field(default_factory=Deaths)
+    beating: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Gives signs of life for the run while its block runs."""
+    listen: Listener = silence
+    sleep: Callable[[float], None] = time.sleep
+    stop: threading.Event = field(default_factory=threading.Event)
+    """Set it to stop: what runs is interrupted, what waits is not begun, what is done is kept."""
+
+    def pointers(self) -> Mapping[str, Pointer]:
+        """What is shown, as builds see it."""
+        return self.control.environments.read(self.environment).pointers if self.shown is None else self.shown
+
+    def version(self, name: str) -> str:
+        """The version of a model that is built."""
+        return self.patches[name].version if name in self.patches else self.project.fingerprints[name]

@@ -1,0 +1,77 @@
+"""What of a model is there, and what is somebody about to remove? Asked again before each step of a build."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from backfill_assets.audit.digest import audits_digest
+from backfill_assets.build.bench import Workbench
+from backfill_assets.errors import BuildError
+from backfill_assets.intervals import Ranges
+from backfill_assets.plan.partial import UpstreamNow, moved
+from backfill_assets.plan.patch import stays_beside
+from backfill_assets.plan.plan import upstream_models
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.ledger import DECIDING, Coverage, by_version
+from backfill_assets.state.removals import Removal
+from backfill_assets.state.standing import as_shown, standing
+from backfill_assets.state.tables import version_coverage
+
+
+def look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[str, str], int]]:
+    """What the model and its upstream models have now, and the table commit at which each version was seen."""
+    upstreams = upstream_models(bench.project, bench.project.models[name])
+    pointers = bench.pointers()
+    groups = by_version(bench.control.ledger.entries([name, *upstreams], kinds=DECIDING))
+    heads: dict[tuple[str, str], int] = {}
+
+    def seen(each: str, version: str) -> Coverage:
+        digest = audits_digest(bench.project.models[each])
+        entries = groups.get((each, version), [])
+        found, heads[each, version] = version_coverage(
+            entries, bench.log, model=each, version=version, audits=digest, now=bench.now
+        )
+        if (pointer := pointers.get(each)) is None:
+            return found
+        return as_shown(found, version, pointer, standing(pointer, groups, bench.log, audits=digest))
+
+    have = {name: seen(name, bench.version(name))}
+    for each in upstreams:
+        have[each] = seen(each, bench.project.fingerprints[each])
+        if patch := bench.patches.get(each):
+            again = seen(each, patch.version)
+            kept = Ranges.of(s.interval for s in patch.below) - patch.intervals
+            have[each] = Coverage(green=kept | (again.green & patch.intervals))
+    if have[name].partial and not bench.patches:
+        have[name] = have[name].without(_stale(bench, name, have, pointers))
+    return have, heads
+
+
+def _stale(bench: Workbench, name: str, have: Mapping[str, Coverage], shown: Mapping[str, Pointer]) -> Ranges:
+    """What is partial of the model and would be computed from other data by this run."""
+    upstreams = {
+        each: UpstreamNow(
+            model=upstream,
+            version=bench.project.fingerprints[each],
+            have=have[each],
+            over=stays_beside(shown.get(each), bench.project.fingerprints[each], have[each]),
+        )
+        for each, upstream in upstream_models(bench.project, bench.project.models[name]).items()
+    }
+    return moved(bench.project.models[name], have[name], upstreams, bench.pins, run=bench.run)
+
+
+def removals_of(bench: Workbench, name: str) -> frozenset[Removal]:
+    """What the janitor removes, or has removed, of the tables that a build of the model writes to and reads."""
+    upstreams = upstream_models(bench.project, bench.project.models[name])
+    tables = [(each, bench.version(each)) for each in (name, *upstreams)]
+    tables += [(each, bench.project.fingerprints[each]) for each in upstreams]
+    return frozenset(bench.control.removals.of(tables))
+
+
+def removed(name: str) -> BuildError:
+    return BuildError(
+        f"a table of {name}, or one that it reads, was not needed for longer than the retention and is being removed",
+        why="the janitor came first",
+        fix="let `backfill janitor --apply` finish, then run this again: it is built anew",
+    )

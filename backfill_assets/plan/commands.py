@@ -1,0 +1,54 @@
+"""Which command does it again? The one that somebody gave, with all that it was about."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.plan.stages import Request
+
+
+def restate_argument(model: str, cadence: Cadence, ranges: Ranges) -> tuple[str, ...]:
+    """What `--restate` takes for these intervals: days, both ends included, or instants of hourly models."""
+    if cadence is Cadence.HOURLY:
+        return tuple(f"{model}:{i.start:%Y-%m-%dT%H:%M}..{i.end:%Y-%m-%dT%H:%M}" for i in ranges)
+    return tuple(f"{model}:{i}" for i in ranges)
+
+
+def restate_command(arguments: tuple[str, ...]) -> str:
+    """The command that restates them, all in one plan."""
+    return " ".join(["backfill apply", *(f"--restate {a}" for a in arguments)])
+
+
+def apply_command(request: Request, model: str = "") -> str:
+    """`backfill apply` with the options that made a request.
+
+    `model`: only this one, where the request can be cut; a restatement, and new logic from a day on, are always whole.
+
+    >>> apply_command(Request(ignore_cron=True), "daily")
+    'backfill apply --select daily --ignore-cron'
+    """
+    words = ["backfill apply"]
+    for name, part in request.restate:
+        whole = Cadence.DAILY if part == Cadence.DAILY.cover(part) else Cadence.HOURLY
+        words += [f"--restate {argument}" for argument in restate_argument(name, whole, Ranges((part,)))]
+    words += ["--all-versions"] * request.all_versions
+    words += [f"--forward-only {request.forward_only:%Y-%m-%d}"] if request.forward_only else []
+    chosen = (model,) if model and not request.restate and not request.forward_only else request.select
+    words += [f"--select {name}" for name in chosen]
+    words += [f"--start {_first(request.start)}"] if request.start else []
+    words += [f"--end {_last(request.end)}"] if request.end else []
+    words += ["--end-bounded"] * request.end_bounded + ["--ignore-cron"] * request.ignore_cron
+    words += [f"--strategy {name}={way}" for name, way in request.strategies]
+    words += [f"--expect-moved {name}" for name in request.expect_moved]
+    words += [f"--expect-unmoved {name}" for name in request.expect_unmoved]
+    return " ".join(words)
+
+
+def _first(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d}" if instant == Cadence.DAILY.floor(instant) else f"{instant:%Y-%m-%dT%H:%M}"
+
+
+def _last(end: datetime) -> str:
+    """A day is included, an instant is not."""
+    return f"{end - timedelta(days=1):%Y-%m-%d}" if end == Cadence.DAILY.floor(end) else f"{end:%Y-%m-%dT%H:%M}"

@@ -1,0 +1,114 @@
+"""Which models count as unchanged although their text is another one, and on which intervals is that tried?
+
+Equal fingerprints of different texts are a claim about SQL. It is checked on data: a few intervals are computed by the
+new text and compared with the table, before anything that the text computes may be promoted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from backfill_assets.intervals import Ranges
+from backfill_assets.snapshots.digest import digest
+from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.state.environment import Segment
+from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.text_checks import TextCheck
+from backfill_assets.state.versions import Version, revision_of
+
+Checks = Mapping[tuple[str, str, str], TextCheck]
+"""By model, version and text."""
+REMEDY = (
+    'correct the text, or make it a version of its own: `code_version: "2"` in the header, then backfill apply '
+    "(and report the two texts: the comparison of code should have told them apart)"
+)
+SAMPLED = 5
+"""Intervals of each model that are computed again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """A model whose version was built by another text than the one that is loaded."""
+
+    model: str
+    version: str
+    text: str
+    """`Model.text` of the loaded one."""
+    sample: Ranges
+    kept: tuple[Segment, ...]
+    """The rows that the version has of the sample."""
+    columns: tuple[str, ...]
+    """What is compared."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What a check of it is found by."""
+        return self.model, self.version, self.text
+
+    @property
+    def trial(self) -> str:
+        """The revision that the sample is computed in by the loaded text."""
+        return revision_of(self.version, f"text{self.text[:8]}")
+
+    @property
+    def trial_of_old(self) -> str:
+        """The same by the text that built the version."""
+        return revision_of(self.version, f"old{self.text[:8]}")
+
+
+def rewritten(
+    project: Project,
+    versions: Mapping[tuple[str, str], Version],
+    coverage: Mapping[str, Coverage],
+    heads: Mapping[str, int],
+) -> tuple[Rewritten, ...]:
+    """The models that have a table, built by another text. `coverage` and `heads` are of the code's versions."""
+    found: list[Rewritten] = []
+    for name, have in coverage.items():
+        model, version = project.models[name], project.fingerprints[name]
+        record = versions.get((name, version))
+        if record is None or same_text(model, record.definition):
+            continue
+        if sample := sampled(
+            have.green - have.partial - Ranges.of(s.interval for s in have.held), model, seed=version + model.text
+        ):
+            marker = (model.updated_at or "").lower()
+            found.append(
+                Rewritten(
+                    model=name,
+                    version=version,
+                    text=model.text,
+                    sample=sample,
+                    kept=tuple(Segment(version=version, commit=heads[name], interval=part) for part in sample),
+                    columns=tuple(c for c, _ in record.columns if c.lower() != marker),
+                )
+            )
+    return tuple(found)
+
+
+def unchecked(found: Iterable[Rewritten], checks: Checks) -> tuple[Rewritten, ...]:
+    """Those that nobody tried yet, or that could not be computed when somebody did."""
+    return tuple(f for f in found if (check := checks.get(f.key)) is None or check.error)
+
+
+def refuted(found: Iterable[Rewritten], checks: Checks) -> tuple[TextCheck, ...]:
+    """What was tried and is not equal."""
+    return tuple(check for f in found if (check := checks.get(f.key)) is not None and not check.equal)
+
+
+def same_text(model: Model, definition: Mapping[str, object]) -> bool:
+    """Whether a version's record is of the model's text, apart from comments and spacing."""
+    built_by = definition.get("text")
+    if built_by is None:  # a record of an earlier release
+        return definition.get("code") == model.code and not definition.get("helpers")
+    return built_by == model.text
+
+
+def sampled(built: Ranges, model: Model, *, seed: str, count: int = SAMPLED) -> Ranges:
+    """Always the same few intervals for a seed: the oldest, the newest, and some between them."""
+    units = list(built.split(model.cadence))
+    if len(units) <= count:
+        return Ranges.of(units)
+    between = sorted(units[1:-1], key=lambda unit: digest(seed, unit.start.isoformat()))
+    return Ranges.of([units[0], units[-1], *between[: count - 2]])
