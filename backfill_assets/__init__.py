@@ -39,27 +39,32 @@ def read(
     The environment is the argument, else BACKFILL_ENVIRONMENT, else the project's.
     `start` and `end` cut to a half-open range of the time column. Raises StateError when there is nothing to read.
     """
-    from backfill_assets.adapters.control_delta import DeltaStore
     from backfill_assets.adapters.reader import read_pointer, show
-    from backfill_assets.settings import load_settings, project_root
-    from backfill_assets.state.control import Control
-
-    settings = load_settings(project_root(project))
-    shown = Control.over(DeltaStore(settings.warehouse)).environments.read(_meant(environment, settings.environment))
-    return read_pointer(show(shown, model), settings.warehouse, columns=columns, start=start, end=end)
-
-
-def spark(*, environment: str | None = None, project: str | Path | None = None) -> SparkSession:
-    """A Spark session that has `<environment>.<model>` views, all of one release. Call it again to see a newer one."""
-    from backfill_assets.adapters.control_delta import DeltaStore
-    from backfill_assets.adapters.session import spark_session
-    from backfill_assets.adapters.spark_views import show_environment
+    from backfill_assets.adapters.warehouse import open_store
     from backfill_assets.settings import load_settings, project_root
     from backfill_assets.state.control import Control
 
     root = project_root(project)
     settings = load_settings(root)
-    shown = Control.over(DeltaStore(settings.warehouse)).environments.read(_meant(environment, settings.environment))
+    shown = Control.over(open_store(settings, root, remember=False)).environments.read(
+        _meant(environment, settings.environment)
+    )
+    return read_pointer(show(shown, model), settings.warehouse, columns=columns, start=start, end=end)
+
+
+def spark(*, environment: str | None = None, project: str | Path | None = None) -> SparkSession:
+    """A Spark session that has `<environment>.<model>` views, all of one release. Call it again to see a newer one."""
+    from backfill_assets.adapters.session import spark_session
+    from backfill_assets.adapters.spark_views import show_environment
+    from backfill_assets.adapters.warehouse import open_store
+    from backfill_assets.settings import load_settings, project_root
+    from backfill_assets.state.control import Control
+
+    root = project_root(project)
+    settings = load_settings(root)
+    shown = Control.over(open_store(settings, root, remember=False)).environments.read(
+        _meant(environment, settings.environment)
+    )
     return show_environment(spark_session(root, settings), shown, settings.warehouse)
 
 

@@ -20,6 +20,7 @@ class BackfillError(Exception):
     """
 
     retryable = False
+    exit_code = 1
 
     def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
         self.what, self.why, self.fix = what, why, fix
@@ -60,7 +61,7 @@ class ProjectError(BackfillError):
     """The project's files have problems; all of them are listed at once, in `problems`."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(sorted(problems, key=lambda p: (str(p.file), p.line, p.what)))
+        self.problems = tuple(sorted(set(problems), key=lambda p: (str(p.file), p.line, p.what)))
         count = len(self.problems)
         super().__init__(f"{count} problem{'s' if count != 1 else ''} in the project")
 
@@ -76,18 +77,60 @@ class PlanError(BackfillError):
     """The request cannot be planned (a reversed range, an unknown model, nothing that could be built)."""
 
 
+class UsageError(SettingsError, PlanError):
+    """The request itself is wrong: options that do not go together, a model that does not exist, a reversed range."""
+
+    exit_code = 2
+
+
 class BuildError(BackfillError):
     """An interval could not be computed or written. Running it again will not help."""
+
+    divisible = False
+    """Whether a part of the interval may be computed all the same."""
+
+
+class DataError(BuildError):
+    """Some rows of the interval cannot be computed, or are too many at once. A part without them can."""
+
+    divisible = True
 
 
 class TransientBuildError(BuildError):
     """An interval could not be computed or written, for a reason that may pass: worth another attempt."""
 
     retryable = True
+    divisible = True
+
+
+class WriteConflictError(TransientBuildError):
+    """Another writer was faster. What is left to do is known after another look."""
+
+    divisible = False
+
+
+class SourceChangedError(TransientBuildError):
+    """A source's files are not those that the plan froze; a file that is away may come back."""
+
+    divisible = False
+
+
+class EngineDiedError(TransientBuildError):
+    """What computes is gone, whatever it was doing. Another one may be opened."""
+
+    divisible = False
+
+
+class RunEndedError(BuildError):
+    """Nothing else of this run can succeed either: what is done is kept, and the same command goes on from there."""
 
 
 class PromotionError(BackfillError):
     """The environment cannot be moved, or another promotion is in its way."""
+
+
+class LostRaceError(PromotionError):
+    """The environment moved since it was looked at. Nothing was changed: look again, and decide again."""
 
 
 class StateError(BackfillError):

@@ -8,9 +8,12 @@ from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from typing import Self
 
+FIRST_YEAR, LAST_YEAR = 1700, 2200
+"""The years that files and options may name: what is beyond is a slip, and no arithmetic of days leaves `datetime`."""
+
 
 def utc(value: date | datetime | str) -> datetime:
-    """The instant that a date, datetime or ISO text names; what has no zone is UTC.
+    """The instant that a date, datetime or ISO text names; what has no zone is UTC. Raises ValueError.
 
     >>> utc("2024-03-01").isoformat()
     '2024-03-01T00:00:00+00:00'
@@ -18,8 +21,14 @@ def utc(value: date | datetime | str) -> datetime:
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     if not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        try:
+            value = datetime(value.year, value.month, value.day)
+        except AttributeError:  # plain JSON may hold anything
+            raise ValueError(f"{value!r} is no instant") from None
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:  # the first or the last day of all years, in another zone
+        raise ValueError(f"{value} is out of range") from None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,32 +1,55 @@
 """Which commands are there, and what do they exit with? Each is thin: parse, call, print.
 
 Exit codes: 0 done, 1 refused (the message says why), 2 wrong usage, 3 some intervals are not complete or something is
-found, 4 the gate is closed, 5 a diff is not as expected, 130 interrupted.
+found, 4 the gate is closed, 5 a diff is not as expected, 70 an error of the program itself, 130 interrupted,
+143 terminated.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from typing import NoReturn
 
-from backfill_assets.cli import building, gating, keeping, tools  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from backfill_assets.cli.base import INTERRUPTED, app  # the modules above gave it its commands
+from backfill_assets.cli import building, gating, keeping, storage, tools  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from backfill_assets.cli.base import CRASHED, CUT_OFF, app  # the modules above gave it its commands
+from backfill_assets.cli.signals import listening, say_ended
+from backfill_assets.crash import crashed
 from backfill_assets.errors import BackfillError
 
 __all__ = ["app", "main"]
 
 
 def main() -> None:
-    """The console script. User errors end in a message and exit code 1, never in a stack trace."""
-    try:
-        app()
-    except BackfillError as error:
-        _complain(str(error))
-        sys.exit(1)
-    except KeyboardInterrupt:
-        _complain("interrupted: finished batches are kept; run the same command again to go on")
+    """The console script. Every error ends in a message and an exit code, never in a stack trace."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # another encoding costs letters, not the command
+    with listening() as ending:
+        try:
+            app()
+        except BaseException as error:  # Typer makes an exit without a word of a KeyboardInterrupt
+            if not ending.number:
+                _end(error)
+        say_ended(ending)
         sys.stdout.flush()
-        os._exit(INTERRUPTED)  # batches in flight may be lost at any moment: nothing needs an orderly end
+        os._exit(ending.code)  # batches in flight may be lost at any moment: nothing needs an orderly end
+
+
+def _end(error: BaseException) -> NoReturn:
+    """Say what went wrong, and exit."""
+    if isinstance(error, BackfillError):
+        _complain(str(error))
+        sys.exit(error.exit_code)
+    if isinstance(error, BrokenPipeError):  # who read the output has seen enough, as in `backfill status | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(CUT_OFF)
+    if not isinstance(error, Exception):
+        raise error
+    _complain(crashed(error, sys.argv))
+    sys.stdout.flush()
+    sys.exit(CRASHED)
 
 
 def _complain(text: str) -> None:

@@ -1,8 +1,8 @@
-"""How does somebody approve a plan on the command line: what is said, signed and printed?"""
+"""How does somebody approve a plan on the command line: what is stated, signed and printed?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +10,14 @@ from rich.text import Text
 
 from backfill_assets.adapters.signatures import sign
 from backfill_assets.cli.request import name_and_value
-from backfill_assets.cli.terminal import out
-from backfill_assets.errors import PlanError, SettingsError
+from backfill_assets.cli.terminal import out, styled
+from backfill_assets.documents import read_text
+from backfill_assets.errors import PlanError, Problem, ProjectError, SettingsError
+from backfill_assets.inert import one_line
 from backfill_assets.intervals import ranges_json
 from backfill_assets.state.approvals import Approval, approval_of
+from backfill_assets.state.counting import expires, is_own
+from backfill_assets.state.rules import Rules
 
 
 def asked(options: Sequence[str]) -> dict[str, str]:
@@ -31,18 +35,17 @@ def signed(said: Sequence[Approval], key: Path | None) -> list[Approval]:
 
 def statement_given(plan: str, statement: Path | None, signature: Path | None) -> Approval:
     """An approval that was prepared here and signed elsewhere. Raises SettingsError, PlanError."""
-    if statement is None or signature is None:
-        raise SettingsError(
-            "--statement and --signature go together",
-            why="a signature says nothing without the text that it is of",
-            fix="backfill approve PLAN --statement said.json --signature said.json.sig",
-        )
+    assert statement is not None and signature is not None  # the options need each other
+    problems: list[Problem] = []
+    texts = [read_text(file, problems) for file in (statement, signature)]
+    if problems:
+        raise ProjectError(problems)
     try:
-        approval = approval_of(statement.read_text(encoding="utf-8"), signature.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        approval = approval_of(*(text or "" for text in texts))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SettingsError(
             f"{statement} and {signature} are no statement with its signature",
-            why=f"{type(error).__name__}: {error}",
+            why=f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error),
             fix=f"make the statement with: backfill approve {plan} --prepare > {statement.name}; one statement a file",
         ) from None
     if not approval.plan.startswith(plan.removeprefix("plan-")):
@@ -54,7 +57,7 @@ def statement_given(plan: str, statement: Path | None, signature: Path | None) -
     return approval
 
 
-def approval_json(said: Approval) -> dict[str, object]:
+def approval_json(said: Approval, rules: Rules, authors: Collection[str]) -> dict[str, object]:
     """An approval as plain values."""
     return {
         "plan": said.plan,
@@ -62,26 +65,30 @@ def approval_json(said: Approval) -> dict[str, object]:
         "owner": said.owner,
         "by": said.by,
         "at": said.at.isoformat(),
-        "expires": said.expires.isoformat(),
+        "expires": expires(said, rules).isoformat(),
         "scope": {model: ranges_json(ranges) for model, ranges in said.scope.items()},
         "reason": said.reason,
         "accepted": dict(said.accepted),
-        "own": said.own,
+        "own": is_own(said, rules, authors),
+        "account": said.account,
+        "host": said.host,
         "signed": bool(said.signature),
         "digest": said.digest,
     }
 
 
-def print_approved(said: Sequence[Approval]) -> None:
-    """Who said yes to what, how long it holds, and what comes next."""
+def print_approved(given: Sequence[Approval], rules: Rules, authors: Collection[str]) -> None:
+    """Who approved what, how long it holds, and what comes next."""
     console = out()
-    for one in said:
-        how = "signed" if one.signature else "[yellow]unsigned[/]: the record alone says who it was"
-        own = "; it is the author's own plan, which the record says too" if one.own else ""
-        console.print(f"[bold]{one.by}[/] says yes for {one.owner or 'models without an owner'} ({how}{own})")
+    for one in given:
+        how = "signed" if one.signature else f"unsigned: recorded of the account {one.account} on {one.host}"
+        own = "; it is the author's own plan, which the record says too" if is_own(one, rules, authors) else ""
+        owner = one.owner or "models without an owner"
+        console.print(styled("[bold]{}[/] approves for {} ({}{})", one.by, owner, how, own))
         for model, ranges in one.scope.items():
             console.print(Text(f"  {model}  {ranges}"))
         for finding, reason in one.accepted.items():
-            console.print(Text(f"  accepts {finding}: {reason}"))
-        console.print(f"It holds until {one.expires:%Y-%m-%d %H:%M} UTC, or until any of these rows is written again.")
-    console.print(f"Next: [bold]backfill promote {said[0].plan}[/]")
+            console.print(Text(one_line(f"  accepts {finding}: {reason}")))
+        until = f"{expires(one, rules):%Y-%m-%d %H:%M} UTC"
+        console.print(Text(f"It holds until {until}, or until any of these rows is written again."))
+    console.print(Text("Next: ") + Text(f"backfill promote {given[0].plan}", style="bold"))

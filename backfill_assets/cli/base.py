@@ -4,20 +4,44 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
+from typer.core import TyperCommand
 
+from backfill_assets.cli.terminal import err
+from backfill_assets.errors import SettingsError
+from backfill_assets.plan.options import check_options
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.settings import UNTRUSTED, is_untrusted
 
 if TYPE_CHECKING:
     from backfill_assets.adapters.workspace import Workspace
     from backfill_assets.build.outcome import Outcome
 
-INCOMPLETE, CLOSED, UNEXPECTED, INTERRUPTED = 3, 4, 5, 130
+READING = ("plan", "preflight", "lineage", "status", "plans", "releases", "verify", "doctor")
+"""The commands that work for untrusted changes: they need neither Spark nor a write."""
+INCOMPLETE, CLOSED, UNEXPECTED, CRASHED, CUT_OFF = 3, 4, 5, 70, 141
 
-app = typer.Typer(
+
+class Command(TyperCommand):
+    """A command whose options are checked against each other before anything is opened."""
+
+    def invoke(self, ctx: Any) -> object:
+        given = [p for p in self.params if getattr(ctx.get_parameter_source(p.name), "name", "") == "COMMANDLINE"]
+        check_options(ctx.info_name or "", [_spelling(p) for p in given])
+        return super().invoke(ctx)
+
+
+class _Commands(typer.Typer):
+    def command(self, *arguments: Any, **options: Any) -> Any:
+        return super().command(*arguments, **{"cls": Command} | options)
+
+
+app = _Commands(
     name="backfill",
     help="Rewrite history safely: plan, build beside prod, audit, move every prod view in one step.",
     no_args_is_help=True,
@@ -31,31 +55,57 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a machine i
 EnvironmentName = Annotated[str | None, typer.Option("--environment", "-e", help="Another than the project's.")]
 
 
+def _spelling(parameter: Any) -> str:
+    """`end-bounded` of `--end-bounded`; an argument in capitals."""
+    if parameter.param_type_name == "argument":
+        return (parameter.name or "").upper()
+    return max(parameter.opts, key=len).lstrip("-")
+
+
 @app.callback()
 def _root(
+    context: typer.Context,
     project: Annotated[
         Path | None,
         typer.Option(
-            envvar="BACKFILL_PROJECT", metavar="DIR", help="The project's folder; default: the embedded demo."
+            envvar="BACKFILL_PROJECT",
+            metavar="DIR",
+            help="The folder with backfill.yml; default: from here upwards, else the demo.",
         ),
     ] = None,
+    untrusted: Annotated[
+        bool,
+        typer.Option("--untrusted", help="The files may be a stranger's: execute none of their code, write nothing."),
+    ] = False,
 ) -> None:
     if project is not None:
         os.environ["BACKFILL_PROJECT"] = str(project)
+    if untrusted:
+        os.environ[UNTRUSTED] = "1"
+    command = context.invoked_subcommand
+    if is_untrusted() and command not in READING:
+        raise SettingsError(
+            f"`backfill {command}` is refused",
+            why="the change is untrusted: nothing of it is executed, built, approved or shown",
+            fix=f"these work: {', '.join(READING)}",
+        )
 
 
 def open_place() -> Workspace:
     """The project that the command is about."""
     from backfill_assets.adapters.workspace import Workspace
 
-    return Workspace.open()
+    return Workspace.open(root_folder())
 
 
 def root_folder() -> Path:
-    """Its folder, which need not hold a whole project."""
-    from backfill_assets.settings import project_root
+    """Its folder, which need not hold a whole project; named on standard error before anything else is said."""
+    from backfill_assets.settings import EMBEDDED_PROJECT, project_root
 
-    return project_root()
+    root = project_root()
+    what = "the embedded demo" if root == EMBEDDED_PROJECT.resolve() else str(root)
+    err().print(Text(f"project: {what}", style="dim"))
+    return root
 
 
 def carry_out(place: Workspace, made: Plan, *, quiet: bool) -> tuple[dict[str, Outcome], str]:
@@ -65,17 +115,21 @@ def carry_out(place: Workspace, made: Plan, *, quiet: bool) -> tuple[dict[str, O
     """
     from backfill_assets.build.apply import apply as apply_plan
     from backfill_assets.build.events import silence
+    from backfill_assets.state.ledger import new_id
 
     if not made.work and not made.invalidations:
         return {}, ""
-    if quiet:
-        bench = place.bench(made.sources, patches=made.patches, listen=silence)
-        return apply_plan(bench, made), bench.run
     from backfill_assets.cli.progress import live_progress
+    from backfill_assets.cli.signals import say_done
 
-    with live_progress(place.project) as listen:
-        bench = place.bench(made.sources, patches=made.patches, listen=listen)
-        return apply_plan(bench, made), bench.run
+    run = new_id()
+    try:
+        with nullcontext(silence) if quiet else live_progress(place.project) as listen:
+            bench = place.bench(made.sources, patches=made.patches, run=run, listen=listen)
+            return apply_plan(bench, made), run
+    except KeyboardInterrupt:
+        say_done(place, made, run)
+        raise
 
 
 def print_json(value: object) -> None:
@@ -86,12 +140,14 @@ def print_json(value: object) -> None:
 def promote_and_tell(place: Workspace, request: Request, *, plan: str = "", as_json: bool) -> None:
     """Promote, and say what moved or what is in the way. Exits with CLOSED when nothing may move."""
     from backfill_assets.cli.render import print_promotion, promotion_json
+    from backfill_assets.cli.rules import print_notes
 
     before = place.control.environments.read(place.environment)
     after, verdict = place.promote(request, plan=plan)
     if as_json:
-        print_json(promotion_json(before, after, verdict))
+        print_json(promotion_json(before, after, verdict) | {"rules": list(place.rules().notes)})
     else:
         print_promotion(before, after, verdict)
+        print_notes(place)
     if not verdict.open:
         raise typer.Exit(CLOSED)

@@ -18,6 +18,8 @@ from backfill_assets.cli.base import (
     promote_and_tell,
 )
 from backfill_assets.cli.request import with_request
+from backfill_assets.cli.terminal import echo
+from backfill_assets.inert import markdown
 from backfill_assets.intervals import ranges_json
 from backfill_assets.plan.estimate import comparison
 from backfill_assets.plan.stages import Request
@@ -39,6 +41,7 @@ def plan(
     from backfill_assets.cli.plans import claim_json, print_claim
     from backfill_assets.cli.preflight import hint
     from backfill_assets.cli.render import plan_markdown, print_plan, print_uncovered, uncovered_json
+    from backfill_assets.cli.rules import print_notes
 
     place = open_place()
     made = place.plan(request)
@@ -50,17 +53,20 @@ def plan(
             "open_plans": claim_json(claim),
             "uncovered": uncovered_json(gaps),
             "impact": [i.to_json() for i in impacts],
+            "rules": list(place.rules().notes),
         }
         print_json(made.to_json() | more)
     elif as_markdown:
-        typer.echo(plan_markdown(made, place.project, estimate) + impact_markdown(made, impacts))
+        notes = "".join(f"\n\n**{markdown(note)}.**" for note in place.rules().notes)
+        echo(plan_markdown(made, place.project, estimate) + impact_markdown(made, impacts) + notes)
     else:
         print_plan(made, place.project, estimate)
         print_uncovered(gaps)
         print_impacts(made, impacts)
         if asked := hint(place.preflight(made)):
-            typer.echo(asked)
+            echo(asked)
         print_claim(claim)
+        print_notes(place)
 
 
 @app.command()
@@ -118,7 +124,9 @@ def apply(
     ] = False,
     sample: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Build N intervals of each model, then tell what the rest takes.", min=1),
+        typer.Option(
+            metavar="N", help="Build N intervals of each model, then tell what the rest takes.", min=1, max=100_000
+        ),
     ] = None,
     empty: Annotated[
         bool, typer.Option("--empty", help="Record what is missing as complete, without computing it.")
@@ -129,6 +137,7 @@ def apply(
 
     Run it again at any time, also after a crash: it does only what is still missing. Prod shows what it showed.
     """
+    from backfill_assets.app.check_texts import check_texts
     from backfill_assets.cli.plans import print_candidate, print_superseded
     from backfill_assets.cli.proofs import print_proofs
 
@@ -136,7 +145,7 @@ def apply(
     if empty:
         from backfill_assets.cli.by_hand import apply_empty
 
-        apply_empty(place, request, alone=not (promote_after or sample), as_json=as_json)
+        apply_empty(place, request, as_json=as_json)
         return
     made = place.plan(request)
     opened = place.open_plan(made)
@@ -151,8 +160,9 @@ def apply(
     took = place.took(made, run, began)
     candidate = place.show_candidate(opened.plan.id) if opened else None
     complete = all(o.ok for o in outcomes.values()) and not made.blocked
-    drift = place.drift(made) if outcomes and complete else []
-    proofs = place.prove(opened.plan.id, drift) if opened and complete and made.owners and sample is None else ()
+    drift = place.drift(made) if opened and complete and sample is None else []
+    texts = check_texts(place, made) if complete else ()
+    proofs = place.prove(opened.plan.id, drift) if opened and complete and sample is None else ()
     if as_json:
         from backfill_assets.cli.render import outcomes_json
 
@@ -174,17 +184,29 @@ def apply(
                     }
                     for d in drift
                 ],
+                "texts": [
+                    {
+                        "model": c.model,
+                        "version": c.version,
+                        "intervals": ranges_json(c.intervals),
+                        "differ": ranges_json(c.differ),
+                        "error": c.error,
+                    }
+                    for c in texts
+                ],
                 "findings": [{"name": f.name, "model": f.model, "text": f.text} for p in proofs for f in p.findings],
             }
         )
     else:
         from backfill_assets.cli.render import print_next, print_outcomes
+        from backfill_assets.cli.texts import print_text_checks
 
         print_outcomes(made, outcomes, place.project)
+        print_text_checks(texts, place.project)
         if outcomes:
-            typer.echo(comparison(guess, took))
+            echo(comparison(guess, took))
         for found in drift:
-            typer.echo(str(found))
+            echo(found)
         print_proofs(proofs)
         if opened and not promote_after:
             print_candidate(opened, candidate)
@@ -195,7 +217,7 @@ def apply(
 
             rest = place.plan(request)
             print_plan(rest, place.project, place.estimate(rest))
-    if not complete:
+    if not complete or not all(check.equal for check in texts):
         raise typer.Exit(INCOMPLETE)
     if promote_after:
         promote_and_tell(place, request, plan=opened.plan.id if opened and made.patches else "", as_json=as_json)
@@ -230,6 +252,7 @@ def routine(as_json: AsJson = False) -> None:
     By the published versions, whatever code is loaded. A model with a red audit holds back what reads it, nothing else.
     """
     from backfill_assets.cli.render import outcomes_json, print_outcomes, print_promotion, promotion_json
+    from backfill_assets.cli.rules import print_notes
 
     place = open_place().published()
     before = place.control.environments.read(place.environment)
@@ -249,6 +272,7 @@ def routine(as_json: AsJson = False) -> None:
         print_outcomes(made, outcomes, place.project)
         print_promotion(before, after, verdict)
         for obstacle in held:
-            typer.echo(f"held back: {obstacle}")
+            echo(f"held back: {obstacle}")
+        print_notes(place)
     if held or made.blocked:
         raise typer.Exit(INCOMPLETE)

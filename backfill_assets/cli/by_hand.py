@@ -10,8 +10,7 @@ import typer
 
 from backfill_assets.build.by_hand import Withdrawn
 from backfill_assets.cli.render import amount, short
-from backfill_assets.cli.terminal import out
-from backfill_assets.errors import SettingsError
+from backfill_assets.cli.terminal import out, styled
 from backfill_assets.intervals import ranges_json
 from backfill_assets.plan.stages import Request
 from backfill_assets.snapshots.model import Project
@@ -20,14 +19,8 @@ if TYPE_CHECKING:
     from backfill_assets.adapters.workspace import Workspace
 
 
-def apply_empty(place: Workspace, request: Request, *, alone: bool, as_json: bool) -> None:
-    """Declare the request's missing intervals empty and say which. Raises SettingsError beside options of a build."""
-    if not alone or request.restate or request.forward_only or request.ignore_cron:
-        raise SettingsError(
-            "--empty computes nothing",
-            why="it goes with --start, --end, --end-bounded and --select only",
-            fix="leave out the other options, or --empty",
-        )
+def apply_empty(place: Workspace, request: Request, *, as_json: bool) -> None:
+    """Declare the request's missing intervals empty and say which."""
     found = place.declare_empty(request)
     if as_json:
         typer.echo(json.dumps({"declared_empty": {name: ranges_json(r) for name, r in found.items()}}, indent=2))
@@ -35,7 +28,7 @@ def apply_empty(place: Workspace, request: Request, *, alone: bool, as_json: boo
     console = out()
     for name, ranges in found.items():
         count = amount(ranges.count(place.project.models[name].cadence), place.project.models[name].cadence)
-        console.print(f"[bold]{name}[/] {count} declared complete without rows: {short(ranges)}")
+        console.print(styled("[bold]{}[/] {} declared complete without rows: {}", name, count, short(ranges)))
     if found:
         first = next(iter(found))
         console.print(f"Nothing was computed, and {place.environment} will not show them.")
@@ -50,9 +43,9 @@ def print_withdrawn(done: Sequence[Withdrawn], project: Project) -> None:
     for part in done:
         count = amount(part.intervals.count(project.models[part.model].cadence), project.models[part.model].cadence)
         why = "" if part.named else ", built from these"
-        console.print(f"[bold]{part.model}[/] {count} withdrawn{why}: {short(part.intervals)}")
+        console.print(styled("[bold]{}[/] {} withdrawn{}: {}", part.model, count, why, short(part.intervals)))
     if done:
-        console.print("They are missing now. Next: [bold]backfill apply[/]")
+        console.print(styled("They are missing now. Next: [bold]backfill apply[/]"))
     else:
         console.print("Nothing to withdraw: all of it is missing already.")
 

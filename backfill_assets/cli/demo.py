@@ -11,7 +11,7 @@ from rich.text import Text
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.base import INCOMPLETE, carry_out
 from backfill_assets.cli.render import print_outcomes, print_plan, print_promotion
-from backfill_assets.cli.terminal import err
+from backfill_assets.cli.terminal import err, styled
 from backfill_assets.settings import EMBEDDED_PROJECT, state_root
 
 QUERY = """\
@@ -55,7 +55,10 @@ def run_demo(events: int) -> None:
     _step(console, f'backfill sql "{QUERY.splitlines()[0]} …"')
     run_query(place, QUERY, environment=None, limit=50, as_json=False)
     console.print(
-        f"\nDone in {time.monotonic() - began:.0f} s. Look around: [bold]backfill status[/], [bold]backfill ui[/]"
+        styled(
+            "\nDone in {} s. Look around: [bold]backfill status[/], [bold]backfill ui[/]",
+            f"{time.monotonic() - began:.0f}",
+        )
     )
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from backfill_assets.cli.terminal import grid, out
+from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.compare.diff import Diff, Group, ModelDiff, Sample, moved
 from backfill_assets.compare.expect import Judgement
 from backfill_assets.compare.plots import Series, plot_series
 from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
+from backfill_assets.inert import one_line
 
 DAYS, COLUMNS, BARS, SLICES = 10, 2, 60, 12
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -79,11 +79,11 @@ def _columns(model: ModelDiff) -> Table:
         bounds = column.kind != "nested" and not column.masked
         pairs += [(a.min, b.min), (a.max, b.max)] if bounds else [None, None]
         table.add_row(
-            f"  {escape(move.column)}" + (" (masked)" if column.masked else ""),
+            f"  {one_line(move.column)}" + (" (masked)" if column.masked else ""),
             "" if column.key else percent(move.changed, model.total.rows.paired),
             f"{say(a.sum)} → {say(b.sum)}" if number else "",
             change(move),
-            *("" if p is None else escape(_arrow(say(p[0]), say(p[1]))) for p in pairs),
+            *("" if p is None else one_line(_arrow(say(p[0]), say(p[1]))) for p in pairs),
         )
     return table
 
@@ -102,8 +102,11 @@ def _print_days(console: Console, series: Sequence[Series]) -> None:
             console.print(f"    old {low}\n    new {high}")
         if one.between_days:
             console.print(
-                f"  [yellow]{one.column} moved between days:[/] its total is about the same, its days are not"
-                " (a time zone? another cut of the day?)"
+                styled(
+                    "  [yellow]{} moved between days:[/] its total is about the same, its days are not"
+                    " (a time zone? another cut of the day?)",
+                    one.column,
+                )
             )
     count = min(DAYS, len(first.days))
     starts = range(len(first.days) - count + 1)
@@ -155,10 +158,10 @@ def _print_slice(console: Console, model: ModelDiff, name: str, groups: Sequence
         rows, move = group.rows, group.move(column) if column else None
         sums = f"{column} {say(move.old.sum)} → {say(move.new.sum)}" if move and move.old and move.new else ""
         table.add_row(
-            f"  {name} {escape(group.name if group.name is not None else 'NULL')}",
+            f"  {name} {one_line(group.name if group.name is not None else 'NULL')}",
             f"{rows.old:,} rows → {rows.new:,}",
             f"{rows.changed:,} changed ({percent(rows.changed, rows.paired)})",
-            escape(sums),
+            one_line(sums),
             change(move) if move else "",
         )
     console.print(table)
@@ -174,17 +177,17 @@ def _samples(samples: Sequence[Sample]) -> Table:
     columns = list(dict.fromkeys(name for s in samples for name, _ in (*s.old, *s.new)))
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     for name in ["  sample", *keys, *columns]:
-        table.add_column(escape(name), no_wrap=True)
+        table.add_column(one_line(name), no_wrap=True)
     for sample in samples:
         old, new = dict(sample.old), dict(sample.new)
-        cells = [escape(_known(value)) for _, value in sample.key]
+        cells: list[str | Text] = [one_line(_known(value)) for _, value in sample.key]
         for name in columns:
             if not old or not new:
-                cells.append(escape(_known((old or new).get(name))))
+                cells.append(one_line(_known((old or new).get(name))))
             elif old.get(name) == new.get(name):
-                cells.append(f"[dim]{escape(_known(old.get(name)))}[/]")
+                cells.append(styled("[dim]{}[/]", _known(old.get(name))))
             else:
-                cells.append(escape(f"{_known(old.get(name))} → {_known(new.get(name))}"))
+                cells.append(one_line(f"{_known(old.get(name))} → {_known(new.get(name))}"))
         table.add_row(Text(f"  {sample.kind}", style=_STYLES[sample.kind]), *cells)
     return table
 

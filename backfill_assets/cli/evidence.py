@@ -8,13 +8,14 @@ from urllib.parse import urlsplit
 from rich.text import Text
 
 from backfill_assets.adapters.folder import ArrowFolder
+from backfill_assets.adapters.signatures import not_genuine
 from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.cli.terminal import out
+from backfill_assets.cli.terminal import out, styled
 from backfill_assets.evidence.make import Evidence
 from backfill_assets.evidence.verify import Verification, verify
 from backfill_assets.evidence.write import MANIFEST, PAGE
-from backfill_assets.promote.lifecycle import find_plan, newest_plan
+from backfill_assets.promote.lifecycle import meant_plan
 
 
 def print_evidence(made: Evidence) -> None:
@@ -61,12 +62,15 @@ def check(target: str | None) -> Verification:
         folder = Path(target).resolve() if "://" not in target else None
         warehouse = folder.parent.parent if folder else None
         at_home = warehouse is not None and (warehouse / "_control").is_dir()
-        return verify(ArrowFolder(str(folder or target)), DeltaTableFiles(str(warehouse)) if at_home else None)
+        tables = DeltaTableFiles(str(warehouse)) if at_home else None
+        return verify(ArrowFolder(str(folder or target)), tables, genuine=not_genuine)
     place = Workspace.open()
-    record = find_plan(place.control, target) if target else newest_plan(place.control)
+    record = meant_plan(place.control, target)
     releases = place.control.releases.all(record.environment)
     expected = next((r.evidence[record.id] for r in reversed(releases) if record.id in r.evidence), "")
-    return verify(place.evidence_folder(record.id), DeltaTableFiles(place.warehouse), expected=expected)
+    return verify(
+        place.evidence_folder(record.id), DeltaTableFiles(place.warehouse), expected=expected, genuine=not_genuine
+    )
 
 
 def print_verification(found: Verification) -> None:
@@ -75,14 +79,24 @@ def print_verification(found: Verification) -> None:
     for problem in found.problems:
         console.print(Text("✗ ", style="red") + Text(problem))
     if not found.ok:
-        console.print(f"[bold red]Not verified:[/] {len(found.problems)} problem{'s' * (len(found.problems) != 1)}")
+        console.print(
+            styled("[bold red]Not verified:[/] {} problem{}", len(found.problems), "s" * (len(found.problems) != 1))
+        )
         return
-    console.print(f"[green]✓[/] The packet of plan {found.plan} is as it was written: {found.files} files")
+    console.print(styled("[green]✓[/] The packet of plan {} is as it was written: {} files", found.plan, found.files))
+    if found.signatures:
+        many = f"{found.signatures} signature{'s' * (found.signatures != 1)}"
+        console.print(styled("[green]✓[/] {} checked again with the keys that were in force", many))
     if found.tables is None:
         console.print("  Its tables were not looked at: no warehouse is around this folder")
         return
     how = "by content" if found.hashed == found.data_files else f"{found.hashed:,} by content, the others by size"
     console.print(
-        f"[green]✓[/] {found.tables} table{'s' * (found.tables != 1)} hold exactly the commits and files that it names:"
-        f" {found.data_files:,} files, compared {how}"
+        styled(
+            "[green]✓[/] {} table{} hold exactly the commits and files that it names: {} files, compared {}",
+            found.tables,
+            "s" * (found.tables != 1),
+            f"{found.data_files:,}",
+            how,
+        )
     )

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.base import INCOMPLETE, UNEXPECTED, AsJson, app, open_place, print_json, promote_and_tell
+from backfill_assets.cli.base import (
+    CLOSED,
+    INCOMPLETE,
+    UNEXPECTED,
+    AsJson,
+    app,
+    open_place,
+    print_json,
+    promote_and_tell,
+)
 from backfill_assets.cli.request import End, Start, between, with_request
 from backfill_assets.plan.stages import Request
 
@@ -101,16 +111,20 @@ def consumers(
 
 @app.command()
 def approve(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it: see `backfill plans`.")],
+    plan: Annotated[
+        str, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it; or of a change of the rules.")
+    ],
     owner: Annotated[
-        list[str] | None, typer.Option("--for", metavar="OWNER", help="Whose models; default: all you may speak for.")
+        list[str] | None, typer.Option("--for", metavar="OWNER", help="Whose models; default: all you may approve for.")
     ] = None,
     reason: Annotated[str, typer.Option(help="Why it may be promoted; the evidence keeps it.")] = "",
     accept: Annotated[
         list[str] | None,
         typer.Option(metavar="FINDING=WHY", help="Accept a difference that was found, by its name, with a reason."),
     ] = None,
-    by: Annotated[str, typer.Option(help="Who says yes; default: the user of this machine.")] = "",
+    by: Annotated[
+        str, typer.Option(help="Who you claim to be: the account that runs this, or a signature, has to be of them.")
+    ] = "",
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="Sign with this SSH key (or its agent).")] = None,
     prepare: Annotated[
         bool, typer.Option("--prepare", help="Print the statement to be signed elsewhere; record nothing.")
@@ -123,30 +137,83 @@ def approve(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say an owner's yes to a plan.
+    """Approve a plan for an owner.
 
-    It is about the rows as they are now: any later write in its scope voids it, and it is over after some days. Needs
-    no Spark.
+    It is about the rows as they are now: any later write in its scope voids it, and it is over after some days. The
+    account that runs this is recorded, and decides with the rules in force whether it counts. Needs no Spark.
     """
+    from backfill_assets.adapters.governing import approve_change, change_statements, is_change
     from backfill_assets.cli.approve import approval_json, asked, print_approved, signed, statement_given
+    from backfill_assets.cli.rules import change_json, print_change
+    from backfill_assets.promote.lifecycle import find_plan
 
     place = open_place()
+    signs = key is not None or prepare
     if statement or signature:
-        said = [statement_given(plan, statement, signature)]
+        given = [statement_given(plan, statement, signature)]
+    elif is_change(plan):
+        given = change_statements(place, plan, by=by, owners=owner or (), signs=signs, reason=reason)
     else:
-        reasons = asked(accept or [])
-        said = place.statements(plan, by=by, owners=owner or (), reason=reason, accepted=reasons)
-        if prepare:
-            for one in said:
-                typer.echo(one.statement, nl=False)
-            return
-        said = signed(said, key)
-    for one in said:
-        place.approve(one)
+        accepted = asked(accept or [])
+        given = place.statements(plan, by=by, owners=owner or (), signs=signs, reason=reason, accepted=accepted)
+    if prepare:
+        for one in given:
+            typer.echo(one.statement, nl=False)
+        return
+    if not (statement or signature):
+        given = signed(given, key)
+    if is_change(given[0].plan):
+        change = approve_change(place, given)
+        if as_json:
+            print_json(change_json(change))
+        else:
+            print_change(change)
+        return
+    given = [place.approve(one) for one in given]
+    rules, authors = place.rules().rules, find_plan(place.control, given[0].plan).authors
     if as_json:
-        print_json([approval_json(one) for one in said])
+        print_json([approval_json(one, rules, authors) for one in given])
     else:
-        print_approved(said)
+        print_approved(given, rules, authors)
+
+
+class RulesAction(StrEnum):
+    """What `backfill rules` does."""
+
+    SHOW = "show"
+    CHANGE = "change"
+
+
+@app.command()
+def rules(
+    action: Annotated[RulesAction, typer.Argument(help="Show them, or propose what the files say.")] = RulesAction.SHOW,
+    reason: Annotated[str, typer.Option(help="Why they are changed; the record keeps it.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show the rules of approval that are in force, or propose a change.
+
+    They are recorded in the warehouse by the first promotion. What backfill.yml, allowed_signers and models' owners say
+    afterwards counts only once `rules change` proposed it and those whom the rules in force ask approved it: code 4
+    until then. Needs no Spark.
+    """
+    from backfill_assets.adapters.governing import changes, propose_rules
+    from backfill_assets.cli.rules import change_json, print_change, print_rules, rules_json
+
+    place = open_place()
+    if action is RulesAction.CHANGE:
+        change = propose_rules(place, reason=reason)
+        if as_json:
+            print_json(change_json(change))
+        else:
+            print_change(change)
+        if not change.took_effect:
+            raise typer.Exit(CLOSED)
+        return
+    records = place.control.rules.of(place.environment)
+    if as_json:
+        print_json(rules_json(place.rules(), records, changes(place)))
+    else:
+        print_rules(place.rules(), records, changes(place))
 
 
 @app.command()
@@ -195,14 +262,22 @@ def verify(
     target: Annotated[
         str | None, typer.Argument(metavar="PLAN|FOLDER", help="A plan, or a packet's folder; default: the newest.")
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Instead: read all records, and every file that is shown, in full.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check that a packet and its tables are unchanged.
 
     Every file of it against its hash, and every commit and data file that it names. A folder without its warehouse is
-    enough for the first.
+    enough for the first. `--all` finds what no look at logs and footers can: flipped bits.
     Needs neither Spark nor a network.
     """
+    if everything:
+        from backfill_assets.cli.storage import print_whole
+
+        print_whole(every_file=True, as_json=as_json)
+        return
     from backfill_assets.cli.evidence import check, print_verification
 
     found = check(target)

@@ -10,6 +10,7 @@ from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import out
 from backfill_assets.contracts.impact import Impact, ModelImpact
 from backfill_assets.contracts.levels import ContractChange, Level
+from backfill_assets.inert import markdown, markdown_code
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.stages import Plan
 
@@ -69,8 +70,9 @@ def impact_markdown(plan: Plan, impacts: Sequence[Impact]) -> str:
         return ""
     lines = ["\n", "### Who is affected", "", "| consumer | owner | level | what |", "|---|---|---|---|"]
     for i in impacts:
-        level, what = (i.level.value, "; ".join(impact_lines(i))) if i.level else ("not affected", "")
-        lines.append(f"| `{i.consumer.name}` ({i.consumer.kind}) | {i.consumer.owner} | {level} | {what} |")
+        level, what = (i.level.value, markdown("; ".join(impact_lines(i)))) if i.level else ("not affected", "")
+        name, owner = markdown_code(i.consumer.name), markdown(i.consumer.owner)
+        lines.append(f"| {name} ({markdown(i.consumer.kind)}) | {owner} | {level} | {what} |")
     return "\n".join(lines)
 
 

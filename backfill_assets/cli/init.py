@@ -5,12 +5,24 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from backfill_assets.cli.terminal import out
+from backfill_assets.cli.terminal import out, styled
 from backfill_assets.demo.examples.data import EXAMPLES, write_data
 from backfill_assets.errors import SettingsError
 
 PACKAGE = Path(__file__).resolve().parent.parent
 TEMPLATE = PACKAGE / "template"
+IGNORED = """\
+# What commands make: tables and records, caches, Dagster's home, and the variables of this machine.
+.backfill/
+.dagster/
+.tmp_dagster_home_*/
+.env
+spark-warehouse/
+metastore_db/
+derby.log
+__pycache__/
+"""
+"""The `.gitignore` of a new project. Data and secrets stay out of the repository."""
 
 
 def make_project(folder: Path, example: str | None = None) -> None:
@@ -29,10 +41,11 @@ def make_project(folder: Path, example: str | None = None) -> None:
         )
     origin = PACKAGE / "demo" / "examples" / example if example else TEMPLATE
     shutil.copytree(origin, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / ".gitignore").write_text(IGNORED, encoding="utf-8")
     if example:
         write_data(example, folder)
     console = out()
     console.print(f"A project is in {folder}:")
     for file in sorted(p for p in folder.rglob("*") if p.is_file()):
         console.print(f"  {file.relative_to(folder)}")
-    console.print(f"Next: [bold]backfill --project {folder} apply --promote[/]")
+    console.print(styled("Next: [bold]backfill --project {} apply --promote[/]", folder))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from datetime import date
 
 import typer
 from rich.text import Text
@@ -12,15 +13,15 @@ from backfill_assets.adapters.workspace import Cleared, Housework, Workspace
 from backfill_assets.cli.base import INCOMPLETE
 from backfill_assets.cli.estimates import BYTES, quantity
 from backfill_assets.cli.render import short
-from backfill_assets.cli.terminal import grid, out
+from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.intervals import ranges_json
 from backfill_assets.promote.janitor import Kept
 from backfill_assets.state.tables import StoredTable
 
 
-def run_janitor(place: Workspace, *, apply_it: bool, as_json: bool) -> None:
+def run_janitor(place: Workspace, *, apply_it: bool, today: date | None, as_json: bool) -> None:
     """Look, or (`apply_it`) look and delete; print what there is."""
-    done = place.sweep() if apply_it else None
+    done = place.sweep(today=today) if apply_it else None
     found = done.found if done else place.janitor()
     if as_json:
         typer.echo(json.dumps(housework_json(found, done), indent=2, default=str))
@@ -35,7 +36,7 @@ def _print_all(found: Housework, done: Cleared | None, days: int) -> None:
     if done:
         print_cleared(done)
     elif found.rounds.goes or found.caches or found.rounds.unfinished or found.crowds:
-        out().print("Nothing was changed. To do it: [bold]backfill janitor --apply[/]")
+        out().print(styled("Nothing was changed. To do it: [bold]backfill janitor --apply[/]"))
 
 
 def print_housework(found: Housework, days: int) -> None:
@@ -75,7 +76,7 @@ def print_housework(found: Housework, days: int) -> None:
         kept.add_row(Text("  keep", style="green"), size, names, Text(why, style="dim"))
     console.print(kept)
     for stored in rounds.unknown:
-        console.print(f"[yellow]No record knows {stored.model}/{stored.version}:[/] it is left alone")
+        console.print(styled("[yellow]No record knows {}/{}:[/] it is left alone", stored.model, stored.version))
 
 
 def print_cleared(done: Cleared) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -125,13 +126,20 @@ def watch(as_json: AsJson = False) -> None:
 @app.command()
 def janitor(
     apply_it: Annotated[bool, typer.Option("--apply", help="Really do it; without it nothing is changed.")] = False,
+    today: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"], metavar="DATE", help="Confirm the date, where the janitor asks whether it is right."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say which tables nothing needs any more; delete them.
 
     Kept is what an environment shows, an open plan leads to, a release of the retention needs, or a run writes to, and
-    what those were built from. Joins the tables of corrections of a model that was restated many times.
+    what those were built from. Joins the tables of corrections of a model that was restated many times. Removes nothing
+    when the clock is the retention or more away from the newest record, until somebody confirms the date.
     """
     from backfill_assets.cli.janitor import run_janitor
 
-    run_janitor(open_place(), apply_it=apply_it, as_json=as_json)
+    run_janitor(open_place(), apply_it=apply_it, today=today.date() if today else None, as_json=as_json)

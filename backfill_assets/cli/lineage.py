@@ -6,8 +6,8 @@ import difflib
 
 from rich.tree import Tree
 
-from backfill_assets.cli.terminal import out
-from backfill_assets.errors import PlanError
+from backfill_assets.cli.terminal import out, styled
+from backfill_assets.errors import UsageError
 from backfill_assets.plan.why import ROWS, reads_of
 from backfill_assets.snapshots.model import UNKNOWN, Project
 
@@ -20,17 +20,17 @@ def print_lineage(project: Project, target: str) -> None:
     if not signature.column_reads:
         read = ", ".join(u.name for u in project.models[model].upstreams)
         console.print(f"{model} cannot be taken apart: it reads {read}")
-    above = Tree(f"[bold]{target}[/] is made of")
+    above = Tree(styled("[bold]{}[/] is made of", target))
     for name in [column] if column else list(signature.columns):
         _above(project, model, name, above if column else above.add(name))
     if not column and signature.row_reads:
         rows = above.add("which rows there are")
         for ref in sorted(signature.row_reads, key=lambda r: (r.table, r.column)):
             rows.add(f"{ref.table}.{ref.column}")
-    below = Tree(f"[bold]{target}[/] is read by")
+    below = Tree(styled("[bold]{}[/] is read by", target))
     _below(project, model, frozenset({column}) if column else None, below)
     console.print(above)
-    console.print(below if below.children else f"[bold]{target}[/] is read by no model")
+    console.print(below if below.children else styled("[bold]{}[/] is read by no model", target))
 
 
 def lineage_json(project: Project, target: str) -> dict[str, object]:
@@ -65,7 +65,7 @@ def _below(project: Project, model: str, columns: frozenset[str] | None, tree: T
     for reader, reads in _readers(project, model).items():
         uses = frozenset(use for name, uses in reads.items() if columns is None or name in columns for use in uses)
         if uses:
-            branch = tree.add(f"[bold]{reader}[/]" + (f" for {', '.join(sorted(uses))}" if columns else ""))
+            branch = tree.add(styled("[bold]{}[/]{}", reader, f" for {', '.join(sorted(uses))}" if columns else ""))
             _below(project, reader, None if columns is None or ROWS in uses else uses, branch)
 
 
@@ -82,7 +82,7 @@ def _resolve(project: Project, target: str) -> tuple[str, str | None]:
     model, _, column = target.partition(".")
     if model not in project.models:
         close = difflib.get_close_matches(model, project.models, n=1)
-        raise PlanError(
+        raise UsageError(
             f"no model named {model}",
             why=f"the project has: {', '.join(project.models)}",
             fix=f"did you mean {close[0]}?" if close else "name one of these",
@@ -90,7 +90,7 @@ def _resolve(project: Project, target: str) -> tuple[str, str | None]:
     columns = project.signatures[model].columns
     if column and column.lower() not in columns:
         close = difflib.get_close_matches(column.lower(), columns, n=1)
-        raise PlanError(
+        raise UsageError(
             f"{model} has no column {column}",
             why=f"it has: {', '.join(columns)}",
             fix=f"did you mean {close[0]}?" if close else "name one of these",

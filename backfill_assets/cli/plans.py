@@ -8,7 +8,7 @@ from rich.text import Text
 
 from backfill_assets.adapters.spark_views import schema_name
 from backfill_assets.cli.estimates import BYTES, quantity
-from backfill_assets.cli.terminal import grid, out
+from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.plan.leases import Claim
 from backfill_assets.promote.lifecycle import Abandoned, Opened, collision_text, plan_text
 from backfill_assets.state.environment import Environment
@@ -52,12 +52,14 @@ def print_superseded(opened: Opened) -> None:
 def print_candidate(opened: Opened, shown: Environment | None) -> None:
     """Where the new rows can be looked at."""
     if shown is None:
-        out().print(f"[yellow]plan {opened.plan.id} was ended meanwhile:[/] it has no candidate environment")
+        out().print(styled("[yellow]plan {} was ended meanwhile:[/] it has no candidate environment", opened.plan.id))
     elif built := [
         m for m, v in opened.plan.versions.items() if m in shown.pointers and shown.pointers[m].version == v
     ]:
         query = f"SELECT * FROM {schema_name(shown.name)}.{built[0]}"
-        out().print(f'Look at it beside {opened.plan.environment}: [bold]backfill sql -e {shown.name} "{query}"[/]')
+        out().print(
+            styled('Look at it beside {}: [bold]backfill sql -e {} "{}"[/]', opened.plan.environment, shown.name, query)
+        )
 
 
 def plan_json(record: PlanRecord) -> dict[str, object]:
@@ -78,7 +80,7 @@ def print_plans(records: Sequence[PlanRecord]) -> None:
     """A line a plan, newest first."""
     console = out()
     if not records:
-        console.print("No plan was applied yet. Next: [bold]backfill plan[/]")
+        console.print(styled("No plan was applied yet. Next: [bold]backfill plan[/]"))
         return
     table = grid()
     for r in reversed(records):

@@ -20,16 +20,18 @@ from rich.progress import (
 
 from backfill_assets.build.events import (
     Audited,
+    BatchDivided,
     BatchDone,
     BatchFailed,
     BatchStarted,
+    EngineRestarted,
     Event,
     Listener,
     ModelDone,
     ModelStarted,
 )
 from backfill_assets.cli.render import UNITS
-from backfill_assets.cli.terminal import err
+from backfill_assets.cli.terminal import err, styled
 from backfill_assets.snapshots.model import Project
 
 
@@ -88,13 +90,23 @@ class _Bars:
                 case Audited():
                     if event.red:
                         self._bars.update(self._tasks[event.model], mark="[red]✗")
-                        self._bars.console.print(f"[red]audits failed[/] {event.model} {event.red}")
+                        self._bars.console.print(styled("[red]audits failed[/] {} {}", event.model, event.red))
                 case BatchFailed():
                     said = event.error.splitlines()
                     again = "trying again" if event.again else "given up"
-                    self._bars.console.print(f"[red]{again}[/] {said[0]}: {said[1] if len(said) > 1 else ''}")
+                    self._bars.console.print(
+                        styled("[red]{}[/] {}: {}", again, said[0], said[1] if len(said) > 1 else "")
+                    )
                     if not event.again:
                         self._bars.update(self._tasks[event.model], mark="[red]✗")
+                case BatchDivided():
+                    self._bars.console.print(
+                        styled(
+                            "[yellow]trying the parts of[/] {} {}: {}", event.model, event.interval, _why(event.error)
+                        )
+                    )
+                case EngineRestarted():
+                    self._bars.console.print(styled("[yellow]starting it again[/] {}", event.error.splitlines()[0]))
                 case ModelDone():
                     self._bars.stop_task(self._tasks[event.model])
 
@@ -127,8 +139,17 @@ class _Lines:
             case BatchFailed():
                 again = "failed, trying again" if event.again else "failed"
                 self._say(f"{event.model}: {event.interval} {again}: {event.error}")
+            case BatchDivided():
+                self._say(f"{event.model}: {event.interval} failed, trying its parts: {event.error}")
+            case EngineRestarted():
+                self._say(f"{event.error}\nstarting it again; what was under way is done again")
             case ModelDone():
                 pass
 
     def _say(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False)
+
+
+def _why(error: str) -> str:
+    lines = error.splitlines()
+    return lines[1] if len(lines) > 1 else lines[0]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from backfill_assets.cli.terminal import out
+from backfill_assets.cli.terminal import out, styled
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.words import row_line
 from backfill_assets.contracts.rerun import reruns_from_json
@@ -33,5 +33,8 @@ def print_proofs(proofs: Sequence[Proof]) -> None:
     plans = {proof.plan for proof in proofs if proof.findings}
     for plan in plans:
         console.print(
-            f'Mend it, or let the owner accept it: [bold]backfill approve {plan} --accept NAME="why it may be so"[/]'
+            styled(
+                'Mend it, or let the owner accept it: [bold]backfill approve {} --accept NAME="why it may be so"[/]',
+                plan,
+            )
         )

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import re
+import sys
 from collections.abc import Sequence
 
 from rich.table import Table
 
 from backfill_assets.adapters.spark_views import schema_name, show_environment
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.cli.base import print_json
 from backfill_assets.cli.terminal import out
-from backfill_assets.errors import BuildError
+from backfill_assets.errors import BuildError, UsageError
 
 NONE = "none yet: backfill apply, backfill promote"
+
+
+def read_query() -> str:
+    """The query on standard input. Raises UsageError for what is no text."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError("standard input is no UTF-8", why=str(error), fix="save the query as UTF-8") from None
 
 
 def run_query(place: Workspace, query: str, *, environment: str | None, limit: int, as_json: bool) -> None:
@@ -39,7 +48,7 @@ def run_query(place: Workspace, query: str, *, environment: str | None, limit: i
             "this query cannot be run", why=first, fix=f"correct it; the views are: {found or NONE}"
         ) from None
     if as_json:
-        print(json.dumps([row.asDict(recursive=True) for row in rows[:limit]], indent=2, default=str))
+        print_json([row.asDict(recursive=True) for row in rows[:limit]])
         return
     table = Table(*names, header_style="bold", row_styles=["", "dim"])
     for row in rows[:limit]:

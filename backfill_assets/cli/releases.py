@@ -10,7 +10,7 @@ from rich.text import Text
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.render import short
-from backfill_assets.cli.terminal import grid, out
+from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.intervals import Ranges, ranges_json
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.releases import Difference, Move, Release, compare, elsewhere, find_release, shown_at
@@ -50,6 +50,7 @@ def release_json(release: Release) -> dict[str, object]:
         "by": release.by,
         "back_to": release.back_to or None,
         "growth": release.growth,
+        "rules": dict(release.rules),
         "compaction": release.compaction,
         "models": [
             {
@@ -67,7 +68,7 @@ def print_releases(releases: Sequence[Release], environment: str) -> None:
     """A line a release, newest first."""
     console = out()
     if not releases:
-        console.print(f"Nothing was released to {environment} yet. Next: [bold]backfill promote[/]")
+        console.print(styled("Nothing was released to {} yet. Next: [bold]backfill promote[/]", environment))
         return
     table = grid()
     for release in reversed(releases):
@@ -75,7 +76,7 @@ def print_releases(releases: Sequence[Release], environment: str) -> None:
             Text(release.id, style="bold"),
             f"{release.at:%Y-%m-%d %H:%M} UTC",
             release.by,
-            _kind(release),
+            _kind(release) + Text(", approvals off" * release.approvals_off, style="yellow"),
             ", ".join(_move_text(m) for m in release.moves),
         )
     console.print(table)
@@ -86,6 +87,9 @@ def print_release(release: Release) -> None:
     console = out()
     head = f" of {release.environment}, {release.at:%Y-%m-%d %H:%M} UTC, by {release.by or 'nobody knows whom'}: "
     console.print(Text("Release ") + Text(release.id, style="bold") + Text(head) + _kind(release))
+    if release.approvals_off:
+        off = "Approvals were off (approvals.required: false): nobody had to approve it"
+        console.print(Text(off, style="yellow"))
     table = grid()
     for move in release.moves:
         table.add_row(Text(f"  {move.model}", style="bold"), _side(move.before), "→", _side(move.after))

@@ -9,7 +9,9 @@ from rich.text import Text
 
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.estimates import estimate_lines, estimate_markdown
-from backfill_assets.cli.terminal import grid, out
+from backfill_assets.cli.terminal import grid, out, styled
+from backfill_assets.cli.texts import text_line
+from backfill_assets.inert import markdown, markdown_code
 from backfill_assets.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.cover import Uncovered
@@ -85,7 +87,7 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
                 console.print(Text("  ") + line)
     if estimate.stages and len(estimate.unknown) == len(estimate.stages):
         console.print(
-            "How long it takes nobody knows yet: [bold]backfill apply --sample 3[/] builds a little and tells."
+            styled("How long it takes nobody knows yet: [bold]backfill apply --sample 3[/] builds a little and tells.")
         )
     elif lines := estimate_lines(estimate):
         console.print("It takes")
@@ -93,6 +95,8 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
             console.print(Text("  ") + line)
     _print_cut_offs(plan, project)
     _print_warnings(console, plan)
+    for text in plan.texts:
+        console.print(Text(text_line(text, project)))
     moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
     for sentence in _then(plan):
         console.print(Text(sentence))
@@ -101,12 +105,14 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
     if plan.blocked:
         stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
         console.print(f"In {plan.environment}, {stuck} stays as it is until nothing of it waits.")
-    if plan.work or plan.invalidations:
+    if plan.work or plan.invalidations or plan.texts:
         console.print(Text("Next: ") + Text("backfill apply", style="bold"))
     elif plan.owners and not plan.blocked:
-        console.print("Nothing to build. Next: [bold]backfill apply[/], so that the owners have a plan to approve")
+        console.print(
+            styled("Nothing to build. Next: [bold]backfill apply[/], so that the owners have a plan to approve")
+        )
     elif moves and not plan.blocked:
-        console.print("Nothing to build. Next: [bold]backfill promote[/]")
+        console.print(styled("Nothing to build. Next: [bold]backfill promote[/]"))
     elif not plan.blocked:
         console.print("Nothing to do.")
 
@@ -116,17 +122,30 @@ def _print_cut_offs(plan: Plan, project: Project) -> None:
     direct = [cut for cut in plan.cut_off if cut.reads[0] in project.sources]
     for cut in direct:
         rest = amount(cut.count, project.models[cut.model].cadence)
-        have = f"[yellow]{', '.join(cut.reads)} {'has' if len(cut.reads) == 1 else 'have'} no rows[/]"
-        out().print(f"{have} for {rest} of {cut.model}, {short(cut.intervals)}: not expected until there are some")
+        have = "has" if len(cut.reads) == 1 else "have"
+        out().print(
+            styled("[yellow]{} {} no rows[/] for {} of {}, ", ", ".join(cut.reads), have, rest, cut.model)
+            + Text(f"{short(cut.intervals)}: not expected until there are some")
+        )
     if direct:
-        out().print("[dim]Where a source may rightly have none, write `cut_off: false` for it in sources.yml.[/]")
+        out().print(
+            styled("[dim]Where a source may rightly have none, write `cut_off: false` for it in sources.yml.[/]")
+        )
 
 
 def print_uncovered(found: Sequence[Uncovered]) -> None:
     """Where sources have no rows for what is to be built."""
     for gap in found:
         has = f"has {gap.has}" if gap.has else "has no rows"
-        out().print(f"[yellow]{gap.source} has no rows in {short(gap.intervals)}[/], which {gap.model} reads; it {has}")
+        out().print(
+            styled(
+                "[yellow]{} has no rows in {}[/], which {} reads; it {}",
+                gap.source,
+                short(gap.intervals),
+                gap.model,
+                has,
+            )
+        )
 
 
 def uncovered_json(found: Sequence[Uncovered]) -> list[dict[str, object]]:
@@ -149,12 +168,12 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
     work = {stage.model: stage for stage in plan.work}
     for name in plan.models:
         change, stage = plan.changes.get(name), work.get(name)
-        said = "; ".join([str(change) if change else "", *plan.because.get(name, ())]).strip("; ")
+        said = markdown("; ".join([str(change) if change else "", *plan.because.get(name, ())]).strip("; "))
         if stage is not None:
             verb = "build" if isinstance(stage, Build) else "audit"
             todo = f"{verb} {amount(stage.count, project.models[name].cadence)}, {short(stage.intervals)}"
         else:
-            todo = plan.kept.get(name, "wait")
+            todo = markdown(plan.kept.get(name, "wait"))
         lines.append(f"| `{name}` | {said} | {todo} |")
     for cut in plan.cut_off:
         reads = ", ".join(f"`{name}`" for name in cut.reads)
@@ -164,14 +183,18 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
     if table := estimate_markdown(estimate):
         lines += ["", *table]
     for word in plan.overrides:
-        lines += ["", f"**By the author's word**, `{word.model}` has {_word(word)} (`{word.place}`)."]
+        lines += [
+            "",
+            f"**By the author's word**, `{word.model}` has {markdown(_word(word))} ({markdown_code(word.place)}).",
+        ]
     for warning in plan.warnings:
-        lines += ["", f"Warning, `{warning.place}`: {warning.what}. {warning.why}; {warning.fix}."]
+        told = markdown(f"{warning.what}. {warning.why}; {warning.fix}.")
+        lines += ["", f"Warning, {markdown_code(warning.place)}: {told}"]
     for stage in plan.invalidations:
         what = f"`{stage.model}` {stage.version}, {short(stage.intervals)}"
-        lines += ["", f"Invalidates {what}: {stage.reason}."]
+        lines += ["", f"Invalidates {what}: {markdown(stage.reason)}."]
     for sentence in _then(plan):
-        lines += ["", sentence]
+        lines += ["", markdown(sentence)]
     return "\n".join(lines)
 
 
@@ -182,7 +205,7 @@ def _then(plan: Plan) -> list[str]:
         match stage:
             case Approve():
                 asked = [f"{owner or 'somebody'} (for {', '.join(models)})" for owner, models in stage.owners]
-                said.append(f"Then it needs the yes of {' and of '.join(asked)}: published rows change.")
+                said.append(f"Then it needs approval by {' and by '.join(asked)}: published rows change.")
             case Promote():
                 models = few(model for model, _ in stage.models)
                 said.append(f"Then backfill promote shows {models} in {stage.environment}, in one step.")
@@ -249,13 +272,28 @@ def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project
     for outcome in outcomes.values():
         if outcome.partial:
             console.print(f"{outcome.model} {short(outcome.partial)} is not over: it is missing again when it is.")
+        if outcome.rowless:
+            cadence = project.models[outcome.model].cadence
+            none = f"{amount(outcome.rowless.count(cadence), cadence)}: {short(outcome.rowless)}"
+            console.print(
+                styled(
+                    "[yellow]{} has no rows[/] on {}. If it should have some, add the audit [bold]completeness[/]; "
+                    "it passed without one",
+                    outcome.model,
+                    none,
+                )
+            )
         if outcome.changes is not None:
-            console.print(f"[dim]{outcome.model} merged: {outcome.changes}; {outcome.bytes:,} bytes rewritten[/]")
+            console.print(
+                styled(
+                    "[dim]{} merged: {}; {} bytes rewritten[/]", outcome.model, outcome.changes, f"{outcome.bytes:,}"
+                )
+            )
         _print_trouble(console, outcome)
     for stuck in plan.blocked:
-        console.print(f"[yellow]{stuck.model} waits[/] for {stuck.upstream} {short(stuck.needs)}")
+        console.print(styled("[yellow]{} waits[/] for {} {}", stuck.model, stuck.upstream, short(stuck.needs)))
     if plan.blocked or not all(o.ok for o in outcomes.values()):
-        console.print("What is green is kept. After mending the cause: [bold]backfill apply[/]")
+        console.print(styled("What is green is kept. After mending the cause: [bold]backfill apply[/]"))
 
 
 def print_next(plan: Plan, opened: str) -> None:
@@ -263,7 +301,10 @@ def print_next(plan: Plan, opened: str) -> None:
     if any(isinstance(stage, Promote) for stage in plan.stages):
         steps = [f"backfill approve {opened}"] if opened and plan.owners else []
         steps.append(f"backfill promote {opened}".strip() if plan.patches else "backfill promote")
-        out().print(f"{plan.environment} still shows what it showed. Next: [bold]{'[/], then [bold]'.join(steps)}[/]")
+        out().print(
+            styled("{} still shows what it showed. Next: ", plan.environment)
+            + Text(", then ").join(Text(step, style="bold") for step in steps)
+        )
 
 
 def print_promotion(before: Environment, after: Environment, verdict: Verdict) -> None:
@@ -272,7 +313,7 @@ def print_promotion(before: Environment, after: Environment, verdict: Verdict) -
     if not verdict.open:
         count = len(verdict.obstacles)
         things = "1 thing is" if count == 1 else f"{count} things are"
-        console.print(f"[bold red]Not promoted:[/] {things} in the way of {after.name}")
+        console.print(styled("[bold red]Not promoted:[/] {} in the way of {}", things, after.name))
         for obstacle in verdict.obstacles:
             console.print(Text(f"  {obstacle}".replace("\n", "\n  ")))
         return
@@ -310,6 +351,7 @@ def outcomes_json(outcomes: Mapping[str, Outcome]) -> dict[str, object]:
             "partial": ranges_json(o.partial),
             "built": ranges_json(o.built),
             "red": ranges_json(o.red),
+            "rowless": ranges_json(o.rowless),
             "rows": o.rows,
             "bytes": o.bytes,
             "changes": o.changes.to_json() if o.changes else None,
@@ -380,13 +422,14 @@ def _print_trouble(console: Console, outcome: Outcome) -> None:
         of = [r for r in failed if r.check == check]
         first = of[0]
         where = short(Ranges.of(r.interval for r in of))
-        mark = "[red]audit failed[/]" if first.blocking else "[yellow]warning[/]"
-        console.print(f"{mark} {outcome.model}.{check} on {where}: {first.observed}; expected {first.expected}")
+        mark = Text("audit failed", style="red") if first.blocking else Text("warning", style="yellow")
+        detail = f"{first.observed}; expected {first.expected}"
+        console.print(styled("{} {}.{} on {}: {}", mark, outcome.model, check, where, detail))
         if first.sample:
             console.print(Text(f"  e.g. {'; '.join(first.sample)}", style="dim"))
     for waiting in outcome.waits:
         lacks = f"{waiting.upstream} {short(waiting.needs)}"
-        console.print(f"[yellow]{outcome.model} waits[/] on {short(waiting.intervals)} for {lacks}")
+        console.print(styled("[yellow]{} waits[/] on {} for {}", outcome.model, short(waiting.intervals), lacks))
 
 
 def _through(stage: Build, plan: Plan) -> str:

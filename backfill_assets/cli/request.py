@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from backfill_assets.errors import SettingsError
+from backfill_assets.errors import UsageError
 from backfill_assets.intervals import Interval
-from backfill_assets.plan.asked import days_of, instant
+from backfill_assets.plan.asked import request_of
 from backfill_assets.plan.patch import EVER
 from backfill_assets.plan.stages import Request
 
@@ -77,25 +77,19 @@ def asked_for(
     expect_moved: ExpectMoved = None,
     expect_unmoved: ExpectUnmoved = None,
 ) -> Request:
-    """The request that the options say. Raises SettingsError for what is no day, and options that need another."""
-    if all_versions and not restate:
-        raise SettingsError(
-            "--all-versions needs --restate",
-            why="it widens a restatement to the versions that are not published",
-            fix="name what is restated: --restate campaign_performance:2024-03-01..2024-03-04 --all-versions",
-        )
-    return Request(
+    """The request that the options say. Raises UsageError, with all that is wrong with them."""
+    return request_of(
         end_bounded=end_bounded,
         ignore_cron=ignore_cron,
-        start=instant(start, "--start"),
-        end=instant(end, "--end", last=True),
-        select=tuple(select or ()),
-        restate=tuple(days_of(text, "--restate ") for text in restate or ()),
+        start=start,
+        end=end,
+        select=select or (),
+        restate=restate or (),
         all_versions=all_versions,
-        forward_only=instant(forward_only, "--forward-only"),
+        forward_only=forward_only,
         strategies=tuple(map(_choice, strategy or ())),
-        expect_moved=tuple(expect_moved or ()),
-        expect_unmoved=tuple(expect_unmoved or ()),
+        expect_moved=expect_moved or (),
+        expect_unmoved=expect_unmoved or (),
     )
 
 
@@ -116,23 +110,18 @@ def with_request(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def between(start: str | None, end: str | None) -> Interval | None:
-    """The range that two options say, open where one is not given; None when neither is. Raises SettingsError."""
-    first, last = instant(start, "--start"), instant(end, "--end", last=True)
-    if first is None and last is None:
+    """The range that two options say, open where one is not given; None when neither is. Raises UsageError."""
+    request = request_of(start=start, end=end)
+    if request.start is None and request.end is None:
         return None
-    try:
-        return Interval(first or EVER.start, last or EVER.end)
-    except ValueError:
-        raise SettingsError(
-            "the range is empty or reversed", why="--start must come before --end", fix="swap them"
-        ) from None
+    return Interval(request.start or EVER.start, request.end or EVER.end)
 
 
 def name_and_value(option: str, text: str, *, why: str, value: str) -> tuple[str, str]:
-    """What `NAME=VALUE` says. Raises SettingsError, which shows `value` as an example, without an `=`."""
+    """What `NAME=VALUE` says. Raises UsageError, which shows `value` as an example, without an `=`."""
     name, equals, said = text.partition("=")
     if not equals:
-        raise SettingsError(f"{option} {text} is not understood", why=why, fix=f"write {option} {name}={value}")
+        raise UsageError(f"{option} {text} is not understood", why=why, fix=f"write {option} {name}={value}")
     return name, said
 
 

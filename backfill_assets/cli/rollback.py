@@ -11,11 +11,11 @@ from rich.text import Text
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.render import amount, outcomes_json, short
-from backfill_assets.cli.terminal import grid, out
+from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.intervals import ranges_json
 from backfill_assets.plan.stages import Plan
-from backfill_assets.promote.gate import Obstacle
 from backfill_assets.promote.go_back import RolledBack, in_the_way
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.promote.rollback import Rollback, Step
 
@@ -84,7 +84,7 @@ def print_look(found: Rollback, proofs: Sequence[Readability], *, at_once: bool)
     files, rows = sum(p.files for p in proofs), sum(p.rows for p in proofs)
     bad = sum(len(p.broken) for p in proofs)
     console.print(
-        "[red]Not readable in full[/]"
+        Text("Not readable in full", style="red")
         if bad
         else f"Readable in full: {files:,} files with {rows:,} rows, each looked at"
     )
@@ -100,12 +100,12 @@ def print_end(ended: RolledBack, *, at_once: bool) -> None:
     """What has moved, or why nothing has."""
     console, found = out(), ended.found
     if ended.obstacles:
-        console.print(f"[bold red]Not rolled back:[/] {len(ended.obstacles)} things are in the way")
+        console.print(styled("[bold red]Not rolled back:[/] {} things are in the way", len(ended.obstacles)))
         print_obstacles(ended.obstacles)
     elif ended.moved is None and found.steps:
         lacking = "; ".join(f"{s.model} {short(s.lacks)}" for s in found.steps if s.lacks)
-        console.print(f"[bold red]Not rolled back:[/] could not be built: {lacking}")
-        console.print("After mending the cause run it again, or go back without them: [bold]--now[/]")
+        console.print(styled("[bold red]Not rolled back:[/] could not be built: {}", lacking))
+        console.print(styled("After mending the cause run it again, or go back without them: [bold]--now[/]"))
     elif ended.moved is not None:
         console.print(
             Text("Rolled back ")
@@ -115,7 +115,9 @@ def print_end(ended: RolledBack, *, at_once: bool) -> None:
         )
         missing = [f"{s.model} {short(s.lacks | s.never)}" for s in found.steps if s.lacks or s.never]
         if at_once and missing:
-            console.print(f"[yellow]Missing now:[/] {'; '.join(missing)}. To build them: [bold]backfill routine[/]")
+            console.print(
+                styled("[yellow]Missing now:[/] {}. To build them: [bold]backfill routine[/]", "; ".join(missing))
+            )
 
 
 def rollback_json(found: Rollback, proofs: Sequence[Readability], obstacles: Sequence[Obstacle]) -> dict[str, object]:

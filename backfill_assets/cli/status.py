@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from rich.text import Text
 
+from backfill_assets.adapters.heartbeat import alive, home, read_beats
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.render import amount, short
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.intervals import Cadence, Ranges, ranges_json
+from backfill_assets.state.beats import silence
 from backfill_assets.state.ledger import Entry, Kind
 
-LIVELY = timedelta(hours=6)
-"""A batch that began longer ago and never ended is taken for dead."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """A batch that began and did not end, of a run that gives no sign of life."""
+
+    entry: Entry
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +51,7 @@ class ModelStatus:
     shown_version: str | None
     shown: Ranges
     running: tuple[Entry, ...]
+    stopped: tuple[Stopped, ...]
     pace: Pace | None
     last_failure: Entry | None
 
@@ -59,6 +68,8 @@ class Status:
     now: datetime
     revision: int
     models: tuple[ModelStatus, ...]
+    rules: tuple[str, ...] = ()
+    """That approvals are off, and where files say other rules than those in force."""
 
     def to_json(self) -> dict[str, object]:
         """As plain values; intervals are half-open ISO pairs."""
@@ -66,6 +77,7 @@ class Status:
             "environment": self.environment,
             "now": self.now.isoformat(),
             "revision": self.revision,
+            "rules": list(self.rules),
             "models": [
                 {
                     "model": m.model,
@@ -81,6 +93,15 @@ class Status:
                     "running": [
                         {"interval": str(e.interval), "since": e.at.isoformat(), "run": e.run, "attempt": e.attempt}
                         for e in m.running
+                    ],
+                    "stopped": [
+                        {
+                            "interval": str(s.entry.interval),
+                            "since": s.entry.at.isoformat(),
+                            "run": s.entry.run,
+                            "why": s.why,
+                        }
+                        for s in m.stopped
                     ],
                     "pace": m.pace
                     and {
@@ -106,13 +127,17 @@ def read_status(place: Workspace) -> Status:
     facts = place.facts()
     models = facts.bounded(place.project).models
     entries = place.control.ledger.entries()
+    beats, here = read_beats(place.warehouse), home()
     found: list[ModelStatus] = []
     for name, model in models.items():
         version, covered = place.project.fingerprints[name], facts.coverage[name]
         mine = [e for e in entries if (e.model, e.version) == (name, version)]
         pointer = facts.environment.pointers.get(name)
-        running = _running(mine)
         missing = model.expected(facts.now) - covered.complete
+        begun = unfinished(mine)
+        why = {e.run: silence(beats, e.run, home=here, alive=alive) for e in begun}
+        running = tuple(e for e in begun if not why[e.run])
+        stopped = [Stopped(entry=e, why=why[e.run]) for e in begun if why[e.run] and missing & Ranges((e.interval,))]
         failures = [e for e in mine if e.kind in (Kind.FAILED, Kind.INVALIDATED)]
         found.append(
             ModelStatus(
@@ -126,12 +151,17 @@ def read_status(place: Workspace) -> Status:
                 shown_version=pointer.version if pointer else None,
                 shown=pointer.covers if pointer else Ranges(),
                 running=running,
+                stopped=tuple(stopped),
                 pace=_pace(mine, running, model.cadence, missing.count(model.cadence)),
                 last_failure=next((e for e in reversed(failures) if e.interval not in covered.complete), None),
             )
         )
     return Status(
-        environment=facts.environment.name, now=facts.now, revision=facts.environment.revision, models=tuple(found)
+        environment=facts.environment.name,
+        now=facts.now,
+        revision=facts.environment.revision,
+        models=tuple(found),
+        rules=facts.rules.notes if facts.rules else (),
     )
 
 
@@ -158,11 +188,19 @@ def print_status(status: Status) -> None:
             shown,
         )
     console.print(table)
+    for note in status.rules:
+        console.print(Text(note, style="yellow"))
     for m in status.models:
         for entry in m.running:
             console.print(
                 f"running  {m.model} {entry.interval}, attempt {entry.attempt}, since {entry.at:%H:%M:%S} UTC"
             )
+        for dead in m.stopped[:_SHOWN]:
+            e = dead.entry
+            console.print(f"stopped  {m.model} {e.interval}, begun at {e.at:%Y-%m-%d %H:%M:%S} UTC: {dead.why}")
+        if m.stopped:
+            more = f"{len(m.stopped) - _SHOWN} more, and " if len(m.stopped) > _SHOWN else ""
+            console.print(f"         {more}nothing to wait for: `backfill apply` goes on from there")
         if m.pace:
             left = f", about {m.pace.left:.0f} s left" if m.pace.left is not None else ""
             rate = m.pace.rows / m.pace.seconds
@@ -175,22 +213,20 @@ def print_status(status: Status) -> None:
             console.print(f"missing  {m.model} {short(m.missing)}")
 
 
-def _running(entries: list[Entry]) -> tuple[Entry, ...]:
-    """Batches that began and have not ended."""
-    ended = {e.batch for e in entries if e.kind is Kind.BUILT}
-    given_up = [e for e in entries if e.kind is Kind.FAILED]
-    return tuple(
-        e
-        for e in entries
-        if e.kind is Kind.STARTED
-        and e.batch not in ended
-        and datetime.now(UTC) - e.at < LIVELY
-        and not any(f.interval.intersection(e.interval) and f.at >= e.at for f in given_up)
-        and not any(
-            later.kind in (Kind.STARTED, Kind.BUILT) and later.at > e.at and later.interval.intersection(e.interval)
-            for later in entries
-        )
-    )
+_SHOWN = 5
+_AFTER = (Kind.STARTED, Kind.BUILT, Kind.FAILED)
+
+
+def unfinished(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """The batches that began and have not ended, of entries in the ledger's order: the last word on their intervals."""
+    found: list[Entry] = []
+    later = Ranges()
+    for entry in reversed([e for e in entries if e.kind in _AFTER]):
+        mine = Ranges((entry.interval,))
+        if entry.kind is Kind.STARTED and not mine & later:
+            found.append(entry)
+        later = later | mine
+    return tuple(reversed(found))
 
 
 def _pace(entries: list[Entry], running: tuple[Entry, ...], cadence: Cadence, missing: int) -> Pace | None:

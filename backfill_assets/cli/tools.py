@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,16 +14,16 @@ from backfill_assets.cli.base import AsJson, EnvironmentName, app, open_place, p
 def sql(
     query: Annotated[str, typer.Argument(help="A Spark SQL query; `-` reads it from standard input.")],
     environment: EnvironmentName = None,
-    limit: Annotated[int, typer.Option(help="Show at most this many rows.", min=1)] = 50,
+    limit: Annotated[int, typer.Option(help="Show at most this many rows.", min=1, max=1_000_000)] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Run a Spark SQL query over prod's views.
 
     All views are of one release: backfill sql "SELECT * FROM prod.campaign_performance".
     """
-    from backfill_assets.cli.query import run_query
+    from backfill_assets.cli.query import read_query, run_query
 
-    text = sys.stdin.read() if query == "-" else query
+    text = read_query() if query == "-" else query
     run_query(open_place(), text, environment=environment, limit=limit, as_json=as_json)
 
 
@@ -51,11 +50,21 @@ def ui(
 
 
 @app.command()
-def doctor(as_json: AsJson = False) -> None:
+def doctor(
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Instead: read all records, and a few files of each table that is shown.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check this machine and this project.
 
     Java, jars, disk, configuration, files and state; says how to mend what is wrong.
     """
+    if deep:
+        from backfill_assets.cli.storage import print_whole
+
+        print_whole(every_file=False, as_json=as_json)
+        return
     from backfill_assets.cli.doctor import examine, print_checks
 
     checks = examine(root_folder())
@@ -88,7 +97,9 @@ def init(
 
 @app.command()
 def demo(
-    events: Annotated[int, typer.Option(help="How many ad events to generate.", min=10_000)] = 2_000_000,
+    events: Annotated[
+        int, typer.Option(help="How many ad events to generate.", min=10_000, max=1_000_000_000)
+    ] = 2_000_000,
 ) -> None:
     """Run the whole demo, from nothing to prod.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from rich.text import Text
 
 from backfill_assets.cli.terminal import out
+from backfill_assets.plan.commands import restate_command
 from backfill_assets.watch.closing import Closing, Watched
-from backfill_assets.watch.notice import Notice, restate_command
+from backfill_assets.watch.notice import Notice
 
 
 def print_watch(found: Watched) -> None:

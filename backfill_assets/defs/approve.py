@@ -1,4 +1,4 @@
-"""How does an owner say yes in Dagster? A job with the same effect as `backfill approve`."""
+"""How does an owner approve in Dagster? A job with the same effect as `backfill approve`."""
 
 # No `from __future__ import annotations`: Dagster reads the annotations of `context` and `config`.
 
@@ -7,49 +7,63 @@ from dataclasses import replace
 import dagster as dg
 from pydantic import Field
 
+from backfill_assets.adapters.governing import approve_change, change_statements, is_change
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.instance import require_lasting
+from backfill_assets.defs.launcher import acting
 from backfill_assets.errors import BackfillError
-from backfill_assets.state.approvals import approval_of
+from backfill_assets.state.approvals import Approval, approval_of
 
 
 class ApproveConfig(dg.Config):
-    """What an owner says."""
+    """What an owner approves."""
 
-    plan: str = Field(description="The plan's id, or the beginning of it.")
-    by: str = Field(default="", description="Who says yes; default: the user that Dagster runs as.")
-    owners: list[str] = Field(default_factory=list, description="Whose models; default: all that `by` may speak for.")
+    plan: str = Field(description="The plan's id, or the beginning of it; or of a change of the rules.")
+    by: str = Field(default="", description="Who you claim to be; the launching account decides whether that counts.")
+    owners: list[str] = Field(default_factory=list, description="Whose models; default: all you may approve for.")
     reason: str = Field(default="", description="Why it may be promoted; the evidence keeps it.")
     accept: dict[str, str] = Field(default_factory=dict, description="Finding → why it may be so.")
     statement: str = Field(default="", description="What `backfill approve --prepare` printed, signed elsewhere.")
-    signature: str = Field(default="", description="Its signature; without one the approval is recorded as unsigned.")
+    signature: str = Field(default="", description="Its signature; without one the launching account has to be theirs.")
 
 
 def approve_job(workspace: Workspace) -> dg.JobDefinition:
-    """Records an owner's yes to a plan."""
+    """Records an owner's approval of a plan, or of a change of the rules."""
 
-    @dg.op(name="say_yes", out=dg.Out(dg.Nothing))
-    def say_yes(context: dg.OpExecutionContext, config: ApproveConfig) -> None:
+    @dg.op(name="record_approval", out=dg.Out(dg.Nothing))
+    def record(context: dg.OpExecutionContext, config: ApproveConfig) -> None:
+        place = acting(workspace, context.run)
         try:
             require_lasting(context.instance)
-            if config.statement:
-                said = [replace(approval_of(config.statement), signature=config.signature)]
+            given = _given(place, config)
+            if is_change(given[0].plan):
+                change = approve_change(place, given)
+                context.log.info(f"{change.record.id} {'is in force' if change.took_effect else 'waits'}")
+                for owner in change.missing:
+                    context.log.info(f"{change.record.id} needs approval by {owner or 'somebody else'}")
             else:
-                said = workspace.statements(
-                    config.plan, by=config.by, owners=config.owners, reason=config.reason, accepted=config.accept
-                )
-            for approval in said:
-                workspace.approve(approval)
-        except (ValueError, KeyError, TypeError) as error:
-            raise dg.Failure(description=f"the statement is none: {error}", allow_retries=False) from None
+                given = [place.approve(approval) for approval in given]
         except BackfillError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from None
-        for approval in said:
-            how = "signed" if approval.signature else "unsigned"
-            context.log.info(f"{approval.by} says yes to plan {approval.plan} for {approval.owner} ({how})")
+        for approval in given:
+            how = "signed" if approval.signature else f"unsigned, by the account {place.user}"
+            context.log.info(f"{approval.by} approves {approval.plan} for {approval.owner} ({how})")
 
-    @dg.job(name="approve", description="Say an owner's yes to a plan. Voided by any later write in its scope.")
+    @dg.job(name="approve", description="Approve a plan for its owner. Voided by any later write in its scope.")
     def approve() -> None:
-        say_yes()
+        record()
 
     return approve
+
+
+def _given(place: Workspace, config: ApproveConfig) -> list[Approval]:
+    if config.statement:
+        try:
+            return [replace(approval_of(config.statement), signature=config.signature)]
+        except (ValueError, KeyError, TypeError) as error:
+            raise dg.Failure(description=f"the statement is none: {error}", allow_retries=False) from None
+    if is_change(config.plan):
+        return change_statements(place, config.plan, by=config.by, owners=config.owners, reason=config.reason)
+    return place.statements(
+        config.plan, by=config.by, owners=config.owners, reason=config.reason, accepted=config.accept
+    )

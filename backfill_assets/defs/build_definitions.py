@@ -15,6 +15,7 @@ from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
 from backfill_assets.defs.jobs import apply_job, promote_job, routine_job, routine_schedule
 from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.defs.quiet import quiet
+from backfill_assets.defs.rules import rules_job
 from backfill_assets.defs.runs import Runs
 from backfill_assets.defs.upkeep import janitor_job, rollback_job
 from backfill_assets.defs.watch import watch_checks, watch_schedule
@@ -39,6 +40,7 @@ def definitions(workspace: Workspace) -> dg.Definitions:
         jobs=[
             apply_job(workspace),
             approve_job(workspace),
+            rules_job(workspace),
             promote_job(workspace),
             evidence_job(workspace),
             routine,

@@ -13,6 +13,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 
 from backfill_assets.audit.judge import describe
 from backfill_assets.defs.metadata import model_key
+from backfill_assets.inert import markdown_code
 from backfill_assets.intervals import Ranges
 from backfill_assets.snapshots.model import Audit, Model
 from backfill_assets.state.results import AuditResult
@@ -94,7 +95,11 @@ def evaluations(model: Model, results: Sequence[AuditResult], count: int, target
             partition=key,
             description=f"{r.interval}: {r.observed}; expected {r.expected}",
             metadata={"observed": r.observed, "expected": r.expected, "failures": r.failures}
-            | ({"sample": dg.MetadataValue.md("\n".join(f"- `{k}`" for k in r.sample))} if r.sample else {}),
+            | (
+                {"sample": dg.MetadataValue.md("\n".join(f"- {markdown_code(k)}" for k in r.sample))}
+                if r.sample
+                else {}
+            ),
             target_materialization_data=target(key),
         )
         for r in results

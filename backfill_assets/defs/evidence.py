@@ -6,8 +6,9 @@ import dagster as dg
 from pydantic import Field
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
-from backfill_assets.errors import BackfillError
+from backfill_assets.inert import markdown
 
 
 class EvidenceConfig(dg.Config):
@@ -23,14 +24,12 @@ def evidence_job(workspace: Workspace) -> dg.JobDefinition:
     def write_packet(context: dg.OpExecutionContext, config: EvidenceConfig) -> None:
         from backfill_assets.evidence.write import PAGE
 
-        try:
+        with short_failures():
             require_lasting(context.instance)
             made = workspace.evidence(config.plan or None)
-        except BackfillError as error:
-            raise dg.Failure(description=str(error), allow_retries=False) from None
         said = made.packet.summary
         parts = {"changed": said.changed, "depends": said.depends, "tests": said.tests, "accepted": said.accepted}
-        lists = {name: "\n".join(f"- {line}" for line in lines) for name, lines in parts.items() if lines}
+        lists = {name: "\n".join(f"- {markdown(line)}" for line in lines) for name, lines in parts.items() if lines}
         context.add_output_metadata(
             {
                 "plan": made.packet.plan.id,

@@ -38,7 +38,7 @@ def ensure_home(root: Path) -> Path:
             why="Dagster's processes run in different folders",
             fix=f"make it absolute in {file}, or remove the line and run this again",
         )
-    home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)  # runs' logs and config hold values
     _configure(home, folder)
     _remember(file, given, _variables(root, home))
     return home
@@ -108,4 +108,5 @@ def _remember(file: Path, given: Mapping[str, str], variables: Mapping[str, str]
     if before and not before.endswith("\n"):
         before += "\n"
     note = [] if _ENV_NOTE in before else [_ENV_NOTE]
+    file.touch(mode=0o600)
     file.write_text(before + "\n".join([*note, *missing]) + "\n", encoding="utf-8")

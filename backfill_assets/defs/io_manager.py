@@ -12,11 +12,11 @@ import dagster as dg
 
 from backfill_assets.build.build import build
 from backfill_assets.build.outcome import Outcome
+from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.partitions import chosen
 from backfill_assets.defs.report import report
 from backfill_assets.defs.runs import PLAN_TAG, Runs
-from backfill_assets.errors import BackfillError
 from backfill_assets.intervals import Ranges
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.snapshots.model import Model
@@ -48,18 +48,18 @@ class VersionTables(dg.IOManager):
     def handle_output(self, context: dg.OutputContext, obj: Order) -> None:
         """Build the order's range. Raises Failure, after reporting what is good, when any interval is not green."""
         step, model = obj.context, obj.model
-        try:
+        with short_failures():
             require_lasting(step.instance)
             keys = step.partition_keys if step.has_partition_key or step.has_partition_key_range else []
             interval = chosen(model.cadence, keys, step.run.tags)
             plan = step.run.tags.get(PLAN_TAG)
             if plan:
                 find_plan(self._runs.workspace.control, plan)  # an unknown one is refused before anything is built
-            obj.outcome = build(self._runs.bench(step), model.name, Ranges((interval,)))
+            bench = self._runs.bench(step)
+            with bench.beating():
+                obj.outcome = build(bench, model.name, Ranges((interval,)))
             if plan:
                 self._runs.workspace.show_candidate(plan)
-        except BackfillError as error:
-            raise dg.Failure(description=str(error), allow_retries=False) from None
         report(self._runs.workspace, step, model, obj.outcome)
 
     def load_input(self, context: dg.InputContext) -> DataFrame:

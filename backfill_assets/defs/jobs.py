@@ -6,14 +6,18 @@ import dagster as dg
 from pydantic import Field
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.check_texts import check_texts
 from backfill_assets.build.apply import apply
 from backfill_assets.defs.diff import log_proofs
+from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
+from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import done_text, failure_text, log_outcome
 from backfill_assets.defs.runs import PLAN_TAG, run_name, tell
-from backfill_assets.errors import BackfillError
-from backfill_assets.plan.asked import days_of, instant
+from backfill_assets.plan.asked import request_of
+from backfill_assets.plan.options import check_options
+from backfill_assets.plan.rewritten import REMEDY
 from backfill_assets.plan.stages import Request
 
 
@@ -30,15 +34,26 @@ class Asked(dg.Config):
     ignore_cron: bool = Field(default=False, description="Include the interval that is not over yet.")
 
     def request(self) -> Request:
-        """The request. Raises SettingsError for what is no day."""
-        return Request(
-            select=tuple(self.select),
-            start=instant(self.start, "start"),
-            end=instant(self.end, "end", last=True),
-            restate=tuple(days_of(text, "restate ") for text in self.restate),
-            forward_only=instant(self.forward_only, "forward_only"),
+        """The request. Raises UsageError for what is no day, and for options that do not go together."""
+        check_options("apply", _given(self), _key)
+        return request_of(
+            select=self.select,
+            start=self.start,
+            end=self.end,
+            restate=self.restate,
+            forward_only=self.forward_only,
             ignore_cron=self.ignore_cron,
+            spell=_key,
         )
+
+
+def _given(config: dg.Config) -> list[str]:
+    """The options that a configuration gives, by the names that they have on the command line."""
+    return [name.replace("_", "-") for name, value in config.model_dump().items() if value]
+
+
+def _key(option: str) -> str:
+    return option.replace("-", "_")
 
 
 def apply_job(workspace: Workspace) -> dg.JobDefinition:
@@ -46,12 +61,13 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
 
     @dg.op(name="build_what_is_missing", out=dg.Out(dg.Nothing))
     def build_missing(context: dg.OpExecutionContext, config: Asked) -> None:
-        try:
+        place = acting(workspace, context.run)
+        with short_failures():
             require_lasting(context.instance)
-            plan = workspace.plan(config.request())
+            plan = place.plan(config.request())
             if not plan.work:
                 context.log.info("nothing to do: everything that can be built is complete; no Spark session was opened")
-            if opened := workspace.open_plan(plan):
+            if opened := place.open_plan(plan):
                 context.instance.add_run_tags(context.run_id, {PLAN_TAG: opened.plan.id})
             bench = workspace.bench(
                 plan.sources,
@@ -60,19 +76,23 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
                 listen=tell(context.log.info, context.log.warning),
             )
             outcomes = apply(bench, plan) if plan.work else {}
+            texts = check_texts(workspace, plan)
             if opened and (candidate := workspace.show_candidate(opened.plan.id)):
                 context.log.info(f"what is complete can be looked at in the environment {candidate.name}")
-        except BackfillError as error:
-            raise dg.Failure(description=str(error), allow_retries=False) from None
         for name, outcome in outcomes.items():
             model = workspace.project.models[name]
             if outcome.version == workspace.project.fingerprints[name]:
                 log_outcome(workspace, context, model, outcome)
             elif outcome.ok:  # partitions are of the version itself, a restatement lies over it
                 context.log.info(f"{name}: {done_text(model, outcome)}, in {outcome.version}")
-        if opened and plan.owners and all(o.ok for o in outcomes.values()):
+        if opened and all(o.ok for o in outcomes.values()):
             log_proofs(workspace, context, opened.plan.id, plan)
         bad = [failure_text(workspace.project.models[name], o) for name, o in outcomes.items() if not o.ok]
+        bad += [
+            f"{c.model}: the loaded text differs from version {c.version}: {c.error or c.differ}\n  fix: {REMEDY}"
+            for c in texts
+            if not c.equal
+        ]
         bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in plan.blocked]
         if bad:
             raise dg.Failure(description="\n\n".join(bad), allow_retries=False)
@@ -90,17 +110,15 @@ def routine_job(workspace: Workspace) -> dg.JobDefinition:
 
     @dg.op(name=f"extend_{environment}", out=dg.Out(dg.Nothing))
     def extend(context: dg.OpExecutionContext) -> None:
-        try:
+        with short_failures():
             require_lasting(context.instance)
-            place = workspace.published()
+            place = acting(workspace, context.run).published()
             plan = place.plan()
             bench = place.bench(
                 plan.sources, run=run_name(context.run), listen=tell(context.log.info, context.log.warning)
             )
             outcomes = apply(bench, plan) if plan.work else {}
             _, _, held = place.promote_green()
-        except BackfillError as error:
-            raise dg.Failure(description=str(error), allow_retries=False) from None
         for name, outcome in outcomes.items():
             if name in workspace.project.models and outcome.version == workspace.project.fingerprints[name]:
                 log_outcome(workspace, context, workspace.project.models[name], outcome)
@@ -140,11 +158,11 @@ def promote_job(workspace: Workspace) -> dg.JobDefinition:
 
     @dg.op(name=f"point_{environment}", out=dg.Out(dg.Nothing))
     def point(context: dg.OpExecutionContext, config: Chosen) -> None:
-        try:
+        with short_failures():
             require_lasting(context.instance)
-            _, verdict = workspace.promote(Request(select=tuple(config.select)), plan=config.plan)
-        except BackfillError as error:
-            raise dg.Failure(description=str(error), allow_retries=False) from None
+            check_options("promote", ["PLAN" if name == "plan" else name for name in _given(config)], _key)
+            chosen = request_of(select=config.select, spell=_key)
+            _, verdict = acting(workspace, context.run).promote(chosen, plan=config.plan)
         if not verdict.open:
             listed = "\n".join(map(str, verdict.obstacles))
             raise dg.Failure(

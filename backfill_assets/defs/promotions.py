@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 import dagster as dg
 
@@ -32,14 +33,8 @@ def unreported_views(workspace: Workspace, instance: dg.DagsterInstance) -> list
 
 def _before_copies(releases: Sequence[Release], name: str) -> set[str]:
     """The pointers whose rows are what is shown now, copied since."""
-    found: set[str] = set()
-    for release in reversed(releases):
-        for move in release.moves:
-            if move.model == name:
-                if not move.compaction or move.before is None:
-                    return found
-                found.add(move.before.id)
-    return found
+    moves = (m for release in reversed(releases) for m in release.moves if m.model == name)
+    return {m.before.id for m in takewhile(lambda m: m.compaction, moves) if m.before}
 
 
 def view_event(workspace: Workspace, shown: Environment, pointer: Pointer) -> dg.AssetMaterialization:

@@ -12,8 +12,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.build.build import Workbench
-from backfill_assets.build.events import Audited, BatchDone, BatchFailed, BatchStarted, Event, ModelDone, ModelStarted
+from backfill_assets.build.bench import Workbench
+from backfill_assets.build.events import (
+    Audited,
+    BatchDivided,
+    BatchDone,
+    BatchFailed,
+    BatchStarted,
+    EngineRestarted,
+    Event,
+    ModelDone,
+    ModelStarted,
+)
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.snapshots.audit_reads import audit_tables
 
@@ -118,6 +128,10 @@ def tell(info: Callable[[str], None], warning: Callable[[str], None]) -> Callabl
                     info(f"{event.model}: {event.intervals} intervals audited in {event.seconds:.1f} s, all green")
             case BatchFailed():
                 warning(f"{event.model}: {event.interval} failed{', trying again' * event.again}: {event.error}")
+            case BatchDivided():
+                warning(f"{event.model}: {event.interval} failed, trying its parts: {event.error}")
+            case EngineRestarted():
+                warning(f"{event.error}\nstarting it again; what was under way is done again")
             case ModelDone():
                 pass
 

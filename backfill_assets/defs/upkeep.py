@@ -8,10 +8,12 @@ from pydantic import Field
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.apply import apply
 from backfill_assets.build.outcome import Outcome
+from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
+from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.runs import run_name, tell
-from backfill_assets.errors import BackfillError
+from backfill_assets.plan.asked import instant
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.go_back import in_the_way
 
@@ -29,6 +31,7 @@ class JanitorConfig(dg.Config):
     """What `backfill janitor` takes."""
 
     apply: bool = Field(default=False, description="Really do it; without it the job only says what would go.")
+    today: str = Field(default="", description="Confirms the date (2024-05-31), where the janitor asks for that.")
 
 
 def rollback_job(workspace: Workspace) -> dg.JobDefinition:
@@ -44,9 +47,10 @@ def rollback_job(workspace: Workspace) -> dg.JobDefinition:
             bench = there.bench(plan.sources, run=run_name(context.run), listen=listen)
             outcomes.update(apply(bench, plan))
 
-        try:
+        place = acting(workspace, context.run)
+        with short_failures():
             require_lasting(context.instance)
-            found, proofs = workspace.look_back(config.release or None, config.select)
+            found, proofs = place.look_back(config.release or None, config.select)
             for step in found.steps:
                 lacks = f"lacks {step.lacks}" if step.lacks else "lacks nothing"
                 context.log.info(f"{step.model}: back to release {found.release.id}, {lacks}")
@@ -55,13 +59,11 @@ def rollback_job(workspace: Workspace) -> dg.JobDefinition:
                 obstacles = in_the_way(found, proofs, at_once=config.now)
                 context.log.info(f"{files} files looked at; nothing was changed")
             else:
-                ended = workspace.roll_back(found.release.id, config.select, at_once=config.now, build=build)
+                ended = place.roll_back(found.release.id, config.select, at_once=config.now, build=build)
                 found, obstacles = ended.found, ended.obstacles
                 if not obstacles and ended.moved is None and found.steps:
                     lacking = "; ".join(f"{s.model} {s.lacks}" for s in found.steps if s.lacks)
                     raise dg.Failure(description=f"could not be built: {lacking}", allow_retries=False)
-        except BackfillError as error:
-            raise dg.Failure(description=str(error), allow_retries=False) from None
         if obstacles:
             listed = "\n".join(map(str, obstacles))
             raise dg.Failure(description=f"{environment} was not moved; in the way:\n{listed}", allow_retries=False)
@@ -81,12 +83,11 @@ def janitor_job(workspace: Workspace) -> dg.JobDefinition:
 
     @dg.op(name="clear_up", out=dg.Out(dg.Nothing))
     def clear_up(context: dg.OpExecutionContext, config: JanitorConfig) -> None:
-        try:
+        with short_failures():
             require_lasting(context.instance)
-            done = workspace.sweep() if config.apply else None
+            today = instant(config.today or None, "today")
+            done = workspace.sweep(today=today.date() if today else None) if config.apply else None
             found = done.found if done else workspace.janitor()
-        except BackfillError as error:
-            raise dg.Failure(description=str(error), allow_retries=False) from None
         for goes in found.rounds.goes:
             table = goes.table
             context.log.info(f"{table.model} {table.version}: {table.bytes} bytes, last used {goes.since}; {goes.why}")

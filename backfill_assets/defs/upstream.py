@@ -14,9 +14,11 @@ from backfill_assets.audit.digest import audits_digest
 from backfill_assets.build.engine import ModelInput
 from backfill_assets.errors import BuildError
 from backfill_assets.intervals import Interval, Ranges
-from backfill_assets.plan.patch import kept_segments
+from backfill_assets.plan.patch import stays_beside
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.snapshots.model import Model
+from backfill_assets.state.ledger import DECIDING, by_version
+from backfill_assets.state.standing import as_shown, standing
 from backfill_assets.state.tables import version_coverage
 
 if TYPE_CHECKING:
@@ -30,10 +32,12 @@ def version_frame(workspace: Workspace, model: Model, asked: Interval | None) ->
     Raises BuildError when an asked interval is not built and audited.
     """
     version = workspace.project.fingerprints[model.name]
-    entries = [e for e in workspace.control.ledger.entries([model.name]) if e.version == version]
-    have, head = version_coverage(
-        entries, workspace.log, model=model.name, version=version, audits=audits_digest(model)
+    groups, digest = by_version(workspace.control.ledger.entries([model.name], kinds=DECIDING)), audits_digest(model)
+    found, head = version_coverage(
+        groups.get((model.name, version), []), workspace.log, model=model.name, version=version, audits=digest
     )
+    shown = workspace.control.environments.read(workspace.environment).pointers.get(model.name)
+    have = as_shown(found, version, shown, standing(shown, groups, workspace.log, audits=digest) if shown else None)
     wanted = Ranges((asked,)) if asked else have.complete
     if lacking := wanted - have.complete:
         raise BuildError(
@@ -43,8 +47,7 @@ def version_frame(workspace: Workspace, model: Model, asked: Interval | None) ->
         )
     if head < 0 or not wanted:
         raise BuildError(f"cannot read {model.name}: nothing of it is built", fix=f"materialize {model.name} first")
-    shown = workspace.control.environments.read(workspace.environment).pointers.get(model.name)
-    read = ModelInput(model=model, version=version, commit=head, over=kept_segments(shown, version))
+    read = ModelInput(model=model, version=version, commit=head, over=stays_beside(shown, version, have))
     frame = input_frame(workspace.spark, workspace.warehouse, read)
     condition = " OR ".join(f"({in_interval(model, part)})" for part in wanted)
     return frame.where(condition)

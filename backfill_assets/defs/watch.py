@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.metadata import source_key, view_key
-from backfill_assets.errors import BackfillError
 from backfill_assets.watch.closing import Watched
 from backfill_assets.watch.notice import Kind, Notice
 
@@ -45,10 +45,8 @@ def watch_checks(workspace: Workspace) -> dg.AssetChecksDefinition | None:
 
     @dg.multi_asset_check(name="look", specs=specs)
     def look(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        try:
+        with short_failures():
             found = workspace.watch()
-        except BackfillError as error:
-            raise dg.Failure(description=str(error), allow_retries=False) from None
         for notice in found.notices:
             if not notice.finding:
                 context.log.info(f"{notice.model}: {notice.what}")

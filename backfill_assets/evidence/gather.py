@@ -25,6 +25,7 @@ from backfill_assets.state.plans import PlanRecord, Status, Target
 from backfill_assets.state.proofs import newest
 from backfill_assets.state.releases import Move
 from backfill_assets.state.results import AuditResult
+from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version, logic_of
 
@@ -42,11 +43,13 @@ def gather(
     approvals: Sequence[Yes] | None = None,
     content: str = "",
     impacts: Sequence[Json] | None = None,
+    rules: RulesInForce | None = None,
 ) -> Inputs:
     """Everything that a packet of this plan is made from.
 
     `after` is what the environment is about to show; None: it does not move now. `approvals` are those of the control
-    table, looked at; `content` is what the plan's rows are now, as proofs name them; `impacts` what contracts say.
+    table, looked at; `content` is what the plan's rows are now, as proofs name them; `impacts` what contracts say,
+    `rules` those in force.
     Raises StateError for a plan without a document, and for a version whose definition cannot be read any more.
     """
     document = control.plans.document(plan.id)
@@ -85,6 +88,7 @@ def gather(
         proofs=newest(control.proofs.of(plan.id)),
         content=content,
         impacts=tuple(impacts) if impacts is not None else None,
+        rules=rules,
     )
 
 

@@ -17,6 +17,7 @@ from backfill_assets.state.ledger import Entry
 from backfill_assets.state.plans import PlanRecord, Target
 from backfill_assets.state.proofs import Proof
 from backfill_assets.state.results import AuditResult
+from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.versions import Version
 
 Json = Mapping[str, Any]
@@ -83,4 +84,6 @@ class Inputs:
     """Which rows the plan has now, as proofs name them; empty: nobody looked."""
     impacts: tuple[Json, ...] | None = None
     """What the change means for each consumer (`Impact.to_json`); None: nobody looked."""
+    rules: RulesInForce | None = None
+    """By which rules approvals are judged; None: nobody looked."""
     rollback_command: str = "backfill rollback"

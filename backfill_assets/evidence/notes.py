@@ -11,18 +11,21 @@ from backfill_assets.evidence.sentences import (
     in_words,
     moved,
     partial,
+    rules_notes,
     what_changed,
     who_accepted,
 )
 from backfill_assets.evidence.shape import ModelPart, Packet
 from backfill_assets.evidence.words import every, few, listed
+from backfill_assets.inert import markdown, one_line
 from backfill_assets.intervals import ranges_from_json
 
 
 def release_note(packet: Packet) -> str:
     """What this release does, for whoever looks it up later."""
     plan, said = packet.plan, packet.summary
-    lines = [f"# Release note: {said.headline}", "", f"Plan {plan.id} for {plan.environment}, opened by {plan.by}.", ""]
+    by = markdown(f"Plan {plan.id} for {plan.environment}, opened by {plan.by}.")
+    lines = [f"# Release note: {markdown(said.headline)}", "", by, ""]
     if part := [sentence for m in packet.models for sentence in partial(m)]:
         lines += ["**This release covers a part of history only.**", "", *_bullets(part), ""]
     lines += ["## What changed", ""]
@@ -32,8 +35,16 @@ def release_note(packet: Packet) -> str:
         lines += ["", "## What stays as it was", "", *_bullets(f"{m}: {why}." for m, why in plan.kept.items())]
     lines += ["", "## Who reads it", "", *_bullets(said.depends)]
     lines += ["", "## How it was tested", "", *_bullets(said.tests)]
-    lines += ["", "## Who accepted it", "", *_bullets(who_accepted(packet.approvals))]
-    lines += ["", "## How to go back", "", packet.rollback.text, "", f"    {packet.rollback.command}", ""]
+    lines += ["", "## Who accepted it", "", *_bullets([*who_accepted(packet.approvals), *rules_notes(packet)])]
+    lines += [
+        "",
+        "## How to go back",
+        "",
+        markdown(packet.rollback.text),
+        "",
+        f"    {one_line(packet.rollback.command)}",
+        "",
+    ]
     if packet.spent.sentence:
         lines += ["## What it took", "", packet.spent.sentence, ""]
     return "\n".join(lines)
@@ -43,10 +54,17 @@ def cutover_message(packet: Packet) -> str:
     """A draft for the readers of the views, to be sent before the switch."""
     place, affected = packet.plan.environment, [c for c in packet.consumers.readers if c.affected]
     names = listed(f"{place}.{m.model}" for m in packet.models)
-    lines = [f"Subject: New numbers in {few([m.model for m in packet.models], 3)}", ""]
+    lines = [f"Subject: New numbers in {one_line(few([m.model for m in packet.models], 3))}", ""]
     if owners := sorted({c.owner for c in affected if c.owner}):
-        lines += [f"To: {', '.join(owners)}", ""]
-    lines += ["Hello,", "", f"we are about to switch {names} to newly computed rows.", "", "What you will see:", ""]
+        lines += [f"To: {markdown(', '.join(owners))}", ""]
+    lines += [
+        "Hello,",
+        "",
+        f"we are about to switch {markdown(names)} to newly computed rows.",
+        "",
+        "What you will see:",
+        "",
+    ]
     for m in packet.models:
         lines += _bullets([f"{place}.{m.model}: {' '.join(_for_readers(m, packet))}"])
     lines += ["", "What does not change:", "", *_bullets(_stays(packet))]
@@ -57,7 +75,7 @@ def cutover_message(packet: Packet) -> str:
         "",
         "If something looks wrong to you, tell us: we can go back to the old rows at once.",
         "",
-        _sender(packet.models, packet.plan.by),
+        markdown(_sender(packet.models, packet.plan.by)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -121,4 +139,4 @@ def _sender(models: list[ModelPart], by: str) -> str:
 
 
 def _bullets(lines: Iterable[str]) -> list[str]:
-    return [f"- {line}" for line in lines]
+    return [f"- {markdown(line)}" for line in lines]

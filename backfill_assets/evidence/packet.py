@@ -29,6 +29,7 @@ from backfill_assets.evidence.shape import (
     RangesPart,
     Read,
     Rollback,
+    RulesPart,
     SourcePart,
     Spent,
     Summary,
@@ -38,9 +39,11 @@ from backfill_assets.evidence.shape import (
 from backfill_assets.evidence.words import listed
 from backfill_assets.intervals import Ranges, ranges_json
 from backfill_assets.plan.estimate import comparison
+from backfill_assets.state.counting import expires, is_own
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.proofs import Proof
 from backfill_assets.state.results import AuditResult
+from backfill_assets.state.rules import Rules, RulesInForce
 from backfill_assets.state.versions import logic_of, table_path
 
 OWN = frozenset({"diff", "consumers", "kept"})
@@ -91,7 +94,7 @@ def packet(inputs: Inputs) -> Packet:
                 for c in inputs.consumers
             ],
         ),
-        approvals=[_approval(yes) for yes in inputs.approvals],
+        approvals=[_approval(yes, inputs) for yes in inputs.approvals],
         spent=Spent(
             estimate=inputs.estimate.to_json(),
             actual=inputs.actual.to_json(),
@@ -103,6 +106,7 @@ def packet(inputs: Inputs) -> Packet:
         query_reruns=proofs.get("consumers"),
         kept=proofs.get("kept"),
         proofs={kind: proof for kind, proof in proofs.items() if kind not in OWN},
+        rules=inputs.rules and _rules(inputs.rules),
     )
     return plain.model_copy(update={"summary": summary(plain)})
 
@@ -122,21 +126,37 @@ def _newest(inputs: Inputs) -> datetime:
     return max(times)
 
 
-def _approval(yes: Yes) -> ApprovalPart:
-    a = yes.approval
+def _approval(yes: Yes, inputs: Inputs) -> ApprovalPart:
+    a, rules = yes.approval, inputs.rules.rules if inputs.rules else Rules()
     return ApprovalPart(
         owner=a.owner,
         by=a.by,
         at=a.at.isoformat(),
-        expires=a.expires.isoformat(),
+        expires=expires(a, rules).isoformat(),
         digest=a.digest,
         scope={model: _pairs(part) for model, part in a.scope.items()},
         reason=a.reason,
         accepted=dict(a.accepted),
-        own=a.own,
+        own=is_own(a, rules, inputs.plan.authors),
+        account=a.account,
+        host=a.host,
+        recorded=a.recorded.isoformat() if a.recorded else "",
         statement=a.statement,
         signature=a.signature,
         doubt=yes.doubt,
+    )
+
+
+def _rules(given: RulesInForce) -> RulesPart:
+    said = given.rules
+    return RulesPart(
+        number=given.number,
+        id=given.id,
+        approvals=cast(dict[str, Any], said.to_json()["approvals"]),
+        people={person: list(accounts) for person, accounts in said.people.items()},
+        signers=said.signers,
+        owners=dict(said.owners),
+        notes=list(given.notes),
     )
 
 

@@ -22,6 +22,7 @@ from backfill_assets.evidence.sentences import (
     what_changed,
 )
 from backfill_assets.evidence.shape import Check, ModelPart, Packet, Range, Section
+from backfill_assets.inert import visible
 from backfill_assets.intervals import ranges_from_json, utc
 from backfill_assets.plan.estimate import amount
 
@@ -159,7 +160,9 @@ def _sections(packet: Packet) -> list[tuple[str, str, Any]]:
 def _template() -> Any:
     from jinja2 import Environment, StrictUndefined
 
-    made: Environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made: Environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_inert
+    )
     made.filters |= {
         "moment": _moment,
         "day": _day,
@@ -174,6 +177,15 @@ def _template() -> Any:
     made.tests["mapping_like"] = lambda value: isinstance(value, Mapping)
     made.tests["list_like"] = lambda value: isinstance(value, Sequence) and not isinstance(value, str)
     return made.from_string((files("backfill_assets.evidence") / "packet.html.j2").read_text())
+
+
+def _inert(value: object) -> object:
+    """What is put into the page, with its control characters visible; autoescape does the rest."""
+    from markupsafe import Markup
+
+    if isinstance(value, Markup):
+        return Markup(visible(value))
+    return visible(value) if isinstance(value, str) else value
 
 
 def _breakable(text: str) -> Markup:

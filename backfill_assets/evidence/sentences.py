@@ -163,6 +163,7 @@ def accepted_by(packet: Packet, finding: FindingPart) -> str:
 def to_mind(packet: Packet) -> list[str]:
     """What nobody may overlook."""
     said = [sentence for m in packet.models for sentence in partial(m)]
+    said += rules_notes(packet)
     place = packet.plan.environment
     match packet.plan.status:
         case "promoted":
@@ -195,6 +196,11 @@ def to_mind(packet: Packet) -> list[str]:
     if packet.data_diff is None and any(m.before for m in packet.models):
         said.append("Old and new values were not compared; only the number of rows was.")
     return said
+
+
+def rules_notes(packet: Packet) -> list[str]:
+    """That approvals are off, and where the project's files say other rules than those in force."""
+    return [f"{note}." for note in (packet.rules.notes if packet.rules else ())]
 
 
 def partial(m: ModelPart) -> list[str]:

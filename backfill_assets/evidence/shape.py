@@ -211,10 +211,25 @@ class ApprovalPart(Part):
     scope: dict[str, list[Range]] = Field(description="Model → the published intervals that were accepted to change.")
     reason: str
     accepted: dict[str, str] = Field(description="Finding → why it is accepted.")
-    own: bool = Field(description="Whether the plan's own author gave it.")
+    own: bool = Field(description="Whether the plan's own author gave it, or may have.")
+    account: str = Field(default="", description="The account that gave it, as the system asserted it.")
+    host: str = Field(default="", description="The machine on which it was given.")
+    recorded: str = Field(default="", description="When it was recorded.")
     statement: str = Field(description="The exact text that was accepted, and signed if it was.")
     signature: str = Field(description="An SSH signature of the statement; empty: none.")
     doubt: str = Field(description="Why it did not count when the packet was written; empty: it did.")
+
+
+class RulesPart(Part):
+    """The rules in force when the packet was written: by them the approvals were judged."""
+
+    number: int = Field(description="Which record of the environment's rules; 0: none was recorded yet.")
+    id: str
+    approvals: dict[str, Any]
+    people: dict[str, list[str]] = Field(description="Person → accounts.")
+    signers: str = Field(description="The text of allowed_signers that signatures are checked with.")
+    owners: dict[str, str] = Field(description="Model → its owner in force.")
+    notes: list[str] = Field(description="That approvals are off, and where the project's files say something else.")
 
 
 class FindingPart(Part):
@@ -281,6 +296,7 @@ class Packet(Part):
     query_reruns: ProofPart | None = Field(description="The readers' own queries, run on the new data.")
     kept: ProofPart | None = Field(description="Whether tables that were left as they are would come out the same.")
     proofs: dict[str, ProofPart] = Field(description="Further proofs, by kind.")
+    rules: RulesPart | None = Field(default=None, description="None in packets of earlier releases.")
 
     @property
     def findings(self) -> list[FindingPart]:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.evidence.tables import TableReader, differences, table_from_json
 from backfill_assets.evidence.write import MANIFEST, PACKET, TABLES, Folder, digest, problems_of
+from backfill_assets.intervals import utc
+from backfill_assets.state.approvals import Approval, approval_of
 
 if TYPE_CHECKING:
     from backfill_assets.evidence.shape import Packet
+
+Genuine = Callable[[str, Approval], str]
+"""(text of allowed_signers, approval) → why its signature is not genuine; "" when it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +30,8 @@ class Verification:
     data_files: int
     hashed: int
     """How many of the data files were compared by their content, not only by their size."""
+    signatures: int = 0
+    """How many approvals' signatures were checked again, against the signers that were in force."""
 
     @property
     def ok(self) -> bool:
@@ -38,25 +46,32 @@ class Verification:
             "tables": self.tables,
             "data_files": self.data_files,
             "hashed": self.hashed,
+            "signatures": self.signatures,
         }
 
 
-def verify(folder: Folder, tables: TableReader | None, *, expected: str = "") -> Verification:
-    """Compare hashes, form and tables. `tables` is None where no warehouse is at hand.
+def verify(
+    folder: Folder, tables: TableReader | None, *, expected: str = "", genuine: Genuine | None = None
+) -> Verification:
+    """Compare hashes, form and tables, and check signatures. `tables` is None where no warehouse is at hand.
 
-    `expected` is the digest that the promotion's commit carries, where that is known.
+    `expected` is the digest that the promotion's commit carries, where that is known. `genuine` checks an approval's
+    signature against the text of an `allowed_signers`; None: they are not checked.
     """
     problems = problems_of(folder)
     if expected and not problems:
         problems += _expected(folder, expected)
     whole = not problems
-    plan, found = "", _Looked()
+    plan, found, signed = "", _Looked(), 0
     if whole:
         plan = json.loads(folder.read(PACKET) or b"{}")["plan"]["id"]
         problems += form_problems(folder.read(PACKET) or b"")
         if tables is not None:
             found = _look(folder, tables)
             problems += found.problems
+        if genuine is not None and (packet := read_packet(folder)) is not None:
+            signed = sum(bool(a.signature) for a in packet.approvals) if packet.rules else 0
+            problems += signature_problems(packet, genuine)
     return Verification(
         plan=plan,
         problems=tuple(problems),
@@ -64,7 +79,33 @@ def verify(folder: Folder, tables: TableReader | None, *, expected: str = "") ->
         tables=found.tables if whole and tables is not None else None,
         data_files=found.data_files,
         hashed=found.hashed,
+        signatures=signed,
     )
+
+
+def signature_problems(packet: Packet, genuine: Genuine) -> list[str]:
+    """Which approvals counted in the packet, and do not have the signature that its rules ask for."""
+    if packet.rules is None:
+        return []
+    found: list[str] = []
+    required = packet.rules.approvals.get("signatures") == "required"
+    for part in packet.approvals:
+        if part.doubt:
+            continue
+        at = f"the approval of {part.by} at {part.at}"
+        try:
+            given = replace(approval_of(part.statement, part.signature), recorded=utc(part.recorded or part.at))
+        except (ValueError, KeyError, TypeError) as error:
+            found.append(f"{at} has no statement: {error}")
+            continue
+        claimed = (given.plan, given.environment, given.by, given.owner, given.digest, given.at.isoformat())
+        if claimed != (packet.plan.id, packet.plan.environment, part.by, part.owner, part.digest, part.at):
+            found.append(f"{at} is not what its statement says")
+        elif part.signature and (problem := genuine(packet.rules.signers, given)):
+            found.append(f"{at} does not count: {problem}")
+        elif required and not part.signature:
+            found.append(f"{at} is not signed, and the rules asked for it")
+    return found
 
 
 def read_packet(folder: Folder) -> Packet | None:

@@ -97,7 +97,7 @@ def _last_failure(look: Look, name: str, pointer: Pointer, lacking: Ranges) -> s
     """The first line of why these intervals were not built, or did not pass, if nothing happened since."""
     entries = look.entries.get((name, pointer.version), ())
     tried = [e for e in entries if lacking & Ranges((e.interval,)) and e.kind is not Said.STARTED]
-    last = max(tried, key=lambda e: e.at, default=None)
+    last = max(tried, key=lambda e: e.order, default=None)
     return last.reason.splitlines()[0] if last and last.kind in (Said.FAILED, Said.INVALIDATED) and last.reason else ""
 
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import cast
 
-from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import reached, restatement
 from backfill_assets.snapshots.model import Model
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, coverage
 from backfill_assets.state.versions import logic_of
 from backfill_assets.watch.look import Change, History, Look
-from backfill_assets.watch.notice import Kind, Notice, restate_argument, restate_command
+from backfill_assets.watch.notice import Kind, Notice
 
 MOST_NAMED = 3
 
@@ -27,6 +28,8 @@ class _Found:
     changes: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     vague: set[str] = field(default_factory=set[str])
     """Sources of which a changed file does not say what time it has rows of."""
+    coarse: set[str] = field(default_factory=set[str])
+    """Sources of which a changed file has rows of several days, and does not say which of them are others now."""
 
 
 def late(look: Look) -> tuple[Notice, ...]:
@@ -104,6 +107,8 @@ def _of_source(
             )
             if vague:
                 found.vague.add(source)
+            if any(c.at is not None and c.touches and c.touches.count(Cadence.DAILY) > 1 for c in changes):
+                found.coarse.add(source)
     return Ranges.of(parts)
 
 
@@ -149,6 +154,9 @@ def _notice(look: Look, model: Model, stale: _Found) -> Notice:
     what = f"built before its source changed: {sources}"
     if stale.vague:
         what += f"; {', '.join(sorted(stale.vague))} does not say which days that touches: all built before is named"
+    elif stale.coarse:
+        coarse = ", ".join(sorted(stale.coarse))
+        what += f"; of a file of {coarse} only the first and the last day are known, so all in between are named"
     segments = look.environment.pointers[model.name].segments
     newest = logic_of(segments[-1].version)
     older = Ranges.of(s.interval for s in segments if logic_of(s.version) != newest) & stale.intervals

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from backfill_assets.intervals import NOTHING, Cadence, Ranges
+from backfill_assets.intervals import NOTHING, Ranges
 
 
 class Kind(StrEnum):
@@ -58,18 +58,6 @@ class Notice:
             "remedy": self.remedy,
             "downstream": {name: _ranges(found) for name, found in self.downstream.items()},
         }
-
-
-def restate_argument(model: str, cadence: Cadence, ranges: Ranges) -> tuple[str, ...]:
-    """What `--restate` takes for these intervals: days, both ends included, or instants of hourly models."""
-    if cadence is Cadence.HOURLY:
-        return tuple(f"{model}:{i.start:%Y-%m-%dT%H:%M}..{i.end:%Y-%m-%dT%H:%M}" for i in ranges)
-    return tuple(f"{model}:{i}" for i in ranges)
-
-
-def restate_command(arguments: tuple[str, ...]) -> str:
-    """The command that restates them, all in one plan."""
-    return " ".join(["backfill apply", *(f"--restate {a}" for a in arguments)])
 
 
 def _ranges(ranges: Ranges) -> list[dict[str, str]]:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from backfill_assets.errors import StateError
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
@@ -97,11 +98,12 @@ def _oldest_commits(pointers: Mapping[str, Pointer], entries: Mapping[tuple[str,
 
 
 def _rows(pointer: Pointer, log: TableLog) -> dict[datetime, int] | None:
-    """Rows shown of each interval, from file statistics; None when a table is gone, which another notice says."""
+    """Rows shown of each interval, from file statistics; None when a table is gone or damaged: a notice says so."""
     found: dict[datetime, int] = {}
     for segment in pointer.segments:
-        if log.head(pointer.model, segment.version) < segment.commit:
+        try:
+            there = log.rows(pointer.model, segment.version, segment.commit)
+        except StateError:
             return None
-        there = log.rows(pointer.model, segment.version, segment.commit)
         found |= {s: n for s, n in there.items() if segment.interval.start <= s < segment.interval.end}
     return found

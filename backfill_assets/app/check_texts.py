@@ -1,0 +1,17 @@
+"""Use case: try the texts that count as unchanged on data, before what they compute may be promoted."""
+
+from __future__ import annotations
+
+from backfill_assets.adapters.place import Place
+from backfill_assets.build.events import Listener, silence
+from backfill_assets.build.text_check import check_texts as check
+from backfill_assets.plan.stages import Plan
+from backfill_assets.state.text_checks import TextCheck
+
+
+def check_texts(place: Place, plan: Plan, *, listen: Listener = silence) -> tuple[TextCheck, ...]:
+    """Compare what the plan names, a few intervals each. Opens a session only when there is anything to compare.
+
+    Raises BuildError, StateError, SettingsError.
+    """
+    return check(place.bench(plan.sources, listen=listen), plan.texts) if plan.texts else ()

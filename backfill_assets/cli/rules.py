@@ -1,0 +1,111 @@
+"""How do the rules of an environment look: what is in force, what the files say, and the changes that wait?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.cli.terminal import grid, out
+from backfill_assets.inert import one_line
+from backfill_assets.promote.rules_change import RulesChange
+from backfill_assets.state.rules import RulesInForce, RulesRecord, principals
+
+
+def rules_json(
+    rules: RulesInForce, records: Sequence[RulesRecord], waiting: Sequence[RulesChange]
+) -> dict[str, object]:
+    """The rules as plain values."""
+    return {
+        "environment": rules.environment,
+        "number": rules.number,
+        "in_force": rules.rules.to_json(),
+        "edited": rules.edited.to_json(),
+        "differences": list(rules.differences),
+        "waiting": [change_json(change) for change in waiting],
+        "history": [
+            {
+                "number": r.number,
+                "kind": r.kind.value,
+                "id": r.id,
+                "account": r.account,
+                "host": r.host,
+                "at": r.at.isoformat(),
+                "reason": r.reason,
+            }
+            for r in records
+        ],
+    }
+
+
+def change_json(change: RulesChange) -> dict[str, object]:
+    """A proposed change as plain values."""
+    return {
+        "id": change.record.id,
+        "proposed_by": change.record.account,
+        "reason": change.record.reason,
+        "differences": list(change.differences),
+        "missing": dict(change.missing),
+        "approved_by": [a.by for a in change.approvals],
+        "in_force": change.took_effect,
+    }
+
+
+def print_rules(rules: RulesInForce, records: Sequence[RulesRecord], waiting: Sequence[RulesChange]) -> None:
+    """What is in force, what is edited, and what waits for approvals."""
+    console, found = out(), rules.rules
+    which = (
+        f"record {rules.number}" if rules.number else "not recorded yet: the first promotion records what the files say"
+    )
+    console.print(Text(f"Rules of {rules.environment}", style="bold") + Text(f" ({which})"))
+    table = grid()
+    approvals = found.approvals
+    for name, value in (
+        ("approval", "required" if approvals.required else "not required: nobody has to approve what moves"),
+        ("by its author", "counts, and is recorded as such" if approvals.self else "does not count"),
+        ("holds for", f"{approvals.days} days"),
+        ("signatures", approvals.signatures),
+        ("keys", ", ".join(principals(found.signers)) or "none"),
+        *((f"people: {person}", ", ".join(accounts)) for person, accounts in found.people.items()),
+        *((f"may approve for {owner}", ", ".join(people)) for owner, people in approvals.owners.items()),
+        *((f"owner of {model}", owner or "nobody") for model, owner in found.owners.items()),
+    ):
+        table.add_row(Text(one_line(f"  {name}"), style="dim"), Text(one_line(value)))
+    console.print(table)
+    for record in records:
+        why = f": {record.reason}" if record.reason else ""
+        line = (
+            f"  {record.number} {record.kind.value} {record.at:%Y-%m-%d %H:%M} UTC by {record.account} on {record.host}"
+        )
+        console.print(Text(one_line(line + why), style="dim"))
+    if rules.differences:
+        console.print(Text("Edited, and not in force:", style="yellow"))
+        for difference in rules.differences:
+            console.print(Text(one_line(f"  {difference}")))
+    for change in waiting:
+        print_change(change)
+    if rules.differences and not waiting:
+        console.print(Text("Next: ") + Text('backfill rules change --reason "why"', style="bold"))
+
+
+def print_change(change: RulesChange) -> None:
+    """What a proposed change is, and whose approval it waits for."""
+    console = out()
+    if change.took_effect:
+        console.print(Text(f"{change.record.id} is in force now", style="green"))
+    else:
+        console.print(Text(f"{change.record.id} proposed by {change.record.account} waits", style="yellow"))
+    for difference in change.differences:
+        console.print(Text(one_line(f"  {difference}")))
+    for owner, problem in change.missing.items():
+        detail = f" ({problem})" if problem else ""
+        console.print(Text(f"  needs approval by {owner or 'somebody else'}{detail}"))
+    if change.missing:
+        console.print(Text("Next: ") + Text(f"backfill approve {change.record.id}", style="bold"))
+
+
+def print_notes(place: Workspace) -> None:
+    """That approvals are off, and where files say other rules than those in force."""
+    for note in place.rules().notes:
+        out().print(Text(note, style="yellow"))

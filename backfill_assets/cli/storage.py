@@ -1,0 +1,173 @@
+"""Commands for the warehouse as a whole: whose it is, how far it has come, and its way to a new release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place, print_json, root_folder
+from backfill_assets.cli.terminal import out
+
+
+@app.command()
+def warehouse(
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Take it for this project's, with the records as they are now.")
+    ] = False,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Remember nothing of it: it was deleted or replaced on purpose.")
+    ] = False,
+    why: Annotated[str, typer.Option(metavar="REASON", help="Why it is adopted; kept in its history.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say whose warehouse this is, and whether its records are complete.
+
+    Code 1 when something is wrong. `--adopt` goes on with records that are older than they were, or that belonged to
+    this project under another name: what came after them is lost. Needs no Spark.
+    """
+    from backfill_assets.adapters.account import account
+    from backfill_assets.adapters.adopting import adopt as adopt_it
+    from backfill_assets.adapters.adopting import forget as forget_it
+    from backfill_assets.adapters.adopting import standing
+    from backfill_assets.errors import SettingsError
+    from backfill_assets.settings import load_settings
+
+    if adopt != bool(why) or (adopt and forget):
+        raise SettingsError(
+            "--adopt and --why go together, and --forget stands alone",
+            why="what is adopted is kept with its reason",
+            fix='backfill warehouse --adopt --why "restored from the nightly snapshot"',
+        )
+    root = root_folder()
+    settings = load_settings(root)
+    if adopt:
+        adopt_it(settings, root, by=account(), why=why)
+    if forget:
+        forget_it(settings, root)
+    found = standing(settings, root)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        said = found.to_json()
+        console = out()
+        for name in ("location", "project", "warehouse", "format", "generation", "control_tables"):
+            console.print(Text(f"{name:<15}", style="bold") + Text(str(said[name] if said[name] is not None else "-")))
+        if found.identity is not None and (last := found.identity.release) is not None:
+            console.print(Text(f"{'last release':<15}", style="bold") + Text(f"{last.id} of {last.environment}"))
+        for line in found.identity.history if found.identity else ():
+            console.print(Text("  " + " ".join(line.values()), style="dim"))
+        if found.problem is not None:
+            console.print(Text(str(found.problem), style="red"))
+        elif found.old:
+            console.print(Text("made by an older release: run `backfill migrate` once", style="yellow"))
+    if found.problem is not None:
+        raise typer.Exit(1)
+
+
+@app.command()
+def migrate(as_json: AsJson = False) -> None:
+    """Make an older release's warehouse one of this release.
+
+    Writes its identity; nothing is built or audited again, and a second time is harmless. Needs no Spark.
+    """
+    from backfill_assets.adapters.account import account
+    from backfill_assets.adapters.adopting import migrate as migrate_it
+    from backfill_assets.settings import load_settings
+
+    root = root_folder()
+    settings = load_settings(root)
+    made = migrate_it(settings, root, by=account())
+    if as_json:
+        print_json({"warehouse": settings.warehouse, "migrated": made is not None})
+    else:
+        out().print(Text(f"{settings.warehouse}: " + ("migrated" if made else "nothing to do")))
+
+
+@app.command()
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="DEST", help="A folder that does not exist, or is empty.")],
+    data: Annotated[
+        bool, typer.Option("--data", help="The tables of versions as well, as far as anything needs them.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the warehouse's records while others work.
+
+    Ledger, releases, approvals, plans and evidence packets as they are at one instant; every file is compared with what
+    was read. A copy without backup.json was not finished: run it again. Needs no Spark.
+    """
+    from backfill_assets.adapters.backup import backup as back_up
+    from backfill_assets.adapters.warehouse import open_store
+    from backfill_assets.settings import load_settings
+
+    root = root_folder()
+    settings = load_settings(root)
+    open_store(settings, root)  # what is lost or older than it was is no backup
+    made = back_up(settings.warehouse, target, data=data)
+    if as_json:
+        print_json({k: v for k, v in made.to_json().items() if k != "files"} | {"files": len(made.files)})
+        return
+    last = f"release {made.release}" if made.release else "no release yet"
+    out().print(Text(f"{target}: {len(made.files):,} files, {made.bytes / 1e6:,.1f} MB, {last}"))
+
+
+@app.command()
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="A folder that `backfill backup` made.")],
+    over_newer: Annotated[
+        bool, typer.Option("--replace", help="Also when something that is there now is not in the backup.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the warehouse back from a backup.
+
+    Checks every file first. Refuses to lose releases or records that came later, unless told to; what was there is kept
+    beside it. Code 3 when prod shows tables that are not there. Needs no Spark.
+    """
+    from backfill_assets.adapters.account import account
+    from backfill_assets.adapters.restore import restore as bring_back
+    from backfill_assets.settings import load_settings
+
+    root = root_folder()
+    settings = load_settings(root)
+    done = bring_back(source, settings, root, over_newer=over_newer, by=account())
+    if as_json:
+        said = {"at": done.manifest.at, "release": done.manifest.release, "lost": done.lost}
+        print_json(said | {"aside": done.aside, "missing": done.missing})
+    else:
+        console = out()
+        console.print(
+            Text(f"{settings.warehouse}: as it was at {done.manifest.at}, release {done.manifest.release or '-'}")
+        )
+        for line in done.lost:
+            console.print(Text(f"  lost: {line}", style="yellow"))
+        if done.aside:
+            console.print(Text(f"  what was there is in {done.aside}", style="dim"))
+        for line in done.missing:
+            console.print(Text(f"  missing: {line}", style="red"))
+    if done.missing:
+        raise typer.Exit(INCOMPLETE)
+
+
+def print_whole(*, every_file: bool, as_json: bool) -> None:
+    """Look at everything that the warehouse holds, and say what is damaged. Exits with 1 when anything is."""
+    from backfill_assets.adapters.whole import look_at_all
+
+    place = open_place()
+    found = look_at_all(place.control, place.warehouse, every_file=every_file)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        console = out()
+        for problem in found.problems:
+            console.print(Text("✗ ", style="red") + Text(problem))
+        how = "every file" if every_file else "a few files of each table"
+        said = f"{found.records:,} records, {found.pointers:,} pointers, {found.files:,} files with {found.rows:,} rows"
+        console.print(Text(f"{said} were read: {how}; {len(found.problems)} problems"))
+        if found.problems:
+            console.print(Text("fix: backfill restore SRC, or backfill rollback to a release that is whole"))
+    if found.problems:
+        raise typer.Exit(1)

@@ -1,0 +1,25 @@
+"""How does a Dagster run fail? With the reason and the remedy; an error that nobody expected leaves a report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from backfill_assets.crash import crashed
+from backfill_assets.errors import BackfillError
+
+
+@contextmanager
+def short_failures() -> Generator[None]:
+    """Turns every error of an op into a dg.Failure that says what, why and what to do; Dagster's own pass."""
+    try:
+        yield
+    except BackfillError as error:
+        raise dg.Failure(description=str(error), allow_retries=False) from None
+    except (dg.Failure, dg.RetryRequested, dg.DagsterError):
+        raise
+    except Exception as error:
+        raise dg.Failure(description=crashed(error, sys.argv)) from None

@@ -1,0 +1,21 @@
+"""Which account launched a Dagster run? What the deployment asserts, or else the user that Dagster runs as."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import dagster as dg
+
+from backfill_assets.adapters.workspace import Workspace
+
+VARIABLE = "BACKFILL_DAGSTER_USER_TAG"
+"""Names the run tag that says who launched. Set by whoever deploys, and only where the deployment itself writes that
+tag and launchers cannot: Dagster+ writes `user` (https://github.com/dagster-io/dagster/pull/13494); in open-source
+Dagster everybody can type any tag into the launchpad."""
+
+
+def acting(workspace: Workspace, run: dg.DagsterRun) -> Workspace:
+    """The workspace, acting for whoever launched the run."""
+    tag = os.environ.get(VARIABLE, "")
+    return replace(workspace, acting=run.tags.get(tag, "")) if tag else workspace
