@@ -9,25 +9,37 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from backfill_assets.audit.judge import Counts
-from backfill_assets.build.build import Workbench
+from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import AuditReads, Job, ModelInput
 from backfill_assets.build.events import Event
+from backfill_assets.errors import StateError
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.plan.facts import bounded_now, read_facts
 from backfill_assets.plan.missing import needed
+from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.approval import EVERY_PROOF, subject
+from backfill_assets.promote.cases import Cases
+from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
+from backfill_assets.promote.lifecycle import find_plan
+from backfill_assets.promote.promote import ViewCatalog
+from backfill_assets.promote.proposal import propose
+from backfill_assets.promote.release import Released, release_case
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.model import Audit, Model, Project, Source, Upstream
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.proofs import DIFF, Finding, Proof
+from backfill_assets.state.rules import declared_rules
 from backfill_assets.state.store import ControlTable, Filter, MemoryStore, Row, Store, TableSpec
 from backfill_assets.state.tables import DataCommit, Readable, StoredTable
+from backfill_assets.state.versions import Version
 
 NOW = utc("2024-01-11T12:00")
 START = utc("2024-01-01")
@@ -139,10 +151,15 @@ class FakeTables:
         return [c for c in table.commits if c] if table else []
 
     def rows(self, model: str, version: str, commit: int) -> Mapping[datetime, int]:
-        return {start: cell.rows for start, cell in self.cells(model, version, commit).items()}
+        return {start: cell.rows for start, cell in self._whole(model, version, commit).items()}
 
     def files(self, model: str, version: str, commit: int) -> Mapping[datetime, frozenset[str]]:
-        return {start: frozenset({cell.batch}) for start, cell in self.cells(model, version, commit).items()}
+        return {start: frozenset({cell.batch}) for start, cell in self._whole(model, version, commit).items()}
+
+    def _whole(self, model: str, version: str, commit: int) -> dict[datetime, Cell]:
+        if self.head(model, version) < commit:
+            raise StateError(f"a version's table is gone: {model} {version}")
+        return self.cells(model, version, commit)
 
     def cells(self, model: str, version: str, commit: int = -1) -> dict[datetime, Cell]:
         """Everything in the table at a commit (-1: the newest)."""
@@ -385,6 +402,69 @@ class World:
 
     def plan(self, request: Request | None = None, now: datetime = NOW) -> Plan:
         return make_plan(self.project, self.facts(now), request or Request())
+
+    # what a Workspace does with plans and releases
+
+    def cases(self, **more: object) -> Cases:
+        """How cases of this world are made: nobody has to approve anything, unless somebody says otherwise."""
+        values: dict[str, object] = {
+            "project": self.project,
+            "control": self.control,
+            "log": self.tables,
+            "required": False,
+            "owners": lambda name: declared_rules(self.project).owners_of(name, self.project.models[name].owner),
+            "counts": lambda record, approval: "",
+        }
+        return Cases(**(values | more))  # type: ignore[arg-type]
+
+    def prove(self, plan: str, *findings: Finding, now: datetime = NOW, at: datetime | None = None) -> None:
+        """What `backfill apply` does after a build: it compares, asks and checks, and keeps what it finds."""
+        facts, cases = self.facts(now), self.cases()
+        content = subject(self.project, facts, cases.hearing(facts, find_plan(self.control, plan))).content
+        blank = Proof(plan=plan, kind=DIFF, content=content, at=at or datetime.now(UTC), document={})
+        kinds = sorted(EVERY_PROOF)
+        self.control.proofs.put([replace(blank, kind=k, findings=findings if k == DIFF else ()) for k in kinds])
+
+    def release(
+        self,
+        request: Request | None = None,
+        *,
+        now: datetime = NOW,
+        plan: str = "",
+        by: str = "ana",
+        purpose: Purpose = Purpose.PROMOTION,
+        control: Control | None = None,
+        views: ViewCatalog | None = None,
+        models: Sequence[str] | None = None,
+        **rules: object,
+    ) -> Released:
+        """Promote what is complete of a request, or of a stored plan, as far as the gate allows."""
+        control = control or self.control
+
+        def look() -> Case:
+            facts = read_facts(self.project, control, self.tables, self.pins, now=now, environment="prod")
+            facts = replace(facts, extents=self.extents)
+            stored = find_plan(control, plan) if plan else None
+            cases = self.cases(control=control, **rules)
+            asked = cases.request(stored) if stored else request or Request()
+            made = make_plan(self.project, facts, asked)
+            made = made if models is None else replace(made, models=tuple(models))
+            return cases.promotion(asked, facts, made, stored=stored, purpose=purpose)
+
+        return release_case(control, self.tables, "prod", views, look, by=by)
+
+
+def gated(
+    project: Project,
+    facts: Facts,
+    versions: Mapping[tuple[str, str], Version],
+    request: Request,
+    models: Sequence[str],
+    patches: Mapping[str, Patch] | None = None,
+) -> Verdict:
+    """What the gate says of these models' rows, whoever owns them."""
+    wanted = propose(facts.bounded(project), facts, versions, request, models, patches)
+    return gate(Case(project=project, facts=facts, versions=versions, request=request, wanted=wanted), ROWS)
 
 
 # --- views and deaths -------------------------------------------------------------------------------------------------

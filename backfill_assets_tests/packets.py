@@ -146,7 +146,9 @@ def an_approval(*, doubt: str = "", **more: object) -> Yes:
         owner="marketing@example.com",
         by="ana",
         at=utc("2024-02-01T12:00"),
-        expires=utc("2024-02-08T12:00"),
+        account="ana",
+        host="laptop",
+        recorded=utc("2024-02-01T12:00"),
         reason="One click counts once.",
         accepted={"conversions": "double clicks were counted twice"},
     )

@@ -266,7 +266,10 @@ def backfill(
 
 
 def backfill_here(*arguments: str | Path, project: Path, user: str = "") -> Said:
-    """Run the CLI to its end in this process, over the tests' own Spark session: nothing is started for it."""
+    """Run the CLI to its end in this process, over the tests' own Spark session: nothing is started for it.
+
+    `user` is the account that the operating system is made to assert.
+    """
     from backfill_assets.cli import main
 
     code, said, complaints = 0, io.StringIO(), io.StringIO()
@@ -274,7 +277,7 @@ def backfill_here(*arguments: str | Path, project: Path, user: str = "") -> Said
         patch.setattr(sys, "argv", ["backfill", "--project", str(project), *map(str, arguments)])
         patch.setenv("BACKFILL_PROJECT", str(project))  # the CLI sets it for good
         if user:
-            patch.setenv("LOGNAME", user)
+            patch.setattr("backfill_assets.adapters.place.account", lambda: user)
         try:
             main()
         except SystemExit as end:

@@ -42,7 +42,7 @@ class Bench:
         self.by_hand = dict(os.environ) | {"SPARK_CONF_DIR": str(conf), "BENCH_JARS": jars}
 
     def apply(self) -> Run:
-        shutil.rmtree(self.ours, ignore_errors=True)
+        self._begin()
         return self._ours([BACKFILL, "apply", "--json"], "apply")
 
     def promote(self) -> Run:
@@ -50,7 +50,7 @@ class Bench:
 
     def traced(self) -> tuple[Run, dict[str, float], list[Span]]:
         """An apply with clocks: the run, its seconds by name, and its spans."""
-        shutil.rmtree(self.ours, ignore_errors=True)
+        self._begin()
         file = self.work / "spans.json"
         done = self._ours([sys.executable, HERE / "traced.py", "--spans", file, "--", "apply", "--json"], "traced")
         noted = json.loads(file.read_text())
@@ -70,6 +70,11 @@ class Bench:
         command = [sys.executable, HERE / "day_by_day.py", "--data", self.data, "--complete", self.hand]
         command += ["--warehouse", self.loop, "--days", days, "--months", months, "--seed", seed]
         return json.loads(run(list(map(str, command)), env=self.by_hand, log=self.work / "logs" / "loop.log").output)
+
+    def _begin(self) -> None:
+        """A new warehouse, of which the project remembers nothing."""
+        shutil.rmtree(self.ours, ignore_errors=True)
+        (self.project / ".backfill" / "warehouses.json").unlink(missing_ok=True)
 
     def compare(self, applied: dict) -> dict[str, Content]:
         """The content that both made. Exits when anything differs or is incomplete."""

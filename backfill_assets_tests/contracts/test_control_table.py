@@ -111,6 +111,24 @@ def test_appends_of_many_rows_are_one_commit(store: Store) -> None:
     assert keys(table.read()) == ["a", "b", "c"]
 
 
+NUMBERED = TableSpec(name="numbered", columns={"key": "text", "number": "int"}, sequence="number")
+
+
+def test_rows_are_numbered_in_the_order_of_commits(store: Store) -> None:
+    """Whoever writes at the same time, every row has a number of its own; later commits and rows have larger ones."""
+    table = store.table(NUMBERED)
+    table.append([{"key": "first", "number": 0}])
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: table.append([{"key": f"{n}a", "number": 0}, {"key": f"{n}b", "number": 0}]), range(8)))
+    table.replace([{"key": "new", "number": 0}], where={"key": ["new"]}, revision=table.revision(), note=NOTE)
+    table.append([{"key": "last", "number": 0}])
+    table.compact(most_files=1)
+    found = [str(row["key"]) for row in sorted(table.read(), key=lambda row: int(str(row["number"])))]
+    assert len({row["number"] for row in table.read()}) == len(found) == 19
+    assert (found[0], *found[-2:]) == ("first", "new", "last")
+    assert all(found[at].replace("a", "b") == found[at + 1] for at in range(1, 17, 2)), "a commit's rows stay together"
+
+
 def test_replace_touches_only_what_matches(store: Store) -> None:
     """Matching rows go, new ones come, others stay; the new revision is returned."""
     table = store.table(SPEC)
@@ -261,7 +279,7 @@ def test_delta_conflict_between_the_check_and_the_commit(tmp_path: Path, monkeyp
 
 _WRITER = """
 import sys
-from backfill_assets_tests.contracts.test_control_table import SPEC, row
+from backfill_assets_tests.contracts.test_control_table import NUMBERED, SPEC, row
 from backfill_assets.adapters.control_delta import DeltaStore
 import deltalake
 store = DeltaStore(sys.argv[1])
@@ -269,6 +287,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 for step in range(5):
     store.table(SPEC).append([row(f"{sys.argv[2]}.{step}")])
+    store.table(NUMBERED).append([{"key": f"{sys.argv[2]}.{step}", "number": 0}])
 """
 
 
@@ -295,6 +314,10 @@ def test_delta_many_processes_create_and_append_at_once(tmp_path: Path) -> None:
         assert writer.returncode == 0, trouble
     found = keys(DeltaStore(str(tmp_path)).table(SPEC).read())
     assert found == sorted(f"{n}.{s}" for n in range(len(writers)) for s in range(5))
+    numbers = {str(r["key"]): int(str(r["number"])) for r in DeltaStore(str(tmp_path)).table(NUMBERED).read()}
+    assert sorted(numbers) == found and len(set(numbers.values())) == len(found)
+    for n in range(len(writers)):
+        assert numbers[f"{n}.0"] < numbers[f"{n}.1"] < numbers[f"{n}.2"] < numbers[f"{n}.3"] < numbers[f"{n}.4"]
 
 
 def test_a_column_of_a_later_release(tmp_path: Path) -> None:
@@ -309,3 +332,36 @@ def test_a_column_of_a_later_release(tmp_path: Path) -> None:
     )
     found = {r["key"]: r["number"] for r in table.read()}
     assert found == {"old": 0, "new": 7, "newest": 8}
+
+
+def test_delta_a_full_disk_is_said_and_the_same_write_succeeds_later(tmp_path: Path) -> None:
+    """The kernel refuses to let files grow: StateError with a remedy, what was there is kept, and nothing else is."""
+    code = """
+import resource, signal, sys
+from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.errors import StateError
+from backfill_assets_tests.contracts.test_control_table import NOTE, SPEC, row
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+table = DeltaStore(sys.argv[1]).table(SPEC)
+table.append([row("first")])
+_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+for write in (
+    lambda: table.append([row("second")]),
+    lambda: table.replace([row("first", 2)], where={"key": ["first"]}, revision=table.revision(), note=NOTE),
+    lambda: DeltaStore(sys.argv[1] + "/new").table(SPEC).append([row("other")]),
+):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, most))
+    try:
+        write()
+    except StateError as error:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        assert "cannot be written; what was done before is kept" in error.what and "room" in error.fix, str(error)
+        assert "arge" in error.why, error.why  # too large
+        assert table.read() == [row("first")]
+    else:
+        sys.exit("it was written")
+table.append([row("second")])
+assert sorted(r["key"] for r in table.read()) == ["first", "second"]
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

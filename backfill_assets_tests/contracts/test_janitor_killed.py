@@ -38,7 +38,7 @@ def mortal(location):
 
 place = Workspace.open(sys.argv[1])
 table_storage._file_system = lambda location: real(location) if location == place.warehouse else mortal(location)
-place.sweep()
+place.sweep(today=place.now().date())
 """
 
 
@@ -67,7 +67,7 @@ def test_killed_while_it_deletes(tmp_path: Path, deleted: int) -> None:
         promote(place.control.environments, place.control.environments.read("prod"), [pointer], None)
 
     assert [r.version for r in place.janitor().rounds.unfinished] == ["one"]
-    swept = place.sweep().swept
+    swept = place.sweep(today=place.now().date()).swept
     assert [r.version for r in swept.removed] == ["one"] and not (folder / "one").exists()
     assert place.control.environments.read("prod").condemned == frozenset()
     assert backfill_assets.read("daily", project=root).num_rows == 2

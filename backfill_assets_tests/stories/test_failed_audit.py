@@ -41,7 +41,7 @@ def test_a_bad_day(spark: SparkSession, tmp_path: Path) -> None:
     assert daily.green == Ranges((days("2024-01-01", "2024-01-03"), days("2024-01-05", "2024-01-06")))
     (failed,) = [r for r in daily.results if not r.passed]
     assert (failed.check, failed.interval, failed.failures) == ("range_total", bad, 1)
-    assert "`total` < 0" in failed.expected and failed.sample == ("ds=2024-01-04, kind=a",)
+    assert "`total` < 0" in failed.expected and failed.sample == ("ds=2024-01-04, kind=a, total=-419.58",)
     # running looks one day back: the bad day and the one after it wait
     assert running.green == Ranges((days("2024-01-01", "2024-01-03"), days("2024-01-06")))
     (waits,) = running.waits

@@ -36,6 +36,7 @@ sources:
     time_column: at
 """
 FIRST, LAST = date(2024, 1, 1), date(2024, 1, 6)
+ANA = {"ana@example.com": {"accounts": ["ana"]}}
 
 
 @pytest.fixture
@@ -171,19 +172,20 @@ def test_no_option_promotes_an_empty_or_a_shrunken_table(shop: Path, environment
 
 
 def test_an_approval_does_not_survive_a_later_write(shop: Path, environment: str) -> None:
-    """The owner said yes to rows. Others took their place since, by the same plan: that yes is none."""
+    """The owner approved rows. Others took their place since, by the same plan: that approval is none."""
     settings = json.loads((shop / "backfill.yml").read_text())
-    (shop / "backfill.yml").write_text(json.dumps(settings | {"approvals": {}}))
+    (shop / "backfill.yml").write_text(json.dumps(settings | {"approvals": {}, "people": ANA}))
     (shop / "consumers.yml").write_text("last_verified: 2024-01-06\nconsumers: []\n")
     for model in (shop / "models").glob("*.sql"):
         model.write_text(model.read_text().replace("grain:", "owner: ana@example.com\ngrain:", 1))
+    assert backfill_here("rules", "change", project=shop).code == 0, "the rules in force ask nobody yet"
     daily = shop / "models" / "daily.sql"
     daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
     before = shown(shop, environment)
     applied = backfill_here("apply", "--json", project=shop)
     assert applied.code == 0, applied
     plan = applied.json["plan"]["id"]
-    assert backfill_here("approve", plan, "--by", "ana@example.com", project=shop).code == 0
+    assert backfill_here("approve", plan, user="ana", project=shop).code == 0
     assert Workspace.open(shop).gate(Request(), Workspace.open(shop).facts(), Workspace.open(shop).plan()).open
 
     assert backfill_here("withdraw", "daily:2024-01-04", project=shop).code == 0
@@ -192,5 +194,5 @@ def test_an_approval_does_not_survive_a_later_write(shop: Path, environment: str
     assert backfill_here("apply", "--json", project=shop).code == 0
 
     refused = backfill_here("promote", "--json", project=shop)
-    assert "needs the yes of ana@example.com" in in_the_way(refused)
+    assert "needs approval by ana@example.com" in in_the_way(refused)
     assert shown(shop, environment) == before

@@ -16,6 +16,7 @@ from backfill_assets.intervals import Ranges
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.projects import (
     BACKFILL,
+    backfill_here,
     build_all,
     built_daily,
     commits_per_interval,
@@ -111,6 +112,8 @@ def test_killed_while_batches_run(changed: Workspace) -> None:
     finally:
         kill(process)
     assert len(entries(changed, Kind.BUILT)) < 10, "it was killed in the middle"
+    said = backfill_here("status", project=changed.project.root).out
+    assert f"its process {process.pid} is gone" in said and "running  daily" not in said
     finish_and_check(changed, before, lost=0)
 
 

@@ -66,10 +66,16 @@ PROMOTES = """
         setattr(owner, name, dying)
 
     phase = []
+
+    def enters(name, environment):  # of prod: the plan's candidate moves before it
+        if environment.name == "prod":
+            phase.append(name)
+            return name
+
     for name in ("open", "flip", "close"):
-        dies_after(Environments, name, lambda args, name=name: (phase.append(name), name)[1])
+        dies_after(Environments, name, lambda args, name=name: enters(name, args[1]))
     words = {"open": "expand", "flip": "settle"}
-    dies_after(spark_views.SparkViews, "_put", lambda args: f"{words[phase[-1]]} {args[2]}")
+    dies_after(spark_views.SparkViews, "_put", lambda args: args[1] == "prod" and f"{words[phase[-1]]} {args[2]}")
     _, verdict = place.promote()
     assert verdict.open and len(verdict.pointers) == 2, verdict
 """

@@ -165,7 +165,10 @@ def test_back_and_forth_and_cleared_up(spark: SparkSession, tmp_path: Path, envi
         (m, first.pointers[m].version) for m in ("daily", "running")
     ]
     assert {p.name for p in (Path(place.warehouse) / "daily").iterdir()} == tables
-    swept = backfill("janitor", "--apply", "--json", project=root).json
+    refused = backfill("janitor", "--apply", project=root)
+    assert refused.code == 1 and "after the newest record" in refused.err, "the clock may have jumped"
+    today = f"{datetime.now(UTC) + timedelta(days=31):%Y-%m-%d}"
+    swept = backfill("janitor", "--apply", "--today", today, "--json", project=root).json
     assert [r["version"] for r in swept["removed"]] == [g["version"] for g in looked["goes"]]
     assert {p.name for p in (Path(place.warehouse) / "daily").iterdir()} == tables - {old.version}
     assert shown(place) == expected(root, 2)

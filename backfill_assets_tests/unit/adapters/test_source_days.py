@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from backfill_assets.adapters.source_days import source_days
 from backfill_assets.intervals import Cadence, Ranges, utc
 from backfill_assets.plan.cover import uncovered
 from backfill_assets.plan.stages import Request
-from backfill_assets.snapshots.model import Source
+from backfill_assets.snapshots.model import Column, Source
 from backfill_assets_tests.fakes import World, a_model, days, ranges
 
 
@@ -66,7 +67,8 @@ def test_folders_that_are_named_by_day_say_it(tmp_path: Path, kind: str) -> None
 
 
 def test_what_does_not_say_it_is_unknown(tmp_path: Path) -> None:
-    """CSV files, no time column, a column that files know nothing of, a catalog table: nothing is claimed."""
+    """CSV files whose columns nobody names, no time column, a column that files know nothing of, a catalog table:
+    nothing is claimed."""
     (tmp_path / "a.csv").write_text("at\n2024-01-01\n")
     assert source_days(a_source(tmp_path, "csv"), {}) is None
     assert source_days(a_source(tmp_path, "csv", None), {}) is None
@@ -75,6 +77,54 @@ def test_what_does_not_say_it_is_unknown(tmp_path: Path) -> None:
     assert source_days(a_source(tmp_path / "p", "parquet", "n"), {}) is None
     assert source_days(a_source(tmp_path / "p", "parquet", "other"), {}) is None
     assert source_days(Source(name="raw", table="c.d.t", time_column="at", file=tmp_path), {}) is None
+
+
+def a_csv(path: Path, *columns: str, **options: str) -> Source:
+    declared = tuple(Column(name=name) for name in columns)
+    return replace(a_source(path, "csv"), options=options, columns=declared)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "options", "found"),
+    [
+        ("id,AT\n1,2024-01-03T05:00:00Z\n2,2024-01-05T23:59:59Z\n", (), {"header": "true"}, "2024-01-03..2024-01-05"),
+        ("id,x\n1,2024-01-03\n2,2024-01-04\n", ("id", "at"), {"header": "true"}, "2024-01-03..2024-01-04"),
+        ("1;2024-01-03 10:00:00\n", ("id", "at"), {"sep": ";"}, "2024-01-03"),
+        (
+            "at\n2024-01-03T00:30:00+02:00\n2024-01-04T23:30:00-02:00\n",
+            (),
+            {"header": "true"},
+            "2024-01-02..2024-01-05",
+        ),
+        ("at\n2024-01-03\n\nnever\n", (), {"header": "true"}, "2024-01-03"),
+        ('note,at\n"a,b",2024-01-03\n', (), {"header": "true"}, "2024-01-03"),
+        ("at\n", (), {"header": "true"}, "nothing"),
+        ("", ("at",), {}, "nothing"),
+        ("at\n03/01/2024\n", (), {"header": "true"}, None),
+        ("at\n2024-01-03\n", (), {"header": "true", "timestampFormat": "yyyy-dd-MM"}, None),
+        ("id\n1\n", (), {"header": "true"}, None),
+        ("at\n2024-01-03\n1,2,3\n", (), {"header": "true"}, None),
+    ],
+)
+def test_small_csv_files_say_it(
+    tmp_path: Path, text: str, columns: tuple[str, ...], options: dict[str, str], found: str | None
+) -> None:
+    """From their rows, as Spark would read them: declared columns go by position, a value that is no time is none. What
+    is not certain is not known."""
+    (tmp_path / "a.csv").write_text(text)
+    said = source_days(a_csv(tmp_path, *columns, **options), {})
+    assert (said if said is None else touched(said)) == found
+
+
+def test_large_csv_files_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planning stays quick; gzip is read as well."""
+    import gzip
+
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"at\n2024-01-03\n"))
+    source = a_csv(tmp_path, header="true")
+    assert touched(source_days(source, {})) == "2024-01-03"
+    monkeypatch.setattr("backfill_assets.adapters.csv_days.MOST_BYTES", 5)
+    assert source_days(source, {}) is None
 
 
 def test_a_table_without_rows_covers_nothing(tmp_path: Path) -> None:

@@ -50,9 +50,9 @@ def counts(duck: duckdb.DuckDBPyConnection, *audits: Audit, **more: object) -> d
     return {f"{at:%Y-%m-%d %H:%M}": {"rows": c.rows} | dict(c.failures) for at, c in found.items() if c.rows}
 
 
-def samples(duck: duckdb.DuckDBPyConnection, one: Audit) -> list[str]:
+def samples(duck: duckdb.DuckDBPyConnection, one: Audit, **more: object) -> list[str]:
     """Those of the first day."""
-    model = a_model("m", audits=(one,))
+    model = a_model("m", audits=(one,), **more)
     first = days("01")
     return sample_failures(model, one, Ranges((first,)), DuckTables(duck)).get(first.start, [])
 
@@ -158,12 +158,17 @@ def test_intervals_are_those_of_the_cadence(
 
 
 def test_samples_name_the_keys_that_fail(duck: duckdb.DuckDBPyConnection) -> None:
-    """The key of a failing row, or the key that occurs twice; NULL is said; never more than a few."""
+    """The key of a failing row with the value that is wrong, or the key that occurs twice; NULL is said; never more
+    than a few. A masked value is hidden."""
     fill(duck, f"({D1}, 1, -1), ({D1}, NULL, -2), ({D1}, 3, 5)")
     assert sorted(map(str, samples(duck, audit("range", column="x", min=0)))) == [
-        "ds=2024-01-01, id=1",
-        "ds=2024-01-01, id=NULL",
+        "ds=2024-01-01, id=1, x=-1",
+        "ds=2024-01-01, id=NULL, x=-2",
     ]
+    assert samples(duck, audit("expression", expression="x < abs(X) OR ID = 1")) == ["ds=2024-01-01, id=3, x=5"]
+    accepted = audit("accepted_values", column="x", values=(-1, -2))
+    assert samples(duck, accepted, mask=("X",)) == ["ds=2024-01-01, id=3, x=***"]
+    assert samples(duck, audit("not_null", columns=("id",))) == ["ds=2024-01-01, id=NULL"]
     duck.execute("INSERT INTO rows SELECT ds, id, x FROM rows WHERE id = 3")
     assert samples(duck, audit("unique_grain")) == ["ds=2024-01-01, id=3"]
     duck.execute("INSERT INTO rows SELECT DATE '2024-01-01', i, -1 FROM range(50) t(i)")

@@ -147,7 +147,8 @@ def test_results_come_back_as_recorded() -> None:
         (an_audit("reconcile", metric="sum(x)", of="t"), Counts(nothing=frozenset({"check"})), 1, False, "nothing in t to compare with"),
         (an_audit("reconcile", metric="sum(x)", of="prod"), Counts(nothing=frozenset({"check"})), 0, True, "nothing in prod to compare with"),
         (an_audit("known_records", records=()), Counts(failures={"check": 1}, totals={"check": 3}), 1, False, "1 failing of 3 known records"),
-        (an_audit("sql", file="f"), Counts(rows=4, failures={"check": 1}), 1, False, "1 failing of 4 rows"),
+        (an_audit("sql", file="f"), Counts(rows=4, failures={"check": 1}), 1, False, "1 row from its query"),
+        (an_audit("sql", file="f"), Counts(rows=4, failures={"check": 50}), 50, False, "50 rows from its query"),
     ],
 )  # fmt: skip
 def test_thresholds(audit: Audit, here: Counts, failures: int, passed: bool, observed: str) -> None:

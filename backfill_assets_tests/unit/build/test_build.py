@@ -11,13 +11,15 @@ from dataclasses import replace
 
 import pytest
 
+from backfill_assets.build.apply import apply
 from backfill_assets.build.build import build
-from backfill_assets.build.engine import Job
+from backfill_assets.build.engine import Job, ModelInput
 from backfill_assets.build.events import Audited, BatchDone, BatchFailed, BatchStarted, ModelDone, ModelStarted
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.errors import BuildError, SettingsError, TransientBuildError
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
-from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.patch import Patch, overlay
+from backfill_assets.plan.stages import Request
 from backfill_assets.snapshots.model import Audit
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Entry, Kind, new_id
@@ -141,17 +143,17 @@ def test_a_transient_error_is_tried_again_with_growing_waits() -> None:
 
 
 def test_retries_end() -> None:
-    """After the last one the batch has failed, with the last error's text; the others are done."""
+    """After the last one the batch is divided, and what persists has failed, with the last error's text."""
     world = World(a_model("a", retries=1))
     world.engine.before_write = failing_on("05", TransientBuildError("lost connection", fix="look there"))
     outcome = go(world)
-    assert [str(f.interval) for f in outcome.failures] == ["2024-01-04..2024-01-06"]
+    assert [str(f.interval) for f in outcome.failures] == ["2024-01-05"]
     assert "look there" in outcome.failures[0].error
     assert len(world.sleeps) == 1
-    assert str(outcome.green) == "2024-01-01..2024-01-03, 2024-01-07..2024-01-10"
+    assert str(outcome.green) == "2024-01-01..2024-01-04, 2024-01-06..2024-01-10"
     assert not outcome.ok
     assert [(str(e.interval), "lost connection" in e.reason) for e in kinds(world, Kind.FAILED)] == [
-        ("2024-01-04..2024-01-06", True)
+        ("2024-01-05", True)
     ]
     assert [e.again for e in world.events if isinstance(e, BatchFailed)] == [True, False]
 
@@ -348,6 +350,15 @@ def test_stop_is_heard_from_outside() -> None:
     assert len(world.engine.writes) == 1
     assert str(outcome.green | world.facts().coverage["a"].built) == "2024-01-01..2024-01-03"
     assert not outcome.ok
+
+
+def test_green_days_without_rows_are_told() -> None:
+    """Nothing demands rows, so days without any pass; the outcome names them. A red day is told by its audit."""
+    world = World(a_model("a"))
+    world.engine.cell = lambda job, unit: Cell(rows=0) if unit in (days("02"), days("05")) else Cell()
+    outcome = go(world)
+    assert outcome.ok and str(outcome.rowless) == "2024-01-02, 2024-01-05"
+    assert go(World(a_model("a"))).rowless == Ranges()
 
 
 # --- audits -----------------------------------------------------------------------------------------------------------
@@ -584,17 +595,16 @@ def test_events_come_in_order() -> None:
 def test_a_job_knows_what_is_shown_and_what_stays_beside_it() -> None:
     """A published version's restated days lie beside its table; beside a revision is what is shown, less its days."""
     world = World(a_model("a"))
-    go(world)
+    go(world, days("01", "09"))
     jobs: list[Job] = []
     world.engine.before_write = lambda job, interval: jobs.append(job)
     restated = a_pointer("a", "a-1.r", days("04")).segments
-    whole = a_pointer("a", "a-1", days("01", "03"), days("05", "10"))
+    whole = a_pointer("a", "a-1", days("01", "03"), days("05", "09"), commit=world.tables.head("a", "a-1"))
     whole = replace(whole, segments=(whole.segments[0], *restated, whole.segments[1]))
     environments = world.control.environments
     environments.flip(environments.read("prod"), [whole], release="r", at=utc("2024-01-11"))
-    world.tables.foreign("a", "a-1")  # what is there is dirty now
 
-    assert go(world, days("01")).ok
+    assert go(world, days("10")).ok
     patch = Patch(version="a-1.s", intervals=ranges(days("02")), below=whole.segments)
     assert go(world, days("02"), patches={"a": patch}).ok
 
@@ -605,5 +615,57 @@ def test_a_job_knows_what_is_shown_and_what_stays_beside_it() -> None:
         ("a-1", "2024-01-01"),
         ("a-1", "2024-01-03"),
         ("a-1.r", "2024-01-04"),
-        ("a-1", "2024-01-05..2024-01-10"),
+        ("a-1", "2024-01-05..2024-01-09"),
     ]
+
+
+def test_what_is_shown_is_not_built_again() -> None:
+    """Somebody writes to a published table: its days stay as they are shown, whatever is asked; readers of new days
+    read them at the commit that is shown. Days that nobody was shown are built again."""
+    world = World(a_model("a"), a_model("b", "a", lookback=1))
+    assert go(world, days("01", "09")).ok
+    published = a_pointer("a", "a-1", days("01", "05"), commit=world.tables.head("a", "a-1"))
+    environments = world.control.environments
+    environments.flip(environments.read("prod"), [published], release="r", at=utc("2024-01-11"))
+    world.tables.foreign("a", "a-1")
+    world.engine.writes.clear()
+    jobs: list[Job] = []
+    world.engine.before_write = lambda job, interval: jobs.append(job)
+
+    assert go(world, days("01", "07")).ok
+    assert [str(i) for _, i in world.engine.writes] == ["2024-01-06..2024-01-07"]
+    assert apply(world.bench(), world.plan(Request(select=("b",), end=utc("2024-01-07"))))["b"].ok
+    read = jobs[-1].inputs["a"]
+    assert isinstance(read, ModelInput)
+    assert [(s.commit, str(s.interval)) for s in read.over] == [
+        (published.segments[0].commit, "2024-01-01..2024-01-05")
+    ]
+
+
+def test_new_audits_look_at_what_is_shown() -> None:
+    """Of a day that was restated the correction is audited, not the table below it; one that is red stays complete, and
+    the run says so."""
+    world = World(a_model("a"))
+    assert go(world).ok
+    base = a_pointer("a", "a-1", days("01", "10"), commit=world.tables.head("a", "a-1"))
+    environments = world.control.environments
+    environments.flip(environments.read("prod"), [base], release="r", at=utc("2024-01-11"))
+    patch = Patch(version="a-1.r", intervals=ranges(days("04")), below=base.segments)
+    world.engine.cell = lambda job, unit: Cell(failures={"newer": 1})
+    assert go(world, days("04"), patches={"a": patch}).ok
+    shown = replace(base, segments=overlay(base.segments, patch.segments(1)))
+    environments.flip(environments.read("prod"), [shown], release="s", at=utc("2024-01-11"))
+    newer = Audit(name="newer", kind="not_null", arguments={"columns": ("ds",)})
+    model = world.project.models["a"]
+    world.project = replace(world.project, models={"a": replace(model, audits=(*model.audits, newer))})
+    world.engine.scans.clear()
+    world.engine.writes.clear()
+
+    outcome = go(world)
+    assert not world.engine.writes
+    looked_at = sorted(str(parts) for _, parts in world.engine.scans)
+    assert looked_at == ["2024-01-01..2024-01-03, 2024-01-05..2024-01-10", "2024-01-04"]
+    assert not outcome.ok and str(outcome.red) == "2024-01-04"
+    entries = [e for e in world.control.ledger.entries() if e.kind is Kind.INVALIDATED]
+    assert [(e.version, str(e.interval)) for e in entries] == [("a-1.r", "2024-01-04")]
+    assert world.plan().work == (), "it is known: nothing is audited or built again"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from backfill_assets.build.apply import apply
@@ -12,10 +14,10 @@ from backfill_assets.intervals import Cadence, Interval
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Build, Invalidate, Plan, Request
-from backfill_assets.promote.gate import gate
 from backfill_assets.promote.promote import promote
-from backfill_assets.state.ledger import Kind
-from backfill_assets_tests.fakes import NOW, World, a_model, days
+from backfill_assets.state.ledger import LEDGER, Kind
+from backfill_assets.state.store import MemoryTable
+from backfill_assets_tests.fakes import NOW, World, a_model, days, gated
 
 D, R = a_model("d", "raw", batch_size=20), a_model("r", "d", lookback=1, batch_size=20)
 
@@ -41,7 +43,7 @@ def publish(world: World, request: Request | None = None, models: tuple[str, ...
     request = request or Request()
     facts = world.facts()
     plan = make_plan(world.project, facts, request)
-    verdict = gate(world.project, facts, world.control.versions.all(), request, models or plan.models, plan.patches)
+    verdict = gated(world.project, facts, world.control.versions.all(), request, models or plan.models, plan.patches)
     if verdict.open:
         promote(world.control.environments, facts.environment, verdict.pointers, None)
     return [f"{o.model} {o.intervals}" for o in verdict.obstacles]
@@ -49,6 +51,17 @@ def publish(world: World, request: Request | None = None, models: tuple[str, ...
 
 def builds(plan: Plan) -> dict[str, str]:
     return {s.model: str(s.intervals) for s in plan.stages if isinstance(s, Build)}
+
+
+def test_a_withdrawal_counts_whatever_the_clock_says() -> None:
+    """The machine that built was ten minutes ahead of the one that withdraws: what was said last is what counts."""
+    world = World(D)
+    carry_out(world)
+    ledger = world.store.table(LEDGER)
+    assert isinstance(ledger, MemoryTable)
+    ledger.rows = [{**row, "at": datetime.now(UTC) + timedelta(minutes=10)} for row in ledger.rows]
+    take_back(world, ("d", days("03")))
+    assert str(world.facts().coverage["d"].green) == "2024-01-01..2024-01-02, 2024-01-04..2024-01-10"
 
 
 # --- empty ------------------------------------------------------------------------------------------------------------
@@ -240,7 +253,7 @@ def test_what_another_environment_shows_is_left_alone(world: World) -> None:
     """Version 2 is what `staging` shows: at that commit it stays complete."""
     branch = with_versions(world, d="2", r="2", m="2")
     facts = read_facts(branch.project, branch.control, branch.tables, branch.pins, now=NOW, environment="staging")
-    verdict = gate(branch.project, facts, branch.control.versions.all(), Request(), ("d", "r"))
+    verdict = gated(branch.project, facts, branch.control.versions.all(), Request(), ("d", "r"))
     promote(world.control.environments, facts.environment, verdict.pointers, None)
     assert invalidated(plan_all(world)) == {}
     plain = Request(restate=(("d", days("2023-12-20")),), all_versions=True)

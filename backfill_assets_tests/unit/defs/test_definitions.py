@@ -144,7 +144,16 @@ def test_runs_are_made_for_ranges(root: Path) -> None:
     assert found.resources and IO_MANAGER_KEY in found.resources
     assert found.executor is dg.in_process_executor
     jobs = {j.name for j in found.jobs or ()}
-    assert jobs == {"apply", "approve", "promote", "evidence", "routine", "rollback", "janitor"}  # none over partitions
+    assert jobs == {
+        "apply",
+        "approve",
+        "rules",
+        "promote",
+        "evidence",
+        "routine",
+        "rollback",
+        "janitor",
+    }  # none over partitions
 
 
 def test_only_models_can_be_materialized(root: Path) -> None:

@@ -20,11 +20,10 @@ from backfill_assets.evidence.tables import TableState
 from backfill_assets.evidence.verify import form_problems
 from backfill_assets.intervals import utc
 from backfill_assets.plan.stages import Request
-from backfill_assets.promote.gate import gate
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.plans import PlanRecord, Status
-from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, a_pointer, days
+from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, a_pointer, days, gated
 from backfill_assets_tests.packets import a_proof, a_subject, a_table, an_approval, some_inputs
 
 SCHEMA = json.loads((files("backfill_assets.evidence") / "packet.schema.json").read_text())
@@ -51,7 +50,7 @@ def opened(world: World, request: Request | None = None) -> PlanRecord:
 
 def promoted(world: World, request: Request | None = None) -> None:
     facts, plan = world.facts(), world.plan(request)
-    verdict = gate(world.project, facts, world.control.versions.all(), request or Request(), plan.models, plan.patches)
+    verdict = gated(world.project, facts, world.control.versions.all(), request or Request(), plan.models, plan.patches)
     assert verdict.open, verdict.obstacles
     moved = promote(world.control.environments, facts.environment, verdict.pointers, None)
     end_promoted(world.control, moved, by="ben", views=lambda: None)

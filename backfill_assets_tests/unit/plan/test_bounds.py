@@ -15,9 +15,8 @@ from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.plan.bounds import CutOff, bounded
 from backfill_assets.plan.stages import Build, Plan, Request
-from backfill_assets.promote.gate import gate
 from backfill_assets.promote.promote import promote
-from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days, ranges
+from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days, gated, ranges
 from backfill_assets_tests.strategies import EPOCH, day
 
 SOME_DAY = Interval(utc("2024-01-03T05:00"), utc("2024-01-08T22:59"))
@@ -30,7 +29,7 @@ def built(plan: Plan) -> dict[str, str]:
 def carry_out(world: World, request: Request | None = None) -> None:
     plan = world.plan(request)
     apply(world.bench(pins=plan.sources, patches=plan.patches), plan)
-    verdict = gate(world.project, world.facts(), world.control.versions.all(), plan.request, plan.models, plan.patches)
+    verdict = gated(world.project, world.facts(), world.control.versions.all(), plan.request, plan.models, plan.patches)
     assert verdict.open, verdict.obstacles
     promote(world.control.environments, world.control.environments.read("prod"), verdict.pointers, None)
 
@@ -143,7 +142,7 @@ def test_a_new_version_does_not_lose_days_unnoticed() -> None:
     plan = newer.plan()
     assert built(plan) == {"d": "2024-01-06..2024-01-08"}
     apply(newer.bench(pins=plan.sources), plan)
-    verdict = gate(newer.project, newer.facts(), newer.control.versions.all(), Request(), plan.models)
+    verdict = gated(newer.project, newer.facts(), newer.control.versions.all(), Request(), plan.models)
     [obstacle] = verdict.obstacles
     assert (obstacle.what, str(obstacle.intervals)) == ("prod would lose", "2024-01-03..2024-01-05")
 

@@ -172,6 +172,22 @@ def test_a_sample_of_single_days_bounds_what_a_batch_takes() -> None:
     assert (takes.rows, takes.bytes) == (30_000, 300_000)
 
 
+def test_batches_that_are_mostly_fixed_time_are_said_so() -> None:
+    """Each reads all of the source: thirty batches of three days cost what thirty of a month would."""
+    model = a_model("a", batch_size=3)
+    flat = [built(0, 1, 9.8), built(1, 4, 10), built(4, 14, 10.2)]
+    assert "a larger `batch_size:` than 3 would take less" in guess(a_build(model, 0, 90), flat).basis
+    steep = [built(0, 1, 1.5), built(1, 4, 4.5), built(4, 14, 15)]
+    assert "batch_size" not in guess(a_build(model, 0, 90), steep).basis
+
+
+def test_a_wide_range_says_how_to_narrow_it() -> None:
+    """Samples of single days tell little of batches of a month: one of these would."""
+    stage = a_build(a_model("a", batch_size=30), 0, 90)
+    takes = guess(stage, [built(n, n + 1, 4) for n in (0, 15, 29)])
+    assert takes.basis.endswith(f"to know better, build one of its batches first: {stage.batches[0]}")
+
+
 def test_a_sample_takes_the_shape_from_another_version() -> None:
     """The old version says how much of a batch is fixed; the sample says how much slower the new one is: twice."""
     old = [built(0, 10, 10 + 10, version="old"), built(10, 40, 10 + 30, version="old")]

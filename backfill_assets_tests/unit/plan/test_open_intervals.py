@@ -11,10 +11,10 @@ from backfill_assets.build.outcome import Outcome
 from backfill_assets.defs.ledger_sensor import to_report
 from backfill_assets.intervals import Cadence, Ranges, utc
 from backfill_assets.plan.stages import Build, Plan, Request
-from backfill_assets.promote.gate import Verdict, gate
+from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.ledger import Kind
-from backfill_assets_tests.fakes import NOW, Cell, World, a_model, days, ranges
+from backfill_assets_tests.fakes import NOW, Cell, World, a_model, days, gated, ranges
 
 OPEN = Request(ignore_cron=True)
 PLAIN = Request()
@@ -30,7 +30,7 @@ def carry_out(world: World, request: Request = PLAIN, now: datetime = NOW, run: 
 
 def ask(world: World, request: Request = PLAIN, now: datetime = NOW) -> Verdict:
     plan = world.plan(request, now)
-    return gate(world.project, world.facts(now), world.control.versions.all(), request, plan.models, plan.patches)
+    return gated(world.project, world.facts(now), world.control.versions.all(), request, plan.models, plan.patches)
 
 
 def publish(world: World, request: Request = PLAIN, now: datetime = NOW) -> Verdict:

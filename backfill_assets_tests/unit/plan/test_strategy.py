@@ -12,9 +12,8 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Promote, Request
 from backfill_assets.plan.strategy import PROOF, Strategy, strategies
-from backfill_assets.promote.gate import gate
 from backfill_assets.promote.promote import promote
-from backfill_assets_tests.fakes import World, a_model, a_project, days, ranges
+from backfill_assets_tests.fakes import World, a_model, a_project, days, gated, ranges
 
 ADDED = Change(category=Category.ADDITIVE, added=("more",))
 BROKEN = Change(category=Category.BREAKING, rows=True)
@@ -65,7 +64,7 @@ def test_a_dual_run_is_built_and_not_moved() -> None:
     world = World(*models)
     apply(world.bench(), world.plan())
     facts = world.facts()
-    verdict = gate(world.project, facts, world.control.versions.all(), Request(), ("a", "b", "c"))
+    verdict = gated(world.project, facts, world.control.versions.all(), Request(), ("a", "b", "c"))
     promote(world.control.environments, facts.environment, verdict.pointers, None)
 
     world.project = a_project(*models, versions={"a": "2", "b": "2", "c": "2"})

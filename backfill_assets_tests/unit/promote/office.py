@@ -8,14 +8,15 @@ from datetime import timedelta
 from backfill_assets.build.apply import apply
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Request
-from backfill_assets.promote.gate import gate
-from backfill_assets.promote.go_back import RolledBack, go_back
+from backfill_assets.promote.gate import Case, Verdict
+from backfill_assets.promote.go_back import RolledBack, go_back, in_the_way, rollback_case
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import Readability, rehearse
+from backfill_assets.promote.release import release_case
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release
-from backfill_assets_tests.fakes import NOW, World, a_model, a_project
+from backfill_assets_tests.fakes import NOW, World, a_model, a_project, gated
 
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
 
@@ -52,7 +53,7 @@ class Office:
         facts = self.world.facts(self.now)
         plan = self.world.plan(request, self.now)
         versions = self.world.control.versions.all()
-        verdict = gate(self.world.project, facts, versions, request, plan.models, plan.patches)
+        verdict = gated(self.world.project, facts, versions, request, plan.models, plan.patches)
         assert verdict.open, verdict
         return promote(self.world.control.environments, facts.environment, verdict.pointers, None, by=by)
 
@@ -85,15 +86,16 @@ class Office:
             assert found.project is not None
             apply(world.bench(project=found.project, shown=found.after.pointers), rollback_plan(found, self.now, {}))
 
-        def move(found: Rollback) -> Environment:
-            return promote(
-                world.control.environments,
-                found.environment,
-                found.pointers,
-                None,
-                remove=found.removed,
-                by="bob",
-                back_to=found.release.id,
+        def move(found: Rollback) -> tuple[Environment, Verdict]:
+            def case() -> Case:
+                again, proofs = self.look(found.release.id, select)
+                way = in_the_way(again, proofs, at_once=at_once)
+                facts = world.facts(self.now)
+                return rollback_case(world.project, facts, world.control, world.tables, again, way, at_once=at_once)
+
+            done = release_case(
+                world.control, world.tables, "prod", None, case, by="bob", back_to=found.release.id, at_once=at_once
             )
+            return done.environment, done.verdict
 
         return go_back(self.look, build, move, release, select, at_once=at_once)

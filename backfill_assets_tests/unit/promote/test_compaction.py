@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -9,11 +10,13 @@ import pytest
 from backfill_assets.errors import PromotionError, StateError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.stages import Request
-from backfill_assets.promote.compaction import Crowd, crowds, join
+from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
+from backfill_assets.promote.gate import Case
 from backfill_assets.promote.janitor import look_around
 from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets.promote.release import release_case
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Segment
+from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.fakes import Cell, Crash, Life, MortalStore, days, ranges
 from backfill_assets_tests.unit.promote.office import Office
@@ -44,7 +47,22 @@ def run(office: Office, crowd: Crowd, control: Control | None = None) -> Environ
     world = office.world
     model = world.project.models[crowd.pointer.model]
     control = control or world.control
-    return join(crowd, control, world.tables, model, world.open_engine, environment="prod", views=None, by="eva")
+    return join(crowd, control, world.tables, model, world.open_engine, show=shower(office, crowd, control))
+
+
+def shower(office: Office, crowd: Crowd, control: Control) -> Callable[[Pointer], Environment]:
+    """What `Workspace.sweep` shows a copy by."""
+    world = office.world
+
+    def show(pointer: Pointer) -> Environment:
+        def look() -> Case:
+            return joined_case(crowd, pointer, control, world.project, world.facts(office.now), world.tables)
+
+        done = release_case(control, world.tables, "prod", None, look, by="eva")
+        assert done.verdict.open, done.verdict
+        return done.environment
+
+    return show
 
 
 def rows(office: Office, model: str) -> dict[str, int]:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from backfill_assets.intervals import Cadence, Ranges, utc
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Request
-from backfill_assets.promote.gate import Verdict, gate
+from backfill_assets.promote.gate import Verdict
 from backfill_assets.snapshots.model import Override, Project
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import Version
-from backfill_assets_tests.fakes import NOW, a_model, a_pointer, a_project, days, ranges
+from backfill_assets_tests.fakes import NOW, a_model, a_pointer, a_project, days, gated, ranges
 from backfill_assets_tests.strategies import sets_of_days
 
 COLUMNS = (("ds", "date"), ("id", "bigint"))
@@ -55,7 +55,7 @@ def ask(
         heads=dict.fromkeys(project.models, heads),
         sources={},
     )
-    return gate(project, facts, RECORDS, request or Request(), models or tuple(project.models))
+    return gated(project, facts, RECORDS, request or Request(), models or tuple(project.models))
 
 
 def obstacles(verdict: Verdict) -> list[tuple[str, str]]:

@@ -12,7 +12,6 @@ from backfill_assets.errors import BuildError, PlanError
 from backfill_assets.intervals import Interval
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.gate import gate
 from backfill_assets.promote.lifecycle import (
     Abandoned,
     Opened,
@@ -26,7 +25,7 @@ from backfill_assets.promote.lifecycle import (
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import Status
-from backfill_assets_tests.fakes import World, a_model, a_project, days
+from backfill_assets_tests.fakes import World, a_model, a_project, days, gated
 
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
 
@@ -74,7 +73,7 @@ class Desk:
     def promote(self) -> None:
         """What `backfill promote` does."""
         facts, plan = self.world.facts(), self.world.plan()
-        verdict = gate(self.world.project, facts, self.world.control.versions.all(), plan.request, plan.models)
+        verdict = gated(self.world.project, facts, self.world.control.versions.all(), plan.request, plan.models)
         assert verdict.open, verdict
         moved = promote(self.world.control.environments, facts.environment, verdict.pointers, None)
         end_promoted(self.world.control, moved, by="ana", views=no_views)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -14,14 +15,15 @@ from backfill_assets.audit.digest import audits_digest
 from backfill_assets.build.apply import apply
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Cadence, Interval, Ranges
-from backfill_assets.plan.plan import Facts, make_plan
-from backfill_assets.plan.stages import Plan, Promote, Request
-from backfill_assets.promote.compaction import crowds, join
-from backfill_assets.promote.gate import Verdict, gate
-from backfill_assets.promote.go_back import go_back
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
+from backfill_assets.promote.gate import Case, Verdict
+from backfill_assets.promote.go_back import go_back, in_the_way, rollback_case
 from backfill_assets.promote.janitor import sweep
-from backfill_assets.promote.promote import promote, recover
+from backfill_assets.promote.lifecycle import end_promoted, open_plan
+from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
+from backfill_assets.promote.release import Released, release_case
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer
@@ -141,18 +143,9 @@ class Warehouse(RuleBasedStateMachine):
     def _promote(self, request: Request, steps: int | None) -> None:
         """As `Workspace.promote` does."""
         life = Life(steps)
-        environments = self.as_a_process(life).environments
         before = self.world.control.environments.read("prod")
         try:
-            recover(environments, "prod", FakeViews(self.catalog, life))
-            facts = self.world.facts(self.now)
-            plan = make_plan(self.world.project, facts, request)
-            models = [m for s in plan.stages if isinstance(s, Promote) for m, _ in s.models]
-            versions = self.world.control.versions.all()
-            verdict = gate(self.world.project, facts, versions, request, models, plan.patches)
-            verdict = self.consented(facts, verdict)
-            if verdict.open and verdict.pointers:
-                promote(environments, facts.environment, verdict.pointers, FakeViews(self.catalog, life))
+            self._release(request, control=self.as_a_process(life), views=FakeViews(self.catalog, life))
         except Crash:
             self.crashed = True
         else:
@@ -169,7 +162,8 @@ class Warehouse(RuleBasedStateMachine):
         releases = world.control.releases.all("prod")
         if not releases:
             return
-        environments = self.as_a_process(life).environments
+        control = self.as_a_process(life)
+        environments = control.environments
         before = world.control.environments.read("prod")
 
         def look(release: str | None, select: object) -> tuple[Rollback, list[Readability]]:
@@ -181,9 +175,18 @@ class Warehouse(RuleBasedStateMachine):
         def build(found: Rollback) -> None:
             apply(world.bench(project=found.project, shown=found.after.pointers), rollback_plan(found, self.now, {}))
 
-        def move(found: Rollback) -> Environment:
+        def move(found: Rollback) -> tuple[Environment, Verdict]:
+            def case() -> Case:
+                again, proofs = look(found.release.id, ())
+                way = in_the_way(again, proofs, at_once=at_once)
+                facts = world.facts(self.now)
+                return rollback_case(world.project, facts, control, world.tables, again, way, at_once=at_once)
+
             views = FakeViews(self.catalog, life)
-            return promote(environments, found.environment, found.pointers, views, remove=found.removed)
+            done = release_case(
+                control, world.tables, "prod", views, case, by="bob", back_to=found.release.id, at_once=at_once
+            )
+            return done.environment, done.verdict
 
         try:
             recover(environments, "prod", FakeViews(self.catalog, life))
@@ -240,13 +243,22 @@ class Warehouse(RuleBasedStateMachine):
             before, after = crowd.pointer, self.world.control.environments.read("prod").pointers[model.name]
             assert before == after
             shown = join(
-                crowd, control, tables, model, self.world.open_engine, environment="prod", views=views, by="eva"
+                crowd, control, tables, model, self.world.open_engine, show=partial(self._show, crowd, control, views)
             )
             after = shown.pointers[model.name]
             assert after.covers == before.covers and not self.world.engine.differing(
                 model, ["id"], before.segments, after.segments
             )
             assert len({s.version for s in after.segments} - {after.version}) == 1
+
+    def _show(self, crowd: Crowd, control: Control, views: FakeViews, pointer: Pointer) -> Environment:
+        def look() -> Case:
+            facts = self.world.facts(self.now)
+            return joined_case(crowd, pointer, control, self.world.project, facts, self.world.tables)
+
+        done = release_case(control, self.world.tables, "prod", views, look, by="eva")
+        assert done.verdict.open, done.verdict
+        return done.environment
 
     def in_releases(self) -> set[tuple[str, str]]:
         moves = [m for r in self.world.control.releases.all("prod") for m in r.moves]
@@ -297,13 +309,25 @@ class Warehouse(RuleBasedStateMachine):
 
     def opened(self, plan: Plan) -> None:
         """Somebody is about to build this."""
+        with suppress(PlanError):  # it collides with another one
+            open_plan(self.world.control, plan, by="dev", views=lambda: None)
 
     def agreed(self) -> None:
-        """Whoever has to say yes says it."""
+        """Whoever has to approve does."""
 
-    def consented(self, facts: Facts, verdict: Verdict) -> Verdict:
-        """The verdict with what nobody said yes to."""
-        return verdict
+    def _release(self, request: Request, *, control: Control, views: FakeViews) -> Released:
+        """As `Workspace.promote` does; what is complete was compared."""
+        self._compare()
+        done = self.world.release(request, now=self.now, control=control, views=views)
+        if done.moved:
+            end_promoted(control, done.environment, by="dev", views=lambda: None)
+        return done
+
+    def _compare(self) -> None:
+        facts, cases = self.world.facts(self.now), self.world.cases()
+        for record in self.world.control.plans.all():
+            if record.live and cases.is_ours(facts, record) and cases.complete(facts, record).open:
+                self.world.prove(record.id, now=self.now)
 
     def as_a_process(self, life: Life) -> Control:
         return Control.over(MortalStore(self.world.store, life))

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Cadence
-from backfill_assets.plan.plan import Facts
-from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.approval import Case, subject, unapproved
-from backfill_assets.promote.approve import statements
-from backfill_assets.promote.candidate import known
-from backfill_assets.promote.gate import Verdict
-from backfill_assets.promote.lifecycle import end_promoted, open_plan
-from backfill_assets.promote.planned import gate_plan
+from backfill_assets.plan.stages import Request
+from backfill_assets.promote.approval import not_counted
+from backfill_assets.promote.approve import Giver, statements
+from backfill_assets.promote.lifecycle import end_promoted
+from backfill_assets.promote.release import Released
+from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.plans import PlanRecord
-from backfill_assets.state.proofs import DIFF, Proof
+from backfill_assets_tests.fakes import FakeViews
 from backfill_assets_tests.unit.promote.test_machine import Warehouse
 
 Rows = dict[tuple[str, datetime], tuple[str, str]]
@@ -53,33 +48,31 @@ class Governed(Warehouse):
 
     # --- what the other machine asks ----------------------------------------------------------------------------------
 
-    def opened(self, plan: Plan) -> None:
-        with suppress(PlanError):  # it collides with another one
-            open_plan(self.world.control, plan, by="dev", views=lambda: None)
-
     def agreed(self) -> None:
         for record in self.world.control.plans.all():
             if record.live:
                 self._say_yes(record)
 
-    def consented(self, facts: Facts, verdict: Verdict) -> Verdict:
-        """As `Workspace.promote` does."""
-        if not verdict.open:
-            return verdict
-        moving = {p.model for p in verdict.pointers}
-        control = self.world.control
-        records = [r for r in control.plans.all() if r.live and moving & set(r.versions) and self._is_ours(facts, r)]
-        cases = [self._case(facts, r) for r in records]
-        found = unapproved(self.world.project, facts, verdict.pointers, cases, now=self._clock())
-        return replace(verdict, obstacles=tuple(found))
+    def _release(self, request: Request, *, control: Control, views: FakeViews) -> Released:
+        """As `Workspace.promote` does: nothing moves without the approval of its owner."""
+        clock, facts = self._clock(), self.world.facts(self.now)
+        done = self.world.release(
+            request,
+            now=self.now,
+            control=control,
+            views=views,
+            required=True,
+            counts=lambda record, a: not_counted(self.world.project, facts, record, a, now=clock),
+        )
+        if done.moved:
+            end_promoted(control, done.environment, by="dev", views=lambda: None)
+        return done
 
     def _promote(self, request: Request, steps: int | None) -> None:
         before = self.world.control.environments.read("prod")
         super()._promote(request, steps)
         after = self.world.control.environments.read("prod")
         self._only_what_was_looked_at(before, after)
-        if not self.crashed:
-            end_promoted(self.world.control, after, by="dev", views=lambda: None)
 
     # --- what always holds --------------------------------------------------------------------------------------------
 
@@ -88,32 +81,22 @@ class Governed(Warehouse):
         for name, old in before.pointers.items():
             was, now = self._rows(old), self._rows(after.pointers[name])
             for at in was.keys() & now.keys():
-                if now[at][0] != was[at][0]:
+                if now[at] != was[at]:
                     assert any(rows.get(at) == now[at] for rows in self.looked_at), f"nobody said yes to {at}"
 
     def _say_yes(self, record: PlanRecord) -> None:
-        facts = self.world.facts(self.now)
-        if not self._is_ours(facts, record):
+        facts, cases = self.world.facts(self.now), self.world.cases()
+        if not cases.is_ours(facts, record) or not cases.complete(facts, record).open:
             return
-        case = self._case(facts, record)
-        about = subject(self.world.project, facts, case)
-        if not about.scope or not case.pointers:
+        hearing = cases.hearing(facts, record)
+        if not hearing.changed:
             return
         control, now = self.world.control, self._clock()
-        control.proofs.put([Proof(plan=record.id, kind=DIFF, content=about.content, at=now, findings=(), document={})])
-        for said in statements(self.world.project, facts, self._case(facts, record), by="ana", now=now):
+        self.world.prove(record.id, now=self.now, at=now)
+        who = Giver(account="ana", host="laptop")
+        for said in statements(self.world.project, facts, cases.hearing(facts, record), who, now=now):
             control.approvals.put(said)
-        self.looked_at.append({at: cell for p in case.pointers for at, cell in self._rows(p).items()})
-
-    def _case(self, facts: Facts, record: PlanRecord) -> Case:
-        control = self.world.control
-        document = control.plans.document(record.id) or {}
-        verdict = gate_plan(self.world.project, facts, control.versions.all(), record, document)
-        proofs, approvals = control.proofs.of(record.id), control.approvals.of([record.id])
-        return Case(record=record, pointers=verdict.pointers, proofs=proofs, approvals=approvals)
-
-    def _is_ours(self, facts: Facts, record: PlanRecord) -> bool:
-        return all(known(self.world.project, facts, t) is not None for t in record.targets if t.intervals)
+        self.looked_at.append({at: cell for p in hearing.pointers for at, cell in self._rows(p).items()})
 
     def _rows(self, pointer: Pointer) -> Rows:
         found: Rows = {}

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backfill_assets.errors import PromotionError
+from backfill_assets.errors import LostRaceError, PromotionError
 from backfill_assets.promote import promote as module
 from backfill_assets.promote.promote import ABANDONED_AFTER, alive, promote, recover
 from backfill_assets.state.environment import Environment, Environments, Pointer, Promotion
@@ -213,11 +213,14 @@ def test_an_environment_that_moved_is_refused_before_any_view_is_touched() -> No
 
 
 def test_without_a_shared_catalog_one_commit_is_all() -> None:
-    """Sessions project their own views: there is no journal, and losing a race about others is retried."""
+    """Sessions project their own views: there is no journal. Whoever lost a race, also to other models, looks again."""
     environments = Environments(MemoryStore())
     seen = environments.read("prod")
-    promote(environments, seen, [B1], None)
-    after = promote(environments, seen, [A1], None, release="mine")
+    now = promote(environments, seen, [B1], None)
+    with pytest.raises(LostRaceError, match="b already point elsewhere"):
+        promote(environments, seen, [A1], None)
+    assert environments.read("prod") == now
+    after = promote(environments, now, [A1], None, release="mine")
     assert dict(after.pointers) == OLD
     assert after.releases["a"] == "mine"
     assert after.revision == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.signatures import ALLOWED, doubt, sign
+from backfill_assets.adapters.signatures import ALLOWED, check, not_genuine, read_signers, sign
 from backfill_assets.errors import SettingsError
 from backfill_assets.state.approvals import Approval
 from backfill_assets_tests.fakes import days, ranges
@@ -40,7 +40,6 @@ def said() -> Approval:
         owner="ana@x",
         by="ana@x",
         at=NOW,
-        expires=NOW + timedelta(days=14),
     )
 
 
@@ -49,18 +48,19 @@ def test_only_that_person_and_only_that_statement(tmp_path: Path, said: Approval
     ana, bo = a_key(tmp_path, "ana"), a_key(tmp_path, "bo")
     allow(tmp_path, ana=ana)
     hers = replace(said, signature=sign(said.statement, ana))
-    assert doubt(tmp_path, hers, required=True) == ""
+    assert not_genuine(read_signers(tmp_path), hers) == ""
     for forged in (
         replace(hers, digest="e" * 64),
         replace(hers, scope={"a": ranges(days("01", "04"))}),
-        replace(hers, expires=NOW + timedelta(days=400)),
+        replace(hers, at=NOW + timedelta(days=400)),
+        replace(hers, more={"own": False}),
         replace(hers, owner="bo@x"),
         replace(said, signature=sign(said.statement, bo)),
         replace(said, signature="-----BEGIN SSH SIGNATURE-----\nbm90aGluZw==\n-----END SSH SIGNATURE-----\n"),
     ):
-        assert "is not one of ana@x" in doubt(tmp_path, forged, required=False)
+        assert "is not one of ana@x" in not_genuine(read_signers(tmp_path), forged)
     allow(tmp_path, ana=bo)
-    assert "is not one of ana@x" in doubt(tmp_path, hers, required=False)
+    assert "is not one of ana@x" in not_genuine(read_signers(tmp_path), hers)
 
 
 def test_a_signature_for_something_else_does_not_count(tmp_path: Path, said: Approval) -> None:
@@ -70,15 +70,22 @@ def test_a_signature_for_something_else_does_not_count(tmp_path: Path, said: App
     text = tmp_path / "said"
     text.write_text(said.statement)
     subprocess.run(["ssh-keygen", "-Y", "sign", "-q", "-n", "git", "-f", ana, text], check=True)
-    assert doubt(tmp_path, replace(said, signature=Path(f"{text}.sig").read_text()), required=False)
+    assert not_genuine(read_signers(tmp_path), replace(said, signature=Path(f"{text}.sig").read_text()))
 
 
-def test_none_is_enough_unless_one_is_required(tmp_path: Path, said: Approval) -> None:
-    """Unsigned approvals count by default; a signature that nobody can check never does."""
-    assert doubt(tmp_path, said, required=False) == ""
-    assert "without a signature" in doubt(tmp_path, said, required=True)
+def test_without_signers_none_is_genuine(tmp_path: Path, said: Approval) -> None:
+    """A signature that nobody can check is none."""
     signed = replace(said, signature=sign(said.statement, a_key(tmp_path, "ana")))
-    assert "no file allowed_signers" in doubt(tmp_path, signed, required=False)
+    assert "no allowed_signers" in not_genuine(read_signers(tmp_path), signed)
+
+
+def test_a_key_counts_at_its_time(tmp_path: Path, said: Approval) -> None:
+    """A key that was valid until February signed in January: it did so for ever, and nothing after it."""
+    ana = a_key(tmp_path, "ana")
+    signers = f'ana@x valid-before="20240201" {ana.with_suffix(".pub").read_text()}'
+    signature = sign(said.statement, ana)
+    assert check(signers, "ana@x", said.statement, signature, at=NOW) == ""
+    assert check(signers, "ana@x", said.statement, signature, at=NOW + timedelta(days=30)) != ""
 
 
 def test_what_is_no_key_cannot_sign(tmp_path: Path, said: Approval) -> None:

@@ -85,7 +85,7 @@ def test_half_a_file_in_the_cache_is_no_file(tmp_path: Path, read: list[Path]) -
     """Somebody killed the process that wrote it, or the disk was full."""
     root = project(tmp_path / "p", **FILES)
     before = load_project(root)
-    [file] = (cache_folder(root) / "project").glob("*.pickle")
+    [file] = (cache_folder(root) / "project").glob("*.json")
     file.write_bytes(file.read_bytes()[:100])
     assert load_project(root) == before
     assert len(read) == 2

@@ -10,8 +10,10 @@ from pathlib import Path
 from textwrap import dedent
 
 import pyarrow as pa
+import pytest
 from deltalake import write_deltalake
 
+from backfill_assets.errors import ProjectError
 from backfill_assets.intervals import Cadence, utc
 from backfill_assets.snapshots.consumer import Bound, Use
 from backfill_assets.snapshots.loader import load_project
@@ -57,7 +59,8 @@ def test_every_key_of_a_header(tmp_path: Path) -> None:
     assert model.spark == {"spark.sql.shuffle.partitions": "4", "spark.x": "true"}
     assert model.code == "-- why\nSELECT * FROM Events\nWHERE ds >= :start AND ds < :end"
     assert model.code_line == 27
-    assert model.upstreams == (Upstream(name="events"),)
+    columns = ("ds", "campaign_id", "clicks", "spend")
+    assert model.upstreams == (Upstream(name="events", columns=columns),)
     assert [(a.name, a.kind, a.arguments, a.blocking, a.line) for a in model.audits] == [
         ("not_null", "not_null", {"columns": ("ds",)}, True, 20),
         ("not_null_2", "not_null", {"columns": ("clicks",)}, False, 21),
@@ -92,10 +95,7 @@ def test_python_model(tmp_path: Path) -> None:
     code = PYTHON.replace('"2024-01-01"', "START").replace("\n\n\n@", '\n\nSTART = "2024-02-01"\n\n\n@')
     model = load_project(project(tmp_path, p_py=code, _helpers_py="import nothing\n")).models["roi"]
     assert (model.language, model.description, model.start) == ("python", "Return on spend.", utc("2024-02-01"))
-    assert model.upstreams == (
-        Upstream(name="events", parameter="events"),
-        Upstream(name="raw.ad_events", parameter="raw"),
-    )
+    assert [(u.name, u.parameter) for u in model.upstreams] == [("events", "events"), ("raw.ad_events", "raw")]
     assert model.code == code
 
 
@@ -182,7 +182,11 @@ def test_consumers(tmp_path: Path) -> None:
 
 
 def test_an_empty_project(tmp_path: Path) -> None:
-    """A folder without models is a project without models."""
+    """A folder of models that is empty is a project without models; without one it is no project."""
+    with pytest.raises(ProjectError) as refused:
+        load_project(tmp_path)
+    assert "the project has no models" in str(refused.value)
+    (tmp_path / "models").mkdir()
     assert load_project(tmp_path).models == {}
 
 

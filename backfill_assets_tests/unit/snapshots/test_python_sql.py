@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from sqlglot import exp
 import backfill_assets.demo
 from backfill_assets.snapshots import python_sql
 from backfill_assets.snapshots.python_sql import PythonFunction, PythonUpstream, compile_functions
+from backfill_assets.snapshots.sqlframe.compiling import first_probe
 
 DEMO = Path(backfill_assets.demo.__file__).parent
 HEAD = """\
@@ -56,6 +58,7 @@ def compiled(**bodies: str) -> dict[str, str | None]:
 def rows(text: str | None) -> list[tuple[Any, ...]]:
     """What the SQL gives over two small tables."""
     assert text is not None
+    text = first_probe(text)
     connection = duckdb.connect()
     connection.execute('CREATE TABLE "raw.a" (k TEXT, v INT, n INT, d DATE)')
     connection.execute(
@@ -123,7 +126,9 @@ def test_the_demo_computes_what_pandas_does(demo: str) -> None:
     connection = duckdb.connect()
     connection.register("campaign_performance", performance)
     connection.register("raw.conversions", conversions)
-    got = connection.execute(sqlglot.transpile(demo, read="spark", write="duckdb")[0]).df().sort_values("ds")
+    got = (
+        connection.execute(sqlglot.transpile(first_probe(demo), read="spark", write="duckdb")[0]).df().sort_values("ds")
+    )
     revenue = [0.0, 7.5, 0.0, 0.0, 30.0, 0.0, 0.0, 0.0, 0.0]  # p counts once
     spend = performance["spend"].astype(float)
     assert got["revenue"].astype(float).tolist() == revenue
@@ -137,7 +142,6 @@ def test_what_compiles_is_right() -> None:
     found = compiled(
         dedup="return a.dropDuplicates(['k', 'v'])",
         limit="return a.orderBy(F.col('v').desc()).limit(2).limit(1).select('v')",
-        fill="return a.na.fill({'v': 7}).select('v')",
         union="return a.select('k', 'v').union(b.select('k', F.lit(0).alias('v')))",
         by_name="return a.select('v', 'k').unionByName(b.select('k', F.lit(0).alias('v')))",
         explode="return a.where('k = \"x\"').select(F.explode(F.array('v', 'n')).alias('e'))",
@@ -158,7 +162,7 @@ def test_what_compiles_is_right() -> None:
     )
     x1, x3, nothing = ("x", 1), ("x", 3), ("y", None)
     expected: dict[str, list[tuple[Any, ...]]] = {
-        "limit": [(3,)], "fill": [(1,), (3,), (7,), (7,)], "union": [("x", 0), x1, x3, nothing, nothing, ("z", 0)],
+        "limit": [(3,)], "union": [("x", 0), x1, x3, nothing, nothing, ("z", 0)],
         "by_name": [(0, "x"), (0, "z"), (1, "x"), (3, "x"), (None, "y"), (None, "y")],
         "explode": [(1,), (2,), (3,), (5,)], "window": [x3, nothing], "self_join": [x3], "full": [("z", 1.5)],
         "right": [("z", 1.5)], "anti": [("z", 1.5)], "precedence": [(False,), (True,)], "case": [("big",), ("small",)],
@@ -193,7 +197,8 @@ ESCAPES = {
     "to_pandas": "a.toPandas()\nreturn a", "udf": "return a.select(F.udf(lambda k: k)('k').alias('k'))",
     "pandas": "import pandas\nreturn a", "map_in_pandas": "return a.mapInPandas(lambda rows: rows, 'k string')",
     "sample": "return a.sample(0.5)", "random_split": "return a.randomSplit([1.0, 2.0])[0]",
-    "fill_all": "return a.na.fill(0)", "pivot": "return a.groupBy('k').pivot('d', ['x']).agg(F.sum('v').alias('v'))",
+    "fill_all": "return a.na.fill(0)", "fill": "return a.fillna({'v': 7})",
+    "dropna": "return a.dropna()", "pivot": "return a.groupBy('k').pivot('d', ['x']).agg(F.sum('v').alias('v'))",
     "conf": "a.sparkSession.conf.get('x')\nreturn a", "session": "return SparkSession.builder.getOrCreate().table('x')",
     "create": "return a.sparkSession.createDataFrame([('x', 1)], ['k', 'v'])",
     "view": "a.createOrReplaceTempView('x')\nreturn a", "schema": "return a if a.schema else b",
@@ -257,8 +262,10 @@ def test_helpers_beside_the_file_are_held_to_the_same(tmp_path: Path) -> None:
         "from pyspark.sql import functions as F\n\n\ndef twice(name):\n    return F.col(name) * 2\n", encoding="utf-8"
     )
     (tmp_path / "clock.py").write_text("from datetime import date\n\nTODAY = date.today()\n", encoding="utf-8")
-    good = function("good", "from _good import twice\nreturn a.select(twice('v').alias('v'))", tmp_path)
-    bad = function("bad", "import clock\nreturn a", tmp_path)
+    files = (tmp_path / "models" / "_good.py", tmp_path / "clock.py")
+    body = "from _good import twice\nreturn a.select(twice('v').alias('v'))"
+    good, bad = function("good", body, tmp_path), function("bad", "import clock\nreturn a", tmp_path)
+    good, bad = replace(good, files=files), replace(bad, files=files)
     found = compile_functions([good, bad], None)
     assert "* 2" in str(found["good"])
     assert found["bad"] is None
@@ -274,7 +281,7 @@ def test_what_is_in_the_cache_starts_nothing(tmp_path: Path, monkeypatch: pytest
     first = compile_functions(functions, tmp_path / "cache")
     assert (first["good"] is None, first["bad"]) == (False, None)
     assert sorted(file.suffix for file in (tmp_path / "cache").iterdir()) == [".json", ".json"]
-    monkeypatch.setattr(subprocess, "run", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     assert compile_functions(functions, tmp_path / "cache") == first
     wider = upstream("b", "b", k="string", w="double", z="int")
     for changed in (function("good", "return b"), function("good", "return a", upstreams=(A, wider))):
@@ -296,11 +303,8 @@ def test_a_corrupt_cache_file_is_a_miss(content: str, tmp_path: Path, monkeypatc
 
 def test_a_worker_that_was_stopped_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What got no answer has no SQL now, and is asked again the next time."""
-
-    def stopped(*_: object, **__: object) -> None:
-        raise subprocess.TimeoutExpired("worker", 1, output=b'["one", "SELECT 1"]\n["two", "SEL')
-
-    monkeypatch.setattr(subprocess, "run", stopped)
+    said = b'["one", "SELECT 1"]\n["two", "SEL'
+    monkeypatch.setattr(python_sql, "_ask", lambda request, seconds: said)
     functions = [function("one", "return a"), function("two", "return b")]
     assert compile_functions(functions, tmp_path) == {"one": "SELECT 1"}
     assert len(list(tmp_path.iterdir())) == 1
@@ -308,7 +312,7 @@ def test_a_worker_that_was_stopped_is_not_remembered(tmp_path: Path, monkeypatch
 
 def test_an_upstream_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the columns of an upstream there is no SQL, and nothing is started to find that out."""
-    monkeypatch.setattr(subprocess, "run", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     unknown = function("m", "return a", upstreams=(A, upstream("b", "b")))
     assert compile_functions([unknown], None) == {"m": None}
 

@@ -22,6 +22,9 @@ SQL: dict[str, str] = {
     "unix_timestamp()": "unix_timestamp() - 1",
     "'today'": "DATE 'today'",
     "'now'": "CAST('now' AS TIMESTAMP)",
+    "'tomorrow'": "to_date('tomorrow')",
+    "'Yesterday'": "date_add('Yesterday', 1)",
+    "current_time": "hour(current_time)",
     "rand()": "CASE WHEN rand(7) < 0.5 THEN 1 END",
     "randn()": "randn()",
     "uuid()": "UUID()",
@@ -184,7 +187,7 @@ def m(events, interval):
 """
 
 
-def test_only_the_sql_of_a_python_model_shows_it(tmp_path: Path) -> None:
-    """What is called by another name is found in the SQL that the model compiles to, at the line of its function."""
+def test_called_by_another_name(tmp_path: Path) -> None:
+    """A function that is only handed on counts where it is named."""
     [(file, line, what)] = problems(project(tmp_path, m_py=BY_ANOTHER_NAME))
-    assert (file, line, what.split("`")[1]) == ("m.py", 7, "rand()")
+    assert (file, line, what.split("`")[1]) == ("m.py", 8, "rand()")

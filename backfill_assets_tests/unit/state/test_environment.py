@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.errors import ConflictError, PromotionError
+from backfill_assets.errors import ConflictError, LostRaceError, PromotionError
 from backfill_assets.intervals import Interval, utc
 from backfill_assets.state.environment import (
     ENVIRONMENTS,
@@ -112,17 +112,20 @@ def test_environments_do_not_touch_each_other(environments: Environments) -> Non
     assert environments.names() == ["dev", "prod"]
 
 
-@pytest.mark.parametrize("who", ["another model", "another environment"])
-def test_a_lost_race_about_something_else_is_retried(environments: Environments, who: str) -> None:
-    """Two promotions of unrelated models both succeed, in one attempt of the person who asked."""
+def test_a_race_lost_to_another_environment_is_retried(environments: Environments) -> None:
+    """All share a table: a candidate that moves is nobody's business."""
     seen = flip(environments, A1, B1)
-    if who == "another model":
-        flip(environments, B2)
-    else:
-        flip(environments, A3, name="dev")
-    after = flip(environments, A2, seen=seen)
-    assert after.pointers["a"] == A2
-    assert after.pointers["b"] == (B2 if who == "another model" else B1)
+    flip(environments, A3, name="dev")
+    assert dict(flip(environments, A2, seen=seen).pointers) == {"a": A2, "b": B1}
+
+
+def test_a_race_lost_to_another_model_is_no_retry(environments: Environments) -> None:
+    """Whoever moved a looked at b beside it: with another b it may not fit. Nothing moves; the gate is asked again."""
+    seen = flip(environments, A1, B1)
+    moved = flip(environments, B2)
+    with pytest.raises(LostRaceError, match="b already point elsewhere"):
+        flip(environments, A2, seen=seen)
+    assert environments.read("prod") == moved
 
 
 def test_a_lost_race_about_the_same_model_is_refused(environments: Environments) -> None:
@@ -135,15 +138,16 @@ def test_a_lost_race_about_the_same_model_is_refused(environments: Environments)
 
 
 def test_a_race_lost_at_the_last_moment(store: MemoryStore, environments: Environments) -> None:
-    """The same holds when somebody commits between our look and our commit: retried if unrelated, refused if not."""
+    """The same holds when somebody commits between our look and our commit."""
     flip(environments, A1, B1)
-    Racing(store, before=lambda: flip(Environments(store), B2))
+    Racing(store, before=lambda: flip(Environments(store), B2, name="dev"))
     after = flip(Environments(store), A2)
-    assert dict(after.pointers) == {"a": A2, "b": B2}
-    Racing(store, before=lambda: flip(Environments(store), A3))
-    with pytest.raises(PromotionError):
-        flip(Environments(store), A1)
-    assert environments.read("prod").pointers["b"] == B2
+    assert dict(after.pointers) == {"a": A2, "b": B1}
+    for other in (A3, B2):
+        Racing(store, before=lambda other=other: flip(Environments(store), other))
+        with pytest.raises(LostRaceError):
+            flip(Environments(store), A1)
+    assert dict(environments.read("prod").pointers) == {"a": A3, "b": B2}
 
 
 def test_a_flip_that_always_loses_gives_up(environments: Environments, monkeypatch: pytest.MonkeyPatch) -> None:

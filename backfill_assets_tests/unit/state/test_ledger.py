@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.state.changes import Changes
-from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind, Ledger, by_version, coverage
+from backfill_assets.state.ledger import LEDGER, Coverage, Dirt, Entry, Kind, Ledger, by_version, coverage
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days, ranges
 from backfill_assets_tests.strategies import days_of, spans
@@ -174,21 +174,20 @@ def histories(draw: st.DrawFn) -> tuple[list[Entry], list[Dirt]]:
 
 
 def by_day(entries: list[Entry], dirt: list[Dirt], commit: int | None, number: int) -> str:
-    """What one day is: the newest thing that happened to it decides, dirt beats entries of its own commit."""
+    """What one day is: the newest thing that happened to it decides, entries of a dirty commit were said after it."""
     span = Interval(utc("2024-01-01") + timedelta(days=number), utc("2024-01-02") + timedelta(days=number))
 
     def visible(table_commit: int) -> bool:
         return commit is None or table_commit <= commit
 
     own = [e for e in entries if visible(e.table_commit)]
-    newest = max((e.at for e in entries), default=T0)
     events: list[tuple[tuple[object, ...], Entry | None]] = [
         ((e.table_commit, e.at, e.id), e)
         for e in own
         if e.kind not in (Kind.STARTED, Kind.FAILED, Kind.AUDITED) and span in Ranges((e.interval,))
     ]
     events += [
-        ((d.table_commit, newest, ""), None)
+        ((d.table_commit, utc("1970-01-01"), ""), None)
         for d in dirt
         if visible(d.table_commit) and (d.interval is None or span in Ranges((d.interval,)))
     ]
@@ -254,7 +253,7 @@ def test_entries_come_back_as_recorded_oldest_first() -> None:
     other = replace(full, model="other", id="other")
     ledger.append([full, first, other])
     assert ledger.revision() == 0
-    assert ledger.entries(["m"]) == [first, full]
+    assert [replace(e, sequence=0) for e in ledger.entries(["m"])] == [full, first]
     assert ledger.entries([]) == []
     assert {e.model for e in ledger.entries()} == {"m", "other"}
     assert {key: len(group) for key, group in by_version(ledger.entries()).items()} == {
@@ -270,8 +269,41 @@ def test_an_entry_without_an_id_gets_one() -> None:
     ledger.append([bare, bare])
     ids = [e.id for e in ledger.entries()]
     assert len(set(ids)) == 2
-    assert ids == sorted(ids)
+    assert [e.id for e in ledger.entries()] == ids
     assert all(ids)
+
+
+@given(st.lists(st.tuples(st.sampled_from(KINDS), spans(), st.integers(-9000, 9000)), max_size=12))
+def test_the_order_of_entries_does_not_depend_on_clocks(said: list[tuple[Kind, Interval, int]]) -> None:
+    """Machines whose clocks disagree by days write one after the other: the ledger adds up to what it does with one
+    good clock."""
+    clocks, one_clock = Ledger(MemoryStore()), Ledger(MemoryStore())
+    for number, (kind, interval, minute) in enumerate(said):
+        clocks.append([entry(kind, interval, 1, f"b{number % 3}", minute=minute, id="")])
+        one_clock.append([entry(kind, interval, 1, f"b{number % 3}", minute=number)])
+    found, wanted = (coverage(ledger.entries(), audits=AUDITS) for ledger in (clocks, one_clock))
+    assert (found.green, found.unaudited, found.empty) == (wanted.green, wanted.unaudited, wanted.empty)
+    assert [e.kind for e in clocks.entries()] == [kind for kind, _, _ in said]
+
+
+def test_entries_of_older_releases_come_first() -> None:
+    """They have no number; among them the clock decides, and whatever is written now is newer."""
+    store = MemoryStore()
+    ledger = Ledger(store)
+    ledger.append([entry(Kind.BUILT, days("01"), 1, "b", minute=9), entry(Kind.STARTED, days("01"), 1, "b", minute=3)])
+    old = store.table(LEDGER)
+    old.rows = [{**row, "sequence": 0} for row in old.rows]
+    ledger.append([entry(Kind.WITHDRAWN, days("01"), 1, minute=-60)])
+    assert [e.kind for e in ledger.entries()] == [Kind.STARTED, Kind.BUILT, Kind.WITHDRAWN]
+    assert coverage(ledger.entries(), audits=AUDITS).built == Ranges()
+
+
+def test_what_is_declared_of_a_dirty_commit_counts() -> None:
+    """Somebody looked at the table with the unknown rows, and said that its days are complete: what is said of others,
+    later by any clock, changes nothing of it."""
+    dirty = [Dirt(table_commit=2, interval=None)]
+    entries = [entry(Kind.EMPTY, days("01", "02"), 2, minute=1), entry(Kind.INVALIDATED, days("02"), 2, minute=2)]
+    assert look(entries, dirty) == (NONE, NONE, "2024-01-01")
 
 
 def test_recording_nothing_writes_nothing() -> None:

@@ -15,14 +15,13 @@ from backfill_assets.build.apply import apply
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Request
-from backfill_assets.promote.gate import gate
 from backfill_assets.promote.promote import promote
 from backfill_assets.snapshots.model import Model, Source
 from backfill_assets.state.environment import Environment
 from backfill_assets.watch.look import Look
 from backfill_assets.watch.notice import Kind, Notice
 from backfill_assets.watch.watch import SourceReader, take_a_look, watch
-from backfill_assets_tests.fakes import NOW, World
+from backfill_assets_tests.fakes import NOW, World, gated
 
 
 class Lookout:
@@ -49,7 +48,7 @@ class Lookout:
         apply(bench, plan)
         facts = world.facts(self.now)
         again = world.plan(request, self.now)
-        verdict = gate(world.project, facts, world.control.versions.all(), request, again.models, again.patches)
+        verdict = gated(world.project, facts, world.control.versions.all(), request, again.models, again.patches)
         assert verdict.open, verdict
         promote(world.control.environments, facts.environment, verdict.pointers, None, by="ana")
         return dict(plan.patches)

@@ -87,6 +87,20 @@ def test_parquet_footers(tmp_path: Path) -> None:
     assert lookout.late() == {"daily": "2024-01-06..2024-01-07", "wide": "2024-01-06..2024-01-08"}
 
 
+def test_one_file_of_many_days_is_said_to_be_coarse(tmp_path: Path) -> None:
+    """It was written again: all of its days are named, and that nobody knows which of them changed."""
+    file = tmp_path / "raw" / "all.parquet"
+    put(file, later=False)
+    lookout = a_lookout(tmp_path / "raw", Source(
+        name="raw", format="parquet", path=f"{tmp_path}/raw", time_column="at", file=tmp_path
+    ))  # fmt: skip
+    rows(*(f"2024-01-{day:02}T05:00" for day in range(1, 9))).to_parquet(file)
+    at = (datetime.now(UTC) + timedelta(minutes=1)).timestamp()
+    os.utime(file, (at, at))
+    assert lookout.late()["daily"] == "2024-01-01..2024-01-08"
+    assert all("only the first and the last day are known" in what for what in lookout.said(Kind.LATE))
+
+
 def test_names_that_say_nothing(tmp_path: Path) -> None:
     """A changed CSV file without a day in its path: said, with its name, and no finding."""
     put(tmp_path / "raw" / "all.csv", later=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from backfill_assets.cli.request import days_of
 from backfill_assets.intervals import Cadence, Interval, Ranges
-from backfill_assets.watch.notice import restate_argument, restate_command
+from backfill_assets.plan.asked import days_of
+from backfill_assets.plan.commands import restate_argument, restate_command
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,239 @@
+"""What a loss of power leaves, at any moment: what was acknowledged is there, and what is damaged is refused.
+
+On real Delta tables, written by delta-rs; `power.py` takes away what was not synced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.adapters.durable import sync_commits
+from backfill_assets.adapters.folder import ArrowFolder
+from backfill_assets.adapters.log_folder import LOG, check_log, entry_name
+from backfill_assets.adapters.table_log import DeltaTableLog, open_table
+from backfill_assets.errors import StateError
+from backfill_assets.promote.promote import promote
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environments, Pointer
+from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets.state.versions import table_path
+from backfill_assets_tests.delta_tables import DeltaTables
+from backfill_assets_tests.fakes import Cell, a_pointer, days
+from backfill_assets_tests.power import watched
+
+BOTH = pytest.mark.parametrize("empty", [False, True], ids=["names gone", "names empty"])
+A1, A2 = (a_pointer("a", v, days("01", "05")) for v in ("a-1", "a-2"))
+
+
+def shown(warehouse: Path) -> dict[str, Pointer]:
+    return dict(Environments(DeltaStore(str(warehouse))).read("prod").pointers)
+
+
+def test_what_is_not_synced_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The imitation takes away what delta-rs writes by itself: without our syncing, these tests would fail."""
+    with watched(tmp_path, monkeypatch) as disk:
+        tables = DeltaTables(str(tmp_path / "warehouse"))
+        tables.create("a", "a-1")
+        assert not list(disk.crash(tmp_path.parent / "gone", empty=False).rglob("*"))
+        left = disk.crash(tmp_path.parent / "empty", empty=True)
+        assert {f.stat().st_size for f in left.rglob("*") if f.is_file()} == {0}
+
+
+@BOTH
+def test_a_promotion_that_returned_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty: bool) -> None:
+    """Ledger, pointers and packet files, the moment after each of them is acknowledged."""
+    warehouse, crashed = tmp_path / "warehouse", tmp_path.parent / f"{tmp_path.name}-crashed"
+    warehouse.mkdir()
+    with watched(warehouse, monkeypatch) as disk:
+        control = Control.over(DeltaStore(str(warehouse)))
+        promote(control.environments, control.environments.read("prod"), [A1], None)
+        assert shown(disk.crash(crashed, empty=empty)) == {"a": A1}
+        promote(control.environments, control.environments.read("prod"), [A2], None)
+        assert shown(disk.crash(crashed, empty=empty)) == {"a": A2}
+        for number in range(12):
+            entry = Entry(kind=Kind.BUILT, model="a", version="a-2", interval=days("01"), batch=f"b{number}",
+                          table_commit=number, at=datetime.now(UTC))  # fmt: skip
+            control.ledger.append([entry])
+            left = Control.over(DeltaStore(str(disk.crash(crashed, empty=empty)))).ledger.entries()
+            assert [e.batch for e in left] == [f"b{n}" for n in range(number + 1)]
+        control.compact()
+        assert len(Control.over(DeltaStore(str(disk.crash(crashed, empty=empty)))).ledger.entries()) == 12
+        ArrowFolder(f"{warehouse}/evidence/p1").write("packet.json", b"{}")
+        assert ArrowFolder(f"{disk.crash(crashed, empty=empty)}/evidence/p1").read("packet.json") == b"{}"
+
+
+@BOTH
+def test_at_every_moment_of_a_promotion_it_happened_or_not_or_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty: bool
+) -> None:
+    """Power is lost at each single sync: what is found shows the old release or the new one, or says that it is
+    damaged; it never shows anything else."""
+    warehouse, crashed = tmp_path / "warehouse", tmp_path.parent / f"{tmp_path.name}-crashed"
+    warehouse.mkdir()
+    found: list[object] = []
+
+    def look() -> None:
+        try:
+            found.append(shown(disk.crash(crashed, empty=empty)))
+        except StateError as error:
+            found.append(error.what)
+
+    with watched(warehouse, monkeypatch) as disk:
+        control = Control.over(DeltaStore(str(warehouse)))
+        promote(control.environments, control.environments.read("prod"), [A1], None)
+        disk.after = look
+        promote(control.environments, control.environments.read("prod"), [A2], None)
+    states = [f for f in found if isinstance(f, dict)]
+    assert states and all(s in ({"a": A1}, {"a": A2}) for s in states)
+    assert found[-1] == {"a": A2}
+    assert all("damaged" in f or "cannot be read" in f for f in found if isinstance(f, str))
+    assert empty or len(states) == len(found), "names that are not there yet damage nothing"
+
+
+@BOTH
+def test_a_batch_that_the_ledger_may_name_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty: bool) -> None:
+    """Once a commit is synced, its rows are there after a crash; also when an earlier one of somebody else was not."""
+    warehouse, crashed = tmp_path / "warehouse", tmp_path.parent / f"{tmp_path.name}-crashed"
+    warehouse.mkdir()
+    with watched(warehouse, monkeypatch) as disk:
+        tables = DeltaTables(str(warehouse))
+        tables.create("a", "a-1")
+        for number, day in enumerate(("01", "02", "03", "04")):
+            commit = tables.write("a", "a-1", f"b{number}", days(day), {days(day).start: Cell(rows=3, failures={})})
+            if number % 2:  # the others belong to a writer that dies before it syncs
+                sync_commits(table_path(str(warehouse), "a", "a-1"), [commit.table_commit])
+                left = DeltaTableLog(str(disk.crash(crashed, empty=empty)))
+                assert left.rows("a", "a-1", commit.table_commit)[days(day).start] == 3
+                table = open_table(table_path(str(crashed), "a", "a-1"), commit.table_commit)
+                assert table is not None
+                parts = [f for f in table.file_uris() if f"ds={days(day).start.date()}" in f]
+                assert parts and all(Path(p).stat().st_size for p in parts)
+
+
+def a_table(warehouse: Path, commits: int = 6) -> str:
+    """A version's table with a day a commit; its folder."""
+    tables = DeltaTables(str(warehouse))
+    tables.create("a", "a-1")
+    for number in range(commits):
+        day = days(f"{number + 1:02}")
+        tables.write("a", "a-1", f"b{number}", day, {day.start: Cell(rows=3, failures={})})
+    return table_path(str(warehouse), "a", "a-1")
+
+
+def entry(location: str, number: int) -> Path:
+    return Path(location, LOG, entry_name(number))
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def zeros(path: Path) -> None:
+    path.write_bytes(b"\0" * path.stat().st_size)
+
+
+def empty_it(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [empty_it, cut, zeros])
+def test_a_damaged_newest_entry_is_refused_by_every_reader(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    """Planning's look, opening, counting rows: none takes the table for one with fewer rows; older commits can be
+    read."""
+    location = a_table(tmp_path)
+    damage(entry(location, 6))
+    log = DeltaTableLog(str(tmp_path))
+    for look in (
+        lambda: log.head("a", "a-1"),
+        lambda: log.commits("a", "a-1"),
+        lambda: log.rows("a", "a-1", 6),
+        lambda: open_table(location),
+    ):
+        with pytest.raises(StateError, match="is damaged; nothing is read from it"):
+            look()
+    assert sum(log.rows("a", "a-1", 5).values()) == 15
+
+
+def test_a_hole_and_an_empty_entry_in_the_middle_are_refused(tmp_path: Path) -> None:
+    """What lies before them is still there."""
+    location = a_table(tmp_path)
+    empty_it(entry(location, 3))
+    log = DeltaTableLog(str(tmp_path))
+    with pytest.raises(StateError) as refused:
+        log.head("a", "a-1")
+    assert refused.value.why == f"{entry_name(3)} is empty"
+    entry(location, 3).unlink()
+    with pytest.raises(StateError) as refused:
+        log.rows("a", "a-1", 5)
+    assert refused.value.why == f"{entry_name(3)} is missing"
+    assert sum(log.rows("a", "a-1", 2).values()) == 6
+
+
+def test_a_commit_that_the_log_does_not_reach_is_refused(tmp_path: Path) -> None:
+    """A pointer may name a commit whose entry was lost."""
+    location = a_table(tmp_path)
+    entry(location, 6).unlink()
+    with pytest.raises(StateError, match="is damaged"):
+        open_table(location, 6)
+    assert DeltaTableLog(str(tmp_path)).head("a", "a-1") == 5
+
+
+@pytest.mark.parametrize("damage", [empty_it, cut, Path.unlink])
+def test_a_damaged_checkpoint_is_refused_or_done_without(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    """Every row is there, or nothing is read; entries that only a whole checkpoint stands for may be gone."""
+    location = a_table(tmp_path)
+    DeltaTable(location).create_checkpoint()
+    checkpoint = next(Path(location, LOG).glob("*.checkpoint.parquet"))
+    entry(location, 2).unlink()
+    log = DeltaTableLog(str(tmp_path))
+    assert log.head("a", "a-1") == 6 and sum(log.rows("a", "a-1", 6).values()) == 18
+    damage(checkpoint)
+    with pytest.raises(StateError, match="damaged"):
+        log.rows("a", "a-1", 6)
+
+
+def test_a_missing_part_of_a_checkpoint_is_refused(tmp_path: Path) -> None:
+    """Spark writes big checkpoints in parts: without one of them the others stand for nothing."""
+    location = a_table(tmp_path)
+    DeltaTable(location).create_checkpoint()
+    checkpoint = next(Path(location, LOG).glob("*.checkpoint.parquet"))
+    checkpoint.rename(checkpoint.with_name(f"{6:020}.checkpoint.0000000001.0000000002.parquet"))
+    assert check_log(location) == 6, "every entry is still there"
+    entry(location, 2).unlink()
+    with pytest.raises(StateError, match="damaged"):
+        check_log(location)
+
+
+def test_an_entry_that_is_written_during_the_look_is_no_hole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A listing that shows a newer entry without an older one is taken again."""
+    from backfill_assets.adapters import log_folder
+
+    location, real, looks = a_table(tmp_path), log_folder.read_log, [0]
+
+    def first_without(where: str) -> log_folder.LogFolder:
+        found, looks[0] = real(where), looks[0] + 1
+        return replace(found, entries={n: s for n, s in found.entries.items() if n != 4}) if looks[0] == 1 else found
+
+    monkeypatch.setattr(log_folder, "read_log", first_without)
+    assert check_log(location) == 6
+    assert looks[0] == 2
+
+
+@pytest.mark.parametrize("damage", [empty_it, cut, zeros, Path.unlink])
+def test_damaged_files_of_control_tables_are_refused(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    """A log entry or a data file: StateError, which names the table."""
+    control = Control.over(DeltaStore(str(tmp_path)))
+    for pointer in (A1, A2):
+        promote(control.environments, control.environments.read("prod"), [pointer], None)
+    folder = tmp_path / "_control" / "environments"
+    data = next(Path(f) for f in DeltaTable(folder).file_uris() if "environment=prod/" in f)
+    damage(data)
+    with pytest.raises(StateError, match="environments cannot be read"):
+        control.environments.read("prod")

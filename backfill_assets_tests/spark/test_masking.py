@@ -1,0 +1,77 @@
+"""Masked values are nowhere to be read: not in an audit's samples, not in an error, not in a consumer's answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.adapters.consumer_queries import run_queries
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.snapshots.consumer import Consumer, Query
+from backfill_assets_tests.projects import build_all, write_project
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SOURCES = """\
+sources:
+  - name: raw.users
+    format: csv
+    path: data/users.csv
+    columns: {id: bigint, at: timestamp, email: string}
+    options: {header: true}
+    mask: [email]
+"""
+USERS = """\
+/*
+start: 2024-01-01
+end: 2024-01-02
+grain: [ds, contact]
+audits:
+  - unique_grain
+  - sql: no_friends
+*/
+SELECT CAST(at AS DATE) AS ds, email AS contact, id AS n
+FROM raw.users WHERE at >= :start AND at < :end
+"""
+SECRET = "secret-person"
+
+
+def test_nothing_shows_a_masked_value(spark: SparkSession, tmp_path: Path, environment: str) -> None:
+    """A key twice, a custom query's rows, a cast that fails on the value, a query of `max(contact)`."""
+    (tmp_path / "data").mkdir()
+    rows = [f"1,2024-01-01T01:00:00Z,{SECRET}@x", f"2,2024-01-01T02:00:00Z,{SECRET}@x"]
+    (tmp_path / "data" / "users.csv").write_text("\n".join(["id,at,email", *rows]) + "\n")
+    (tmp_path / "audits").mkdir()
+    audit = tmp_path / "audits" / "no_friends.sql"
+    audit.write_text("SELECT ds, contact, n FROM users WHERE ds >= :start AND ds < :end AND n > 1")
+    write_project(tmp_path, {"users.sql": USERS}, sources=SOURCES, clock="2024-01-02", environment=environment)
+    place = Workspace.open(tmp_path)
+    outcome = build_all(place)["users"]
+    assert {r.check for r in outcome.results if not r.passed} == {"unique_grain", "no_friends"}
+    assert "contact=***" in str(outcome.results)
+    assert SECRET not in str(outcome)
+
+    path = tmp_path / "models" / "users.sql"
+    path.write_text(USERS.replace("id AS n", "id + CAST(email AS INT) AS n"))
+    outcome = build_all(Workspace.open(tmp_path))["users"]
+    assert "***" in str(outcome.failures)
+    assert SECRET not in str(outcome)
+
+    good = USERS.replace("SELECT CAST(at AS DATE) AS ds, email", "SELECT CAST(at AS DATE) AS ds, concat(id, email)")
+    path.write_text(good)
+    audit.write_text(audit.read_text().replace("n > 1", "n > 9"))
+    place = Workspace.open(tmp_path)
+    assert build_all(place)["users"].ok
+    place.promote()
+    shown = place.control.environments.read(environment)
+    query = Query(name="newest", sql=f"SELECT max(contact) AS c FROM {environment}.users")
+    consumer = Consumer(name="board", kind="dashboard", reads=("users",), queries=(query,), file=path)
+    masks = {"users": place.project.models["users"].mask}
+    [answer] = run_queries(place.spark, [consumer], shown, shown, place.warehouse, masks)
+    assert answer.same
+    assert SECRET not in str(answer)

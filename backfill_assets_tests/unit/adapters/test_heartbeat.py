@@ -1,0 +1,77 @@
+"""The files of signs of life: there while a run works, gone after it, left behind by one that was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from backfill_assets.adapters.heartbeat import FORGET_AFTER, alive, beating, home, read_beats, runs_folder
+from backfill_assets.state.beats import silence
+
+BEATS = """
+import sys, time
+from backfill_assets.adapters.heartbeat import beating
+with beating(sys.argv[1], "killed"):
+    print("there", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_it_beats_while_the_run_works(tmp_path: Path) -> None:
+    """Blocks of one run share a file; when the last one ends in order, it goes."""
+    warehouse = str(tmp_path / "ware house")
+    assert read_beats(warehouse) == []
+    with beating(warehouse, "r"), beating(warehouse, "other"):
+        with beating(warehouse, "r"):
+            pass
+        beats = read_beats(warehouse)
+        assert sorted((b.run, b.home, b.pid) for b in beats) == [(r, home(), os.getpid()) for r in ("other", "r")]
+        assert silence(beats, "r", home=home(), alive=alive) == ""
+    assert read_beats(warehouse) == []
+
+
+def test_a_killed_process_is_known_at_once(tmp_path: Path) -> None:
+    """kill -9 leaves its file behind: on the same machine nobody waits for it to grow old."""
+    process = subprocess.Popen([sys.executable, "-c", BEATS, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout and process.stdout.readline() == "there\n"
+        assert silence(read_beats(str(tmp_path)), "killed", home=home(), alive=alive) == ""
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert (
+        silence(read_beats(str(tmp_path)), "killed", home=home(), alive=alive) == f"its process {process.pid} is gone"
+    )
+
+
+def test_what_lies_in_the_folder_harms_nobody(tmp_path: Path) -> None:
+    """A cut file, somebody else's, a folder that cannot be written: no error, and no build stops."""
+    folder = Path(runs_folder(str(tmp_path)))
+    folder.mkdir(parents=True)
+    (folder / "cut.json").write_text('{"run": "x"')
+    (folder / "list.json").write_text("[]")
+    (folder / "notes.txt").write_text("hello")
+    assert read_beats(str(tmp_path)) == []
+    blocked = tmp_path / "blocked"
+    blocked.mkdir()
+    (blocked / "_control").write_text("a file where a folder should be")
+    with beating(str(blocked), "r"):
+        pass
+
+
+def test_old_files_are_removed(tmp_path: Path) -> None:
+    """What a killed run left goes after a week, when another one beats."""
+    from backfill_assets.adapters import heartbeat
+    from backfill_assets.adapters.folder import ArrowFolder
+
+    folder = Path(runs_folder(str(tmp_path)))
+    folder.mkdir(parents=True)
+    for name, age in (("old.json", FORGET_AFTER + 60), ("young.json", 60)):
+        (folder / name).write_text("{}")
+        then = (folder / name).stat().st_mtime - age
+        os.utime(folder / name, (then, then))
+    heartbeat._Heart(ArrowFolder(str(folder)), "r")._tidy()
+    assert [f.name for f in folder.iterdir()] == ["young.json"]

@@ -1,0 +1,189 @@
+"""What Spark's errors mean: told by their chain of causes, each as real Spark 4.2 with Delta 4.4 gave it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.adapters.spark_errors import Cause, causes, classified, own_code_error, reason
+from backfill_assets.errors import (
+    BuildError,
+    DataError,
+    EngineDiedError,
+    RunEndedError,
+    SourceChangedError,
+    TransientBuildError,
+    WriteConflictError,
+)
+
+ROOT = Path("/project")
+TASK = Cause(
+    "org.apache.spark.SparkException",
+    "[TASK_WRITE_FAILED] Task failed while writing rows to file:/w/t. SQLSTATE: 58030",
+)
+CAST = Cause(
+    "org.apache.spark.SparkNumberFormatException",
+    '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT" because it is malformed. '
+    "SQLSTATE: 22018\n== SQL (line 1, position 1) ==\ncast(v as int)",
+)
+PYTHON = Cause(
+    "org.apache.spark.api.python.PythonException",
+    "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):\n"
+    '  File "/project/models/roi.py", line 25, in f\n    return 1//(x-7)\n           ~^^~~~~~\n'
+    '  File "/usr/lib/python3/helper.py", line 3, in g\n    return h(x)\n'
+    "ZeroDivisionError: integer division or modulo by zero\n SQLSTATE: 38000",
+)
+GONE = Cause(
+    "org.apache.spark.SparkException",
+    "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:///d/1.csv. File does not exist. "
+    "SQLSTATE: KD001",
+)
+CORRUPT = Cause(
+    "org.apache.spark.SparkException",
+    "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///d/1.parquet.  SQLSTATE: KD001",
+)
+BOXED = Cause("java.util.concurrent.ExecutionException", "Boxed Exception")
+
+
+@pytest.mark.parametrize(
+    ("chain", "kind", "why"),
+    [
+        pytest.param([TASK, CAST], DataError, "[CAST_INVALID_INPUT] The value 'x'", id="a cast in a task"),
+        pytest.param(
+            [TASK, PYTHON],
+            DataError,
+            "ZeroDivisionError: integer division or modulo by zero (models/roi.py:25, in f)",
+            id="a Python UDF",
+        ),
+        pytest.param(
+            [GONE, Cause("java.io.FileNotFoundException", "File file:/d/1.csv does not exist")],
+            SourceChangedError,
+            "1.csv",
+            id="a file that is away",
+        ),
+        pytest.param(
+            [
+                CORRUPT,
+                Cause("java.lang.RuntimeException", "file:/d/1.parquet is not a Parquet file (length is too low)"),
+            ],
+            DataError,
+            "file:///d/1.parquet.",
+            id="a corrupt file",
+        ),
+        pytest.param(
+            [CORRUPT, Cause("java.net.SocketTimeoutException", "Read timed out")],
+            TransientBuildError,
+            "Read timed out",
+            id="a file that cannot be reached",
+        ),
+        pytest.param(
+            [Cause("org.apache.spark.sql.AnalysisException", "[UNRESOLVED_COLUMN] no column `x`. SQLSTATE: 42703")],
+            BuildError,
+            "[UNRESOLVED_COLUMN]",
+            id="a column that does not exist",
+        ),
+        pytest.param(
+            [Cause("org.apache.spark.sql.AnalysisException", "[PATH_NOT_FOUND] Path does not exist. SQLSTATE: 42K03")],
+            SourceChangedError,
+            "Path does not exist",
+            id="a folder that is away",
+        ),
+        pytest.param(
+            [Cause("io.delta.exceptions.ConcurrentAppendException", "[DELTA_CONCURRENT_APPEND] Files were added")],
+            WriteConflictError,
+            "another writer",
+            id="another writer",
+        ),
+        pytest.param(
+            [BOXED, Cause("java.lang.OutOfMemoryError", "Java heap space")],
+            DataError,
+            "OutOfMemoryError: Java heap space",
+            id="too big for the memory",
+        ),
+        pytest.param(
+            [TASK, Cause("java.io.IOException", "No space left on device")],
+            RunEndedError,
+            "No space left on device",
+            id="a full disk",
+        ),
+        pytest.param(
+            [Cause("java.lang.IllegalStateException", "Cannot call methods on a stopped SparkContext.")],
+            EngineDiedError,
+            "killed, or ran out of memory",
+            id="a stopped context",
+        ),
+        pytest.param(
+            [BOXED, Cause("java.lang.InternalError", "odd"), Cause("java.lang.Error", "")],
+            TransientBuildError,
+            "InternalError: odd",
+            id="something else",
+        ),
+        pytest.param(
+            [Cause("org.apache.spark.SparkException", "Job aborted: ExecutorLostFailure (executor 1 exited)")],
+            TransientBuildError,
+            "ExecutorLostFailure",
+            id="a lost executor",
+        ),
+    ],
+)
+def test_each_error_is_told_by_its_causes(chain: list[Cause], kind: type[BuildError], why: str) -> None:
+    """What may pass is tried again, what is of rows is divided, what is of the code ends the batch; the reason is the
+    last cause, without what boxes it."""
+    error = classified(chain, "build m 2024-01-01", root=ROOT)
+    assert type(error) is kind
+    assert error.what.startswith("cannot build m 2024-01-01")
+    assert why in error.why and "Boxed" not in error.why and "\n" not in error.why
+
+
+@pytest.mark.parametrize(
+    ("kind", "again", "divided"),
+    [
+        (BuildError, False, False),
+        (DataError, False, True),
+        (TransientBuildError, True, True),
+        (WriteConflictError, True, False),
+        (SourceChangedError, True, False),
+        (EngineDiedError, True, False),
+        (RunEndedError, False, False),
+    ],
+)
+def test_what_comes_of_each_kind(kind: type[BuildError], again: bool, divided: bool) -> None:
+    """The whole table of what is tried again and what is divided."""
+    assert (kind.retryable, kind.divisible) == (again, divided)
+
+
+def test_an_exception_without_java_is_its_own_cause() -> None:
+    """Also one whose text cannot be had, because the JVM that knows it is gone."""
+
+    class Dead(Exception):
+        _desc = "what it was"
+
+        def __str__(self) -> str:
+            raise AssertionError
+
+    assert causes(ValueError("x")) == [Cause("ValueError", "x")]
+    assert reason(causes(Dead())) == "what it was"
+
+
+def test_a_functions_own_error_names_its_file_and_line(tmp_path: Path) -> None:
+    """What a Python model's function raises where it is called; an SQL model has no function to correct."""
+    file = tmp_path / "roi.py"
+    text = "def roi(interval):\n    return {}['x']\n"
+    file.write_text(text)
+    space: dict[str, object] = {}
+    exec(compile(text, str(file), "exec"), space)
+    try:
+        space["roi"](None)  # type: ignore[operator]
+    except KeyError as error:
+        mine, sql = (own_code_error(error, "build roi", code) for code in (file, None))
+    assert str(mine) == "cannot build roi\nwhy: KeyError: 'x' (roi.py:2, in roi)\nfix: correct the model's function"
+    assert "correct the model" not in str(sql)
+
+
+def test_a_full_disk_is_said_so_from_python_too() -> None:
+    """delta-rs and Python write as well."""
+    error = own_code_error(OSError(28, "No space left on device"), "build m", None)
+    assert isinstance(error, RunEndedError) and "free some room" in error.fix
+    error = own_code_error(OSError(30, "Read-only file system"), "build m", None)
+    assert isinstance(error, RunEndedError) and "make it writable" in error.fix

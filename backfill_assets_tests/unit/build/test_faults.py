@@ -1,0 +1,239 @@
+"""Faults while a model is built: bad rows, a dead engine, a ledger that cannot be written, an end from outside."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from backfill_assets.build.apply import apply
+from backfill_assets.build.build import build
+from backfill_assets.build.engine import Engine, Job
+from backfill_assets.build.events import BatchDivided, BatchFailed, EngineRestarted
+from backfill_assets.build.outcome import Outcome
+from backfill_assets.errors import (
+    BuildError,
+    DataError,
+    EngineDiedError,
+    SourceChangedError,
+    StateError,
+    TransientBuildError,
+)
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.state.ledger import Entry, Kind, Ledger
+from backfill_assets_tests.fakes import FakeEngine, World, a_model, days, ranges
+
+TEN = days("01", "10")
+
+
+def go(world: World, **bench: object) -> Outcome:
+    return build(world.bench(**bench), "a", ranges(TEN))  # type: ignore[arg-type]
+
+
+def failed(world: World) -> list[tuple[str, str]]:
+    return [(str(e.interval), e.reason) for e in world.control.ledger.entries() if e.kind is Kind.FAILED]
+
+
+def bad(day: str, error: Callable[[Interval], Exception]) -> Callable[[Job, Interval], None]:
+    """A hook that raises where the day is part of the batch."""
+
+    def hook(job: Job, interval: Interval) -> None:
+        if days(day) in ranges(interval):
+            raise error(interval)
+
+    return hook
+
+
+class Mortals:
+    """Engines over one world's tables: each dies in its nth write, after which it does nothing but refuse."""
+
+    def __init__(self, world: World, *deadly: int) -> None:
+        self.world, self.deadly = world, list(deadly)
+        self.forgotten: list[Engine] = []
+        self.lock = threading.Lock()
+        self.current = self.open()
+
+    def open(self) -> FakeEngine:
+        engine = FakeEngine(self.world.tables)
+        dies, writes, dead = self.deadly.pop(0) if self.deadly else 0, [0], threading.Event()
+
+        def hook(*_: object) -> None:
+            with self.lock:
+                writes[0] += 1
+                if writes[0] == dies:
+                    dead.set()
+            if dead.is_set():
+                raise EngineDiedError("cannot build a: Spark's JVM died")
+
+        def refuse(*_: object) -> None:
+            if dead.is_set():
+                raise EngineDiedError("cannot audit a: Spark's JVM died")
+
+        engine.before_write, engine.before_scan, engine.before_prepare = hook, refuse, refuse
+        return engine
+
+    def forget(self, engine: Engine) -> None:
+        with self.lock:
+            self.forgotten.append(engine)
+            self.current = self.open()
+
+    def bench(self) -> dict[str, object]:
+        return {"engine": lambda: self.current, "forget": self.forget}
+
+
+# --- bad rows ---------------------------------------------------------------------------------------------------------
+
+
+def test_one_bad_day_costs_a_day_and_is_named() -> None:
+    """Its batch is divided until it is alone: every other day is green, the ledger and the outcome name that day."""
+    world = World(a_model("a", batch_size=10))
+    world.engine.before_write = bad("07", lambda i: DataError(f"cannot build a {i}", why="division by zero"))
+    outcome = go(world)
+    assert str(outcome.green) == "2024-01-01..2024-01-06, 2024-01-08..2024-01-10"
+    assert [(str(f.interval), f.error.splitlines()) for f in outcome.failures] == [
+        ("2024-01-07", ["cannot build a 2024-01-07", "why: division by zero"])
+    ]
+    assert [where for where, _ in failed(world)] == ["2024-01-07"]
+    assert world.sleeps == [], "what is deterministic is not waited for"
+    assert [str(e.interval) for e in world.events if isinstance(e, BatchDivided)] == [
+        "2024-01-01..2024-01-10",
+        "2024-01-06..2024-01-10",
+        "2024-01-06..2024-01-07",
+    ]
+    world.engine.before_write = lambda *_: None
+    world.engine.writes.clear()
+    assert go(world).ok
+    assert [str(i) for _, i in world.engine.writes] == ["2024-01-07"]
+
+
+def test_an_error_of_the_code_does_not_divide_its_batch() -> None:
+    """A column that is not there is not there on any day."""
+    world = World(a_model("a", batch_size=10))
+    world.engine.before_write = bad("07", lambda i: BuildError("no such column"))
+    assert [str(f.interval) for f in go(world).failures] == ["2024-01-01..2024-01-10"]
+    assert len(world.engine.writes) == 1
+
+
+def test_what_persists_is_divided_after_its_retries() -> None:
+    """An unknown error that comes each time is of one day as well: its parts are tried once each."""
+    world = World(a_model("a", batch_size=10, retries=2))
+    world.engine.before_write = bad("07", lambda i: TransientBuildError(f"cannot build a {i}", why="strange"))
+    outcome = go(world)
+    assert [str(f.interval) for f in outcome.failures] == ["2024-01-07"]
+    assert len(world.sleeps) == 2
+
+
+def test_a_source_file_that_comes_back_is_waited_for() -> None:
+    """Each attempt later than the one before; said as an attempt, and no day is lost."""
+    world = World(a_model("a", batch_size=10))
+    left = [3]
+
+    def away(job: Job, interval: Interval) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise SourceChangedError("source raw changed", why="9 of its 10 files are there")
+
+    world.engine.before_write = away
+    assert go(world).ok
+    assert [1 <= world.sleeps[0] <= 2, 2 <= world.sleeps[1] <= 3, 4 <= world.sleeps[2] <= 5] == [True] * 3
+    assert [e.again for e in world.events if isinstance(e, BatchFailed)] == [True] * 3
+
+
+# --- a dead engine ----------------------------------------------------------------------------------------------------
+
+
+def test_a_dead_engine_is_replaced_once_and_nothing_is_lost() -> None:
+    """It dies in the second of four batches: another one is opened, that batch is done again, all is green. The death
+    is no attempt of the batch: it has no retries."""
+    world = World(a_model("a", retries=0))
+    mortals = Mortals(world, 2)
+    outcome = go(world, **mortals.bench())
+    assert outcome.ok and len(mortals.forgotten) == 1
+    assert [type(e) for e in world.events].count(EngineRestarted) == 1
+    assert failed(world) == []
+
+
+def test_many_batches_at_once_see_one_death() -> None:
+    """Four batches run when it dies: one other engine is opened, for all of them."""
+    world = World(a_model("a", batch_size=1, batch_concurrency=4, retries=0))
+    mortals = Mortals(world, 4)
+    assert go(world, **mortals.bench()).ok
+    assert len(mortals.forgotten) == 1
+
+
+def test_an_engine_that_dies_during_audits_is_replaced() -> None:
+    """The rows are not written twice."""
+    world = World(a_model("a", batch_size=10))
+    mortals = Mortals(world)
+    first = mortals.current
+
+    def die(*_: object) -> None:
+        raise EngineDiedError("cannot audit a: Spark's JVM died")
+
+    first.before_scan = die
+    assert go(world, **mortals.bench()).ok
+    assert len(first.writes) == 1 and mortals.forgotten == [first]
+
+
+def test_the_second_death_ends_the_run_and_says_what_to_do() -> None:
+    """What is done is kept, nothing else is begun, in no model; no model is blamed, and the same command goes on."""
+    world = World(a_model("a", retries=3), a_model("b", "a"))
+    mortals = Mortals(world, 2, 1)
+    outcomes = apply(world.bench(**mortals.bench()), world.plan())
+    assert str(outcomes["a"].green | world.facts().coverage["a"].built) == "2024-01-01..2024-01-03"
+    (failure,) = outcomes["a"].failures
+    assert "died, for the second time" in failure.error and "spark.driver.memory" in failure.error
+    assert "batch_size" in failure.error and "finished batches are kept" in failure.error
+    assert not outcomes["b"].built and not outcomes["b"].ok
+    assert world.sleeps == [] or len(world.sleeps) == 1
+    again = apply(world.bench(), world.plan())
+    assert all(o.ok for o in again.values())
+
+
+# --- nothing can be recorded, the end from outside --------------------------------------------------------------------
+
+
+def test_a_ledger_that_cannot_be_written_ends_the_run() -> None:
+    """The disk is full: no traceback, no further batch, and the message says how to go on."""
+    world = World(a_model("a"))
+    append = Ledger.append
+
+    class Full(Ledger):
+        def append(self, entries: Sequence[Entry]) -> None:
+            if any(e.kind is Kind.BUILT for e in entries):
+                raise StateError("cannot write the ledger", why="No space left on device", fix="free some room")
+            append(self, entries)
+
+    from dataclasses import replace
+
+    bench = world.bench()
+    outcome = build(replace(bench, control=replace(bench.control, ledger=Full(world.store))), "a", ranges(TEN))
+    assert len(world.engine.writes) == 1
+    assert [f.error.splitlines()[0] for f in outcome.failures] == ["cannot write the ledger"]
+    assert "run the same command again" in outcome.failures[0].error
+    assert go(world).ok
+
+
+def test_a_stop_is_no_fault_of_a_batch() -> None:
+    """What was interrupted is recorded as that, not with the error that the interruption caused."""
+    world = World(a_model("a"))
+    bench = world.bench()
+
+    def interrupted(job: Job, interval: Interval) -> None:
+        bench.stop.set()
+        raise TransientBuildError("job 7 was cancelled as a part of something")
+
+    world.engine.before_write = interrupted
+    outcome = build(bench, "a", ranges(TEN))
+    assert failed(world) == [("2024-01-01..2024-01-03", outcome.failures[0].error)]
+    assert outcome.failures[0].error.startswith("a 2024-01-01..2024-01-03 was interrupted")
+    assert len(world.engine.writes) == 1
+
+
+def test_nothing_is_begun_after_a_stop() -> None:
+    """A model whose turn comes then opens no engine."""
+    world = World(a_model("a"))
+    bench = world.bench()
+    bench.stop.set()
+    outcome = build(bench, "a", ranges(TEN))
+    assert not outcome.ok and outcome.failures == () and world.engines_opened == 0
+    assert outcome.green == Ranges()

@@ -1,0 +1,150 @@
+"""Texts that count as unchanged are tried on data: a sample, computed once; late source data is no fault of theirs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backfill_assets.build.apply import apply
+from backfill_assets.build.engine import Job
+from backfill_assets.build.text_check import check_texts
+from backfill_assets.errors import BuildError
+from backfill_assets.intervals import Interval
+from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.rewritten import SAMPLED, refuted, sampled, unchecked
+from backfill_assets.promote.gate import Case, texts_hold
+from backfill_assets.promote.proposal import Proposal
+from backfill_assets_tests.fakes import Cell, World, a_model, a_pointer, days, ranges
+
+
+def rewritten_world(**more: object) -> World:
+    """`a`, built by one text and loaded with another one of the same fingerprint, and `b`, which reads it."""
+    world = World(a_model("a", "raw", text="old", code="SELECT 'old'"), a_model("b", "a"), **more)  # type: ignore[arg-type]
+    apply(world.bench(), world.plan())
+    model = replace(world.project.models["a"], text="new", code="SELECT 'new'")
+    world.project = replace(world.project, models=world.project.models | {"a": model})
+    return world
+
+
+def by_text(**rows: int) -> object:
+    """Cells that depend on the text that computes them."""
+    return lambda job, unit: Cell(rows=rows.get(job.model.text, 10))
+
+
+def test_a_text_that_gives_the_same_rows_is_tried_once() -> None:
+    """The plan names it, five intervals are computed beside the table, and the next plan has nothing left to say."""
+    world = rewritten_world()
+    before = world.tables.head("a", "a-1")
+    plan = world.plan()
+    [text] = plan.texts
+    assert (text.model, text.version, len(list(text.sample.split(world.project.models["a"].cadence)))) == (
+        "a",
+        "a-1",
+        SAMPLED,
+    )
+    assert not plan.work
+    [check] = check_texts(world.bench(), plan.texts)
+    assert check.equal
+    assert check.intervals == text.sample
+    assert world.tables.head("a", "a-1") == before, "the table itself is not written to"
+    assert world.plan().texts == ()
+    assert world.plan().id == plan.id
+    assert not refuted(world.facts().rewritten, world.facts().text_checks)
+
+
+def test_a_text_that_gives_other_rows_is_found() -> None:
+    """It is named with the intervals, and stays a finding until the text is another one."""
+    world = rewritten_world()
+    world.engine.cell = by_text(new=11)  # type: ignore[assignment]
+    [check] = check_texts(world.bench(), world.plan().texts)
+    assert not check.equal
+    assert check.differ == check.intervals
+    facts = world.facts()
+    assert [c.model for c in refuted(facts.rewritten, facts.text_checks)] == ["a"]
+    assert unchecked(facts.rewritten, facts.text_checks) == ()
+    mended = replace(world.project.models["a"], text="old", code="SELECT 'old'")
+    world.project = replace(world.project, models=world.project.models | {"a": mended})
+    assert world.facts().rewritten == ()
+
+
+def test_late_data_is_no_fault_of_the_text() -> None:
+    """Where the old text gives, by now, what the new one gives, the source changed."""
+    world = rewritten_world()
+    world.engine.cell = by_text(new=12, old=12)  # type: ignore[assignment]
+    [check] = check_texts(world.bench(), world.plan().texts)
+    assert check.equal
+
+
+def test_a_text_that_fails_is_a_finding_and_is_tried_again() -> None:
+    """An error is told, and the next plan names the text again: it may pass."""
+    world = rewritten_world()
+
+    def fail(job: Job, interval: Interval) -> None:
+        if job.model.text == "new":
+            raise BuildError("no such column")
+
+    world.engine.before_write = fail
+    [check] = check_texts(world.bench(), world.plan().texts)
+    assert "no such column" in check.error
+    assert not check.equal
+    assert [t.model for t in world.plan().texts] == ["a"]
+    world.engine.before_write = lambda job, interval: None
+    [check] = check_texts(world.bench(), world.plan().texts)
+    assert check.equal
+
+
+def test_a_killed_check_is_taken_up() -> None:
+    """What was computed of the sample is not computed again."""
+    whole = rewritten_world()
+    check_texts(whole.bench(), whole.plan().texts)
+    world = rewritten_world()
+    before = len(world.engine.writes)
+
+    def die(job: Job, interval: Interval) -> None:
+        if len(world.engine.writes) > before + 1:
+            raise KeyboardInterrupt
+
+    world.engine.before_write = die
+    with pytest.raises(KeyboardInterrupt):
+        check_texts(world.bench(), world.plan().texts)
+    world.engine.before_write = lambda job, interval: None
+    [check] = check_texts(world.bench(), world.plan().texts)
+    assert check.equal
+    assert len(world.engine.writes) == len(whole.engine.writes) + 1, "only the batch that was killed, again"
+
+
+@given(st.integers(1, 31), st.text(max_size=3))
+def test_a_sample_is_the_same_each_time(count: int, seed: str) -> None:
+    """The oldest, the newest and some between, of what is built; by the seed alone."""
+    model = a_model("a")
+    built = ranges(days("01", f"{count:02}"))
+    found = sampled(built, model, seed=seed)
+    assert found == sampled(built, model, seed=seed)
+    units = list(found.split(model.cadence))
+    assert len(units) == min(count, SAMPLED)
+    assert not found - built
+    assert units[0].start == built.intervals[0].start
+    assert units[-1].end == built.intervals[-1].end
+
+
+def test_the_gate_waits_for_the_comparison() -> None:
+    """What a text that nobody tried would add is not shown; neither is what a text that gives other rows would."""
+    world = rewritten_world()
+    facts = world.facts()
+    moving = a_pointer("a", "a-1", days("01", "10"))
+
+    def obstacles(facts: Facts) -> list[str]:
+        wanted = Proposal(wanted=(), pointers=(moving,))
+        case = Case(project=world.project, facts=facts, versions=world.control.versions.all(), wanted=wanted)
+        return [str(o) for o in texts_hold(case)]
+
+    [waits] = obstacles(facts)
+    assert "the two were not compared" in waits and "backfill apply" in waits
+    world.engine.cell = by_text(new=11)  # type: ignore[assignment]
+    check_texts(world.bench(), world.plan().texts)
+    [refused] = obstacles(world.facts())
+    assert "gives other rows" in refused and "code_version" in refused
+    assert not obstacles(replace(facts, rewritten=()))

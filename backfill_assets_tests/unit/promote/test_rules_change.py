@@ -1,0 +1,265 @@
+"""The rules that judge a change are not part of it: recorded by the first promotion, changed under the old ones."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from backfill_assets.errors import PlanError, StateError
+from backfill_assets.promote.approve import Giver
+from backfill_assets.promote.rules_change import (
+    RulesChange,
+    asked_for,
+    change_statements,
+    find_change,
+    propose,
+    record_rules,
+    rules_to_record,
+    settle,
+)
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.releases import Release, refuse_lost
+from backfill_assets.state.rules import RULES, Rules, RulesInForce, RulesKind, rules_from_json
+from backfill_assets.state.store import MemoryStore
+from backfill_assets_tests.fakes import days
+
+NOW = datetime(2024, 1, 11, 13, tzinfo=UTC)
+ANA, BO = "ana@example.com", "bo@example.com"
+PEOPLE = {ANA: ("ana",), BO: ("bo",), "dev@example.com": ("dev",)}
+DEV, AS_ANA, AS_BO = (Giver(account=name, host="laptop") for name in ("dev", "ana", "bo"))
+START = Rules(people=PEOPLE, owners={"a": ANA, "b": BO, "later": "cy@example.com"})
+
+
+def pointer(model: str, version: str = "1") -> Pointer:
+    segment = Segment(version=version, commit=1, interval=days("01", "03"))
+    return Pointer(model=model, time_column="ds", timestamps=False, columns=(("ds", "date"),), segments=(segment,))
+
+
+class House:
+    """prod shows a and b; its rules are recorded."""
+
+    def __init__(self, rules: Rules = START, shown: tuple[str, ...] = ("a", "b")) -> None:
+        self.store = MemoryStore()
+        self.control = Control.over(self.store)
+        empty = self.environment()
+        pointers = [pointer(name) for name in shown]
+        record_rules(
+            self.control,
+            self.now_in_force(rules),
+            rules_to_record(self.now_in_force(rules), empty, pointers),
+            DEV,
+            now=NOW,
+        )
+        self.shown = self.environment(*shown)
+
+    def environment(self, *models: str) -> Environment:
+        return Environment(name="prod", revision=1, pointers={m: pointer(m) for m in models}, releases={})
+
+    def now_in_force(self, edited: Rules = START) -> RulesInForce:
+        return self.control.rules.in_force("prod", edited)
+
+    def propose(self, edited: Rules, who: Giver = DEV) -> RulesChange:
+        return propose(self.control, self.now_in_force(edited), self.shown, who, now=NOW)
+
+    def approve(self, change: RulesChange, who: Giver, **more: object) -> RulesChange:
+        rules = self.now_in_force()
+        for said in change_statements(rules, change.record, self.shown.pointers, who, now=NOW, **more):  # type: ignore[arg-type]
+            self.control.approvals.put(said)
+        return settle(self.control, rules, change.record, self.shown.pointers, who, now=NOW)
+
+
+def with_rules(rules: Rules = START, **more: object) -> Rules:
+    return replace(rules, approvals=replace(rules.approvals, **more))  # type: ignore[arg-type]
+
+
+def test_the_first_promotion_records_them() -> None:
+    """All that the files say; of owners, those of the models that are shown then."""
+    house = House()
+    rules = house.now_in_force()
+    assert (rules.number, dict(rules.rules.owners)) == (1, {"a": ANA, "b": BO})
+    assert rules.rules.people == PEOPLE and rules.differences == ()
+    assert rules_from_json(json.loads(json.dumps(START.to_json()))) == START
+
+
+@pytest.mark.parametrize(
+    ("edited", "sentence"),
+    [
+        (with_rules(required=False), "backfill.yml says approvals.required: false; in force: true"),
+        (with_rules(self=True), "backfill.yml says approvals.self: true; in force: false"),
+        (with_rules(days=400), "backfill.yml says approvals.days: 400; in force: 14"),
+        (with_rules(owners={ANA: ("dev",)}), f"backfill.yml says approvals.owners.{ANA}: dev; in force: nothing"),
+        (replace(START, people={}), f"backfill.yml says people.{ANA}: nothing; in force: ana"),
+        (replace(START, signers=f"{ANA} ssh-ed25519 A\n"), f"allowed_signers is edited ({ANA}); in force: 0 keys"),
+        (replace(START, owners={**START.owners, "a": "dev"}), f"a says owner: dev; in force: {ANA}"),
+    ],
+)
+def test_what_is_edited_is_told_and_does_not_count(edited: Rules, sentence: str) -> None:
+    """Whatever of it: the recorded rules stay in force, and a sentence names both."""
+    rules = House().now_in_force(edited)
+    assert replace(rules.rules, owners=START.owners) == START
+    assert sentence in rules.differences and sentence in rules.notes
+
+
+def test_both_owners_are_asked() -> None:
+    """A changed `owner:` does not take the question away from the owner whose rows are shown."""
+    rules = House().now_in_force().rules
+    assert rules.owners_of("a", "dev") == (ANA, "dev")
+    assert rules.owners_of("a", "") == (ANA,) and rules.owners_of("a", ANA) == (ANA,)
+    assert rules.owners_of("later", "cy@example.com") == ("cy@example.com",)
+
+
+def test_a_promotion_brings_owners_and_nothing_else() -> None:
+    """Of new models, and of those whose rows both owners approved; growth leaves the old one in force."""
+    house = House()
+    edited = with_rules(replace(START, owners={"a": "dev", "b": "dev", "later": "cy"}), required=False)
+    moved = rules_to_record(
+        house.now_in_force(edited), house.shown, [pointer("a", "2"), pointer("b"), pointer("later")], {"a"}
+    )
+    assert moved and moved.approvals.required and dict(moved.owners) == {"a": "dev", "b": BO, "later": "cy"}
+    assert rules_to_record(house.now_in_force(), house.shown, [pointer("b")]) is None
+
+
+def test_off_is_said() -> None:
+    """Rules that ask nobody are a note on every page."""
+    off = with_rules(required=False)
+    assert "Approvals are off for prod" in House(off).now_in_force(off).notes[0]
+    assert House().now_in_force().notes == ()
+
+
+def test_who_asks_for_approvals_gets_them() -> None:
+    """Approvals that only the files require are required at once: the stricter of the two closes the gate."""
+    rules = House(with_rules(required=False)).now_in_force(START)
+    assert rules.effective.approvals.required and not rules.rules.approvals.required
+    assert "Approvals are off" not in rules.notes[0]
+
+
+def test_a_change_waits_for_all_whom_it_touches() -> None:
+    """Switching approvals off touches every owner; the proposer cannot agree with themselves."""
+    house = House()
+    change = house.propose(with_rules(required=False))
+    assert change.missing == {ANA: "", BO: ""} and house.now_in_force().rules.approvals.required
+    with pytest.raises(PlanError, match=f"dev may not approve .* for {ANA}"):
+        house.approve(change, DEV)
+    assert set(house.approve(change, AS_ANA).missing) == {BO}
+    assert house.now_in_force().rules.approvals.required
+    done = house.approve(change, AS_BO)
+    assert done.took_effect and not house.now_in_force().rules.approvals.required
+    assert [r.kind for r in house.control.rules.of("prod")] == [
+        RulesKind.RECORDED, RulesKind.PROPOSED, RulesKind.CHANGED,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("edited", "owners"),
+    [
+        (with_rules(owners={ANA: ("dev",)}), (ANA,)),
+        (replace(START, people={**PEOPLE, ANA: ("ana", "dev2")}), (ANA,)),
+        (replace(START, people={**PEOPLE, "cy@example.com": ("cy",)}), ()),
+        (replace(START, signers=f"{BO} ssh-ed25519 A\n"), (BO,)),
+        (replace(START, signers="*@example.com ssh-ed25519 A\n"), (ANA, BO)),
+        (replace(START, owners={**START.owners, "b": "dev"}), (BO, "dev")),
+        (with_rules(days=15), (ANA, BO)),
+    ],
+)
+def test_whose_rights_it_touches(edited: Rules, owners: tuple[str, ...]) -> None:
+    """The owners for whom other people, accounts or keys would count; everybody for the general rules."""
+    assert asked_for(House().now_in_force().rules, edited, {"a", "b"}) == owners
+
+
+def test_it_is_judged_by_the_old_rules() -> None:
+    """A change that names the proposer as the owner's person does not make it the owner's approval."""
+    house = House()
+    edited = with_rules(replace(START, people={ANA: ("dev",), BO: ("bo",)}), self=True)
+    change = house.propose(edited)
+    with pytest.raises(PlanError):
+        house.approve(change, DEV, owners=[ANA])
+    assert set(house.approve(change, AS_ANA).missing) == {BO}
+
+
+def test_an_owner_that_the_rules_name_nobody_for() -> None:
+    """Nobody could ever approve for it: any account but the proposer's may, so there is a way on, and two looked."""
+    house = House(Rules(owners={"a": ANA, "b": BO}))
+    change = house.propose(replace(START, owners={"a": ANA, "b": BO}))
+    assert set(change.missing) == {ANA, BO}
+    with pytest.raises(PlanError):
+        house.approve(change, DEV)
+    with pytest.raises(PlanError):
+        house.approve(change, Giver(account="dev", host="other", by="eve"))
+    assert house.approve(change, Giver(account="eve", host="laptop")).took_effect
+
+
+def test_a_team_of_one_changes_its_own_rules() -> None:
+    """With `self: true` from the start, and the record names the account."""
+    house = House(with_rules(Rules(owners={"a": ANA}), self=True), shown=("a",))
+    change = house.propose(with_rules(Rules(owners={"a": ANA}), self=True, days=30))
+    assert set(change.missing) == {ANA}
+    assert house.approve(change, DEV).took_effect
+    assert house.now_in_force().rules.approvals.days == 30
+
+
+def test_rules_that_ask_nobody_change_at_once() -> None:
+    """Where no approval is required, a change of the rules needs none; it is recorded all the same."""
+    house = House(with_rules(required=False))
+    assert house.propose(START).took_effect and house.now_in_force().rules.approvals.required
+
+
+def test_one_change_overtakes_another() -> None:
+    """A proposal is about the rules that it saw; approvals of another one, or of an older one, do not count for it."""
+    house = House()
+    first, second = house.propose(with_rules(days=15)), house.propose(with_rules(days=16))
+    assert first.record.id != second.record.id
+    assert house.propose(with_rules(days=15)).record.number == first.record.number, "the same again is the same"
+    for who in (AS_ANA, AS_BO):
+        house.approve(second, who)
+    with pytest.raises(StateError, match="in force no more"):
+        find_change(house.control.rules.of("prod"), first.record.id)
+    with pytest.raises(StateError, match="took effect already"):
+        find_change(house.control.rules.of("prod"), second.record.id)
+    with pytest.raises(StateError, match="changed meanwhile"):
+        settle(house.control, replace(house.now_in_force(), id="x"), first.record, (), DEV, now=NOW)
+    with pytest.raises(PlanError, match="no change"):
+        find_change(house.control.rules.of("prod"), "rules-nothing")
+
+
+def test_an_approval_of_a_change_is_over_after_its_days() -> None:
+    """By the rules in force, as any other."""
+    house = House()
+    change = house.propose(with_rules(required=False))
+    house.approve(change, AS_ANA)
+    late = NOW + timedelta(days=15)
+    found = settle(house.control, house.now_in_force(), change.record, house.shown.pointers, AS_BO, now=late)
+    assert "was over" in found.missing[ANA]
+
+
+@pytest.mark.parametrize("what", ["number", "id", "parent", "rules", "kind", "gone"])
+def test_an_altered_record_is_refused(what: str) -> None:
+    """Whoever edits a record without knowing its hashes leaves an error, not other rules."""
+    house = House()
+    house.propose(with_rules(required=False))
+    table = house.store.table(RULES)
+    altered = {"number": 7, "id": "rules-x", "parent": "rules-y", "rules": "[]", "kind": "odd"}
+    table.rows[0] = {**table.rows[0], what: altered.get(what, "")}
+    if what == "gone":
+        del table.rows[0]
+    with pytest.raises(StateError, match="not what was written"):
+        house.now_in_force()
+
+
+def test_rules_that_are_gone() -> None:
+    """A release says by which record it was made: without any the files do not count instead."""
+    release = Release(
+        id="r1", environment="prod", revision=1, at=NOW, by="dev", back_to="", moves=(), rules={"number": 1}
+    )
+    refuse_lost([])
+    refuse_lost([replace(release, rules={})])
+    with pytest.raises(StateError, match="rules of prod are gone"):
+        refuse_lost([release, replace(release, id="r2", rules={})])
+
+
+def test_an_environment_in_other_letters_is_the_same() -> None:
+    """PROD has the rules of prod."""
+    assert House().control.rules.in_force("PROD", Rules()).number == 1

@@ -1,0 +1,183 @@
+"""Another release's hashes: what was built is proved to be what the code says from its own stored files, once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version as installed
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.plan.category import Category, compare
+from backfill_assets.promote.promote import promote
+from backfill_assets.snapshots import algorithm, fingerprint, stored, upgrade
+from backfill_assets.snapshots.model import UNKNOWN
+from backfill_assets.state import upgrades
+from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.versions import Version
+from backfill_assets_tests.projects import days, write_project
+
+SOURCES = """\
+sources:
+  - name: raw.events
+    format: csv
+    path: data/events
+    columns: {id: bigint, at: timestamp, kind: string, amount: double}
+"""
+DAILY = """\
+/*
+start: 2024-01-01
+grain: [ds, kind]
+audits: [unique_grain, {sql: odd_ones}]
+*/
+SELECT CAST(at AS DATE) AS ds, kind, count(*) AS n, sum(amount) AS total
+FROM raw.events WHERE at >= :start AND at < :end GROUP BY CAST(at AS DATE), kind HAVING count(*) > 0
+"""
+TOTALS = """\
+/*
+start: 2024-01-01
+grain: [ds]
+*/
+SELECT ds, sum(total) AS total FROM daily WHERE ds >= :start AND ds < :end GROUP BY ds
+"""
+SCALED = """\
+from _scale import FACTOR
+from backfill_assets import model
+
+@model(start='2024-01-01', grain=['ds'], columns={'ds': {'type': 'date'}, 'total': {'type': 'double'}})
+def scaled(totals, interval):
+    return totals.selectExpr('ds', f'total * {FACTOR} AS total')
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Three models, all of them shown, as the first release built them."""
+    write_project(tmp_path, {"daily.sql": DAILY, "totals.sql": TOTALS, "scaled.py": SCALED}, sources=SOURCES)
+    (tmp_path / "models" / "_scale.py").write_text("FACTOR = 2\n")
+    (tmp_path / "audits").mkdir()
+    (tmp_path / "audits" / "odd_ones.sql").write_text("SELECT * FROM daily WHERE ds >= :start AND ds < :end AND n < 0")
+    place = Workspace.open(tmp_path)
+    for name, model in place.project.models.items():
+        place.control.versions.put(
+            Version(
+                model=name,
+                version=place.project.fingerprints[name],
+                upstream={
+                    u.name: place.project.fingerprints[u.name]
+                    for u in model.upstreams
+                    if u.name in place.project.models
+                },
+                columns=(("ds", "date"),),
+                definition=stored.to_definition(model) | stored.made_from(place.project, model),
+                signature=place.project.signatures[name],
+                created=datetime.now(UTC),
+            )
+        )
+    pointers = [
+        Pointer(
+            model=name,
+            time_column="ds",
+            timestamps=False,
+            columns=(("ds", "date"),),
+            segments=(Segment(version=version, commit=0, interval=days("2024-01-01", "2024-01-05")),),
+        )
+        for name, version in place.project.fingerprints.items()
+    ]
+    environments = place.control.environments
+    promote(environments, environments.read("prod"), pointers, None, by="ana")
+    return tmp_path
+
+
+def another_release(patch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One that hashes everything otherwise."""
+    for module in (algorithm, stored, upgrades):
+        patch.setattr(module, "ALGORITHM", algorithm.ALGORITHM + 1)
+    patch.setattr(fingerprint, "_DIALECT", "another release")
+    patch.setenv("BACKFILL_CACHE", str(tmp_path / "cache of another release"))
+
+
+def test_what_did_not_change_keeps_its_versions(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQL, a model of a model, and Python with a helper; also when a text is formatted otherwise; and only once."""
+    before = Workspace.open(root).project
+    with monkeypatch.context() as patch:
+        another_release(patch, tmp_path)
+        (root / "models" / "totals.sql").write_text(TOTALS.replace("SELECT ds,", "SELECT\n  ds,"))
+        after = Workspace.open(root).project
+        assert after.fingerprints == before.fingerprints
+        assert after.signatures != before.signatures
+        patch.setattr(upgrade, "signature_now", lambda *_: pytest.fail("it is recorded already"))
+        assert Workspace.open(root).project.fingerprints == before.fingerprints
+
+
+def test_a_change_is_told_by_column(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An edit beside the upgrade is what it is without: additive, and nothing for the readers."""
+    before = Workspace.open(root).project
+    with monkeypatch.context() as patch:
+        another_release(patch, tmp_path)
+        (root / "models" / "daily.sql").write_text(DAILY.replace("AS total\n", "AS total, max(amount) AS largest\n"))
+        place = Workspace.open(root)
+        assert {n for n, v in place.project.fingerprints.items() if before.fingerprints[n] != v} == {"daily"}
+        shown = place.control.versions.all()["daily", before.fingerprints["daily"]]
+        assert compare(shown.signature, place.project.signatures["daily"]).category is Category.ADDITIVE
+
+
+def test_a_changed_helper_is_a_change(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stored helper counts, not the one that is there now."""
+    before = Workspace.open(root).project
+    with monkeypatch.context() as patch:
+        another_release(patch, tmp_path)
+        (root / "models" / "_scale.py").write_text("FACTOR = 3\n")
+        after = Workspace.open(root).project
+        assert {n for n, v in after.fingerprints.items() if before.fingerprints[n] != v} == {"scaled"}
+
+
+def test_two_queries_that_an_older_release_took_for_one(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older parser lost HAVING: the shown version has the hash of the loaded text, and is another table."""
+    loaded = DAILY.replace("count(*) > 0", "count(*) > 1")
+    (root / "models" / "daily.sql").write_text(loaded)
+    place = Workspace.open(root)
+    shown = place.control.environments.read("prod").pointers["daily"].version
+    lossy = replace(place.control.versions.all()["daily", shown], signature=place.project.signatures["daily"])
+    with monkeypatch.context() as patch:
+        another_release(patch, tmp_path)
+        patch.setattr(type(place.control.versions), "all", _with(type(place.control.versions).all, lossy))
+        place = Workspace.open(root)
+        assert place.project.fingerprints["daily"] != shown
+
+
+def test_a_record_that_does_not_say_enough(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is taken for the same on trust."""
+    place = Workspace.open(root)
+    shown = place.control.environments.read("prod").pointers["daily"].version
+    record = place.control.versions.all()["daily", shown]
+    bare = replace(record, definition={k: v for k, v in record.definition.items() if k != "files"})
+    with monkeypatch.context() as patch:
+        another_release(patch, tmp_path)
+        patch.setattr(type(place.control.versions), "all", _with(type(place.control.versions).all, bare))
+        place = Workspace.open(root)
+        assert place.project.fingerprints["daily"] != shown
+    assert upgrade.signature_now("daily", shown, {("daily", shown): {**bare.definition, "upstream": {}}}) is None
+    assert UNKNOWN.rows == ""
+
+
+def test_the_parser_is_the_one_that_the_algorithm_names() -> None:
+    """A new pin of sqlglot needs a new number, or versions of two parsers would pass for one."""
+    assert installed("sqlglot") == algorithm.SQLGLOT == algorithm.RELEASES[max(algorithm.RELEASES)]
+    pins = (Path(__file__).parents[3] / "pyproject.toml").read_text()
+    assert f'"sqlglot=={algorithm.SQLGLOT}"' in pins
+
+
+def _with(everything: object, record: Version) -> object:
+    """`Versions.all` of a warehouse that has this record in place of its own."""
+
+    def read(self: object) -> dict[tuple[str, str], Version]:
+        found = everything(self)  # type: ignore[operator]
+        key = (record.model, record.version)
+        return found | ({key: record} if found[key].algorithm <= record.algorithm else {})
+
+    return read
