@@ -91,7 +91,8 @@ class Releasing(Comparing):
             said, request = cases.document(record), cases.request(record)
             diff = self.diff(record.id, models=tuple(about.scope))
             expected = expectations(self.project.column_names, request.expect_moved, request.expect_unmoved)
-            keep(DIFF, unexpected(diff, said.get("changes", {}), expected), diff.to_json())
+            markers = {name: model.updated_at for name, model in self.project.models.items()}
+            keep(DIFF, unexpected(diff, said.get("changes", {}), expected, markers), diff.to_json())
         if about.scope and CONSUMERS not in known:
             reruns = self.rerun_consumers(record.id)
             keep(CONSUMERS, unanswered(reruns, self.project.consumers, tuple(about.scope)), reruns.to_json())

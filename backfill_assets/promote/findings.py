@@ -13,7 +13,12 @@ from backfill_assets.snapshots.consumer import Consumer
 from backfill_assets.state.proofs import Finding
 
 
-def unexpected(diff: Diff, changes: Mapping[str, Any], expected: Sequence[Expectation]) -> tuple[Finding, ...]:
+def unexpected(
+    diff: Diff,
+    changes: Mapping[str, Any],
+    expected: Sequence[Expectation],
+    markers: Mapping[str, str | None] | None = None,
+) -> tuple[Finding, ...]:
     """What moved in a diff and should not have, and the other way round.
 
     `changes` is what the plan says of each model (`Plan.to_json`): a change that leaves rows alone leaves their number
@@ -29,7 +34,7 @@ def unexpected(diff: Diff, changes: Mapping[str, Any], expected: Sequence[Expect
         if rows.added or rows.removed:
             text = f"the change leaves rows alone, but {rows.added:,} came and {rows.removed:,} went"
             found.append(Finding(name=f"{model.model}.rows", model=model.model, text=text))
-        free = {c.lower() for c in said["columns"]}
+        free = {c.lower() for c in (*said["columns"], (markers or {}).get(model.model) or "")}
         declared = {e.column.lower() for e in expected if e.model == model.model}
         implied += [
             Expectation(model=model.model, column=c.name, moves=False)
