@@ -41,7 +41,7 @@ def print_impacts(plan: Plan, impacts: Sequence[Impact]) -> None:
         about = ", ".join(part for part in (c.kind, f"criticality {c.criticality}", c.owner or "no owner") if part)
         console.print(
             Text("  ") + Text(c.name, style="bold") + Text(": ")
-            + Text(impact.level.value, style=LEVELS[impact.level]) + Text(f"  ({about})", style="dim")
+            + Text(impact.level.said, style=LEVELS[impact.level]) + Text(f"  ({about})", style="dim")
         )  # fmt: skip
         for line in impact_lines(impact):
             console.print(Text(f"    {line}"))
@@ -70,7 +70,7 @@ def impact_markdown(plan: Plan, impacts: Sequence[Impact]) -> str:
         return ""
     lines = ["\n", "### Who is affected", "", "| consumer | owner | level | what |", "|---|---|---|---|"]
     for i in impacts:
-        level, what = (i.level.value, markdown("; ".join(impact_lines(i)))) if i.level else ("not affected", "")
+        level, what = (i.level.said, markdown("; ".join(impact_lines(i)))) if i.level else ("not affected", "")
         name, owner = markdown_code(i.consumer.name), markdown(i.consumer.owner)
         lines.append(f"| {name} ({markdown(i.consumer.kind)}) | {owner} | {level} | {what} |")
     return "\n".join(lines)

@@ -13,7 +13,7 @@ from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.cli.texts import text_line
 from backfill_assets.inert import markdown, markdown_code
 from backfill_assets.intervals import Cadence, Ranges, ranges_json
-from backfill_assets.plan.category import Category
+from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.cover import Uncovered
 from backfill_assets.plan.estimate import UNITS, PlanEstimate
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
@@ -175,6 +175,11 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
         else:
             todo = markdown(plan.kept.get(name, "wait"))
         lines.append(f"| `{name}` | {said} | {todo} |")
+    for name, release in plan.reverts.items():
+        lines += ["", f"**A revert**: `{name}` has the code of release {markdown(release)} again."]
+    for name, way in plan.strategies.items():
+        if _is_told(plan.changes.get(name)):
+            lines += ["", f"`{name}` by **{way}**: {PROOF[way]}."]
     for cut in plan.cut_off:
         reads = ", ".join(f"`{name}`" for name in cut.reads)
         lines += ["", f"Of `{cut.model}`, {short(cut.intervals)} is not expected yet: there are no rows in {reads}."]
@@ -227,14 +232,21 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
         for word in plan.overrides
         if name in word.reaches
     ]
+    way = plan.strategies.get(name)
+    how = [Text(f"{way}: {PROOF[way]}", style="dim")] if way and _is_told(change) else []
     if change is None or (change.category in (Category.NEW, Category.UNCHANGED) and not because and not given):
-        return given
+        return [*given, *how]
+    if release := plan.reverts.get(name):
+        given = [Text(f"a revert: its code is that of release {release} again", style="bold"), *given]
     style = {Category.BREAKING: "red", Category.REMOVAL: "yellow", Category.ADDITIVE: "green"}
     word, _, rest = str(change).partition(":")
     head = Text(word, style=style.get(change.category, "dim")) + Text(f":{rest}" if rest else "")
-    way = plan.strategies.get(name)
-    how = [Text(f"{way}: {PROOF[way]}", style="dim")] if way and change.category is not Category.NEW else []
     return [head, *given, *(Text(line, style="dim") for line in because), *how]
+
+
+def _is_told(change: Change | None) -> bool:
+    """Whether there is a history whose way of changing is to be told."""
+    return change is None or change.category is not Category.NEW
 
 
 def _word(word: Override) -> str:

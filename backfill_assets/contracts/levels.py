@@ -26,6 +26,11 @@ class Level(StrEnum):
     """Nobody can tell: it counts as breaking."""
 
     @property
+    def said(self) -> str:
+        """In words for people."""
+        return Category.ADDITIVE.said if self is Level.ADDITIVE else self.value
+
+    @property
     def rank(self) -> int:
         """Its place in the order."""
         return list(Level).index(self)

@@ -8,7 +8,7 @@ from backfill_assets.intervals import utc
 
 LEVELS = {
     "compatible": "notices nothing",
-    "additive": "has more to read, and need not",
+    "additive": "has more to read, and need not (additive, non-breaking)",
     "behavioural": "will see other numbers",
     "breaking": "has to change, or it may fail",
     "unknown": "may be affected: nobody can tell",

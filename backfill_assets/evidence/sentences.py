@@ -18,6 +18,7 @@ from backfill_assets.evidence.shape import (
 )
 from backfill_assets.evidence.words import capital, count, day, every, few, listed, moment, number, percent, spans
 from backfill_assets.intervals import Cadence, Ranges, ranges_from_json, utc
+from backfill_assets.plan.category import Category
 from backfill_assets.plan.estimate import UNITS, amount
 
 SAID = 3
@@ -66,6 +67,8 @@ def what_changed(m: ModelPart, packet: Packet) -> list[str]:
 def effect(change: Change) -> list[str]:
     """What a reader of the table notices."""
     said: list[str] = []
+    if change.category == Category.ADDITIVE.value:
+        said.append("The change is additive, non-breaking.")
     if change.rows:
         said.append("Any row may be different from before, and rows may have come or gone.")
     elif change.columns:

@@ -22,6 +22,15 @@ class Category(StrEnum):
     BREAKING = "breaking"
     """Rows or values may differ: of the columns in `Change.columns`, or of all when that is empty."""
 
+    @property
+    def said(self) -> str:
+        """In words for people.
+
+        >>> Category.ADDITIVE.said, Category.BREAKING.said
+        ('additive, non-breaking', 'breaking')
+        """
+        return "additive, non-breaking" if self is Category.ADDITIVE else self.value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -47,7 +56,7 @@ class Change:
             parts.append(f"adds {', '.join(more)}")
         if less := [c for c in self.removed if c not in renamed]:
             parts.append(f"removes {', '.join(less)}")
-        return f"{self.category.value}: {'; '.join(parts)}" if parts else self.category.value
+        return f"{self.category.said}: {'; '.join(parts)}" if parts else self.category.said
 
 
 def compare(shown: Signature | None, code: Signature) -> Change:

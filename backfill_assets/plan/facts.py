@@ -17,7 +17,7 @@ from backfill_assets.plan.versions import Known, invalidated, published
 from backfill_assets.snapshots.audit_reads import audit_tables
 from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Pointer
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
 from backfill_assets.state.standing import Groups, Standing, as_shown, standing
 from backfill_assets.state.tables import TableLog, version_coverage
@@ -80,6 +80,7 @@ def read_facts(
         now=now,
         environment=shown,
         shown={n: versions[n, p.version].signature for n, p in shown.pointers.items() if (n, p.version) in versions},
+        released=_released(project, shown, control, names),
         standing=states,
         coverage=coverage,
         heads=heads,
@@ -100,6 +101,19 @@ def read_facts(
         for key, record in control.versions.all().items()
     }
     return replace(facts, versions=known, published=published(control.lasting()))
+
+
+def _released(
+    project: Project, shown: Environment, control: Control, names: Collection[str]
+) -> dict[str, dict[str, str]]:
+    """What earlier releases showed of the models whose code says something else than is shown by now."""
+    other = {n for n in names if (p := shown.pointers.get(n)) and p.version != project.fingerprints[n]}
+    found: dict[str, dict[str, str]] = {}
+    for release in control.releases.all(shown.name) if other else ():
+        for move in release.moves:
+            if move.model in other and move.after is not None:
+                found.setdefault(move.model, {})[move.after.version] = release.id
+    return found
 
 
 def bounded_now(

@@ -10,7 +10,8 @@ from backfill_assets.errors import PlanError, UsageError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.bounds import bounded, cut_offs
-from backfill_assets.plan.category import Category, Change, compare
+from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.changes import changes_of, reverts
 from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, restatement, stays_beside
@@ -20,7 +21,7 @@ from backfill_assets.plan.stages import Approve, Audit, Blocked, Build, Plan, Pr
 from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import Known, invalidations
 from backfill_assets.plan.why import reasons
-from backfill_assets.snapshots.model import UNKNOWN, Model, Project, Signature
+from backfill_assets.snapshots.model import Model, Project, Signature
 from backfill_assets.state.environment import Environment, Pointer, Segment, as_written
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
@@ -59,6 +60,9 @@ class Facts:
         default_factory=dict[tuple[str, str], Sequence[Segment]]
     )
     """What environments (other than those of plans) show of each version's table."""
+    released: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    """Model → versions that earlier releases showed, each with the newest of these; of models whose code is not what is
+    shown."""
     rules: RulesInForce | None = None
     """What decides whose approval counts; None: nobody looked."""
 
@@ -99,7 +103,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
             return replace(plan, stages=(*others, *plan.stages))
         return plan
     if request.forward_only:
-        changes = _changes(project, facts)
+        changes = changes_of(project, facts)
         selected = select_models(project, request.select)
         changed = [n for n in selected if changes[n].category not in (Category.NEW, Category.UNCHANGED)]
         patches = forward(
@@ -108,7 +112,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         since = f"new logic from {request.forward_only:%Y-%m-%d} on, older rows stay"
         return _patched(project, facts, request, patches, dict.fromkeys(changed, since), changes)
     selected = select_models(project, request.select)
-    changes = _changes(project, facts)
+    changes = changes_of(project, facts)
     stages: list[Stage] = []
     blocked: list[Blocked] = []
     kept: dict[str, str] = {}
@@ -143,12 +147,12 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
                     count=buildable.count(model.cadence),
                     batches=batches(model, buildable, facts.now),
                     concurrency=model.batch_concurrency,
-                    reason=_reason(facts, name, version, have, buildable),
+                    reason=_reason(project, facts, name, have, buildable),
                     open=split_open(model, buildable, facts.now)[1],
                 )
             )
         if not recheck and not missing:
-            kept[name] = _kept(project, name, changes[name], want & have.empty) if want else _NOT_YET
+            kept[name] = _kept(project, facts, name, changes[name], want & have.empty) if want else _NOT_YET
         if _hollow(facts, model, upstreams, want):
             hollow.add(name)
         complete[name] = complete[name] | buildable | recheck
@@ -158,7 +162,8 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
             why="; ".join(f"{n}: {_extent(project.models[n], facts.now)}" for n in selected),
             fix="choose --start and --end within a model's range, and within what its sources have rows of",
         )
-    ways = strategies({name: changes[name] for name in selected}, {}, dict(request.strategies))
+    back = {name: release for name in selected if (release := reverts(project, facts, name))}
+    ways = strategies({name: changes[name] for name in selected}, {}, dict(request.strategies), back)
     held = _held(project, ways)
     stuck = {b.model for b in blocked}.union(held)
     moves = tuple(
@@ -180,6 +185,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         changes={name: changes[name] for name in selected},
         because={name: reasons(project, name, changes) for name in selected},
         strategies=ways,
+        reverts=back,
         held=held,
         cut_off=cut_offs(whole, project, selected, facts.now),
         overrides=overrides(project, selected),
@@ -298,22 +304,6 @@ def upstream_models(project: Project, model: Model) -> dict[str, Model]:
     return {u.name: project.models[u.name] for u in model.upstreams if u.name in project.models}
 
 
-def _changes(project: Project, facts: Facts) -> dict[str, Change]:
-    """How each model differs from what the environment shows of it."""
-    changes: dict[str, Change] = {}
-    for name in project.models:
-        pointer = facts.environment.pointers.get(name)
-        if pointer is None:
-            changes[name] = Change(category=Category.NEW)
-        elif pointer.version == project.fingerprints[name]:
-            changes[name] = Change(category=Category.UNCHANGED)
-        elif UNKNOWN not in (facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN)):
-            changes[name] = compare(facts.shown[name], project.signatures[name])
-        else:
-            changes[name] = Change(category=Category.BREAKING, rows=True)
-    return changes
-
-
 def _check_range(request: Request) -> None:
     if request.start and request.end and request.start >= request.end:
         raise UsageError(
@@ -323,12 +313,16 @@ def _check_range(request: Request) -> None:
         )
 
 
-def _reason(facts: Facts, name: str, version: str, have: Coverage, missing: Ranges) -> str:
-    pointer = facts.environment.pointers.get(name)
+def _reason(project: Project, facts: Facts, name: str, have: Coverage, missing: Ranges) -> str:
+    pointer, version = facts.environment.pointers.get(name), project.fingerprints[name]
     if pointer and any(logic_of(s.version) != version for s in pointer.segments) and pointer.version == version:
         return f"{facts.environment.name} shows older logic before {_since(pointer, version):%Y-%m-%d}"
     if missing and not missing - have.lapsed:
         return "was built before it was over"
+    if release := reverts(project, facts, name):
+        return f"a revert to the code of release {release}: this is not in its tables"
+    if why := dict.fromkeys(reason for part, reason in have.refused if missing & Ranges((part,))):
+        return f"was built and does not count: {'; '.join(why)}"
     if have.built or have.empty:
         return "intervals are missing"
     if pointer is None:
@@ -351,7 +345,7 @@ def _hollow(facts: Facts, model: Model, upstreams: Mapping[str, Model], want: Ra
     )
 
 
-def _kept(project: Project, name: str, change: Change, empty: Ranges) -> str:
+def _kept(project: Project, facts: Facts, name: str, change: Change, empty: Ranges) -> str:
     about = [o.model for o in project.overrides.values() if name in (o.model, *o.reaches)]
     if about and change.category is Category.UNCHANGED:
         return f"the same by the author's word{f' about {about[0]}' if about[0] != name else ''}"
@@ -359,6 +353,8 @@ def _kept(project: Project, name: str, change: Change, empty: Ranges) -> str:
         return f"complete; {empty} is declared empty, and is never published"
     if change.category in (Category.NEW, Category.UNCHANGED):
         return "complete and audited"
+    if release := reverts(project, facts, name):
+        return f"a revert to the code of release {release}: its tables are used again, nothing to compute"
     return "its code is that of a version that was built before: nothing to compute"
 
 

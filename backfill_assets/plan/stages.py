@@ -159,6 +159,8 @@ class Plan:
     """What of the upstreams' changes each model reads, or that it reads none of them."""
     strategies: Mapping[str, Strategy] = field(default_factory=dict[str, Strategy])
     """How the history of each model that changes is changed."""
+    reverts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Models whose code is that of an earlier release again, with the newest release that showed it."""
     held: tuple[str, ...] = ()
     """Models that are built but not moved: dual runs, and what reads them."""
     cut_off: tuple[CutOff, ...] = ()
@@ -233,6 +235,7 @@ class Plan:
                 for name, change in self.changes.items()
             },
             "strategies": {name: {"strategy": s.value, "proof": PROOF[s]} for name, s in self.strategies.items()},
+            "reverts": dict(self.reverts),
             "held": list(self.held),
             "cut_off": [
                 {"model": c.model, "reads": list(c.reads), "intervals": ranges_json(c.intervals), "count": c.count}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 from backfill_assets.errors import UsageError
@@ -22,27 +22,35 @@ class Strategy(StrEnum):
     """Some published intervals again; their neighbours are not touched."""
     FORWARD_ONLY = "forward-only"
     """New logic from a day on, older rows stay."""
+    REVERT = "revert"
+    """Back to what an earlier release showed, from its own tables."""
     DUAL_RUN = "dual-run"
     """Built and compared beside what is shown, which goes on; a later plan moves it."""
 
 
 PROOF: Mapping[Strategy, str] = {
-    Strategy.FULL_REBUILD: "every day is audited, and compared with what is shown",
-    Strategy.COLUMN_ENRICHMENT: "rows and old columns must be what they were, day by day",
-    Strategy.PARTITION_REPAIR: "all other days stay the same files at the same commit",
-    Strategy.FORWARD_ONLY: "older days stay the same files at the same commit",
+    Strategy.FULL_REBUILD: "every day is computed anew, audited, and compared with what is shown",
+    Strategy.COLUMN_ENRICHMENT: "only columns come on top: rows and old columns must be what they were, day by day",
+    Strategy.PARTITION_REPAIR: "only these days are computed again: all others stay the same files at the same commit",
+    Strategy.FORWARD_ONLY: "new logic begins with that day: older ones stay the same files at the same commit",
+    Strategy.REVERT: "tables of an earlier release are used again, what they lack is built; all days are compared",
     Strategy.DUAL_RUN: "what is shown stays; both can be compared for as long as you like",
 }
 
 
 def strategies(
-    changes: Mapping[str, Change], patches: Mapping[str, Patch], asked: Mapping[str, str]
+    changes: Mapping[str, Change],
+    patches: Mapping[str, Patch],
+    asked: Mapping[str, str],
+    reverted: Collection[str] = (),
 ) -> dict[str, Strategy]:
-    """Model → strategy, of the patched models and of those that changed. `asked` are the author's choices, by model.
+    """Model → strategy, of the patched models and of those that changed. `asked` are the author's choices, by model,
+    `reverted` the models whose code is that of an earlier release again.
 
     Raises UsageError for a model that the plan is not about, and for a strategy that does not fit the change.
     """
     found = {name: _way(change) for name, change in changes.items() if change.category is not Category.UNCHANGED}
+    found |= {name: Strategy.REVERT for name in reverted if name in found}
     for name, patch in patches.items():
         restated = patch.version != logic_of(patch.version)
         found[name] = Strategy.PARTITION_REPAIR if restated else Strategy.FORWARD_ONLY

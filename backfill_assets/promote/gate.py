@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.intervals import NOTHING, Ranges
+from backfill_assets.plan.changes import kind_of
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import Facts, upstream_models
@@ -262,8 +263,8 @@ def approved(case: Case) -> Iterator[Obstacle]:
     for owner, parts in left.items():
         yield Obstacle(
             model=", ".join(parts),
-            what=f"needs approval by {owner or 'somebody (it has no owner)'} of a change of published history"
-            f"{_why_none(case, owner, parts)}:",
+            what=f"needs approval by {owner or 'somebody (it has no owner)'} of "
+            f"{kind_of(case.project, case.facts, parts)} of published history{_why_none(case, owner, parts)}:",
             intervals=Ranges.of(i for part in parts.values() for i in part),
             remedy=_approve(case, owner, parts),
         )

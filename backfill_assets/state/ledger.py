@@ -165,6 +165,8 @@ class Coverage:
     unaudited: Ranges = NOTHING
     empty: Ranges = NOTHING
     lapsed: Ranges = NOTHING
+    refused: tuple[tuple[Interval, str], ...] = ()
+    """What is missing because it was invalidated, and the reason that was given: an audit that failed, for one."""
     sources: tuple[tuple[Interval, Entry], ...] = ()
     held: tuple[Segment, ...] = ()
 
@@ -189,6 +191,7 @@ class Coverage:
             unaudited=self.unaudited - ranges,
             empty=self.empty - ranges,
             lapsed=self.lapsed,
+            refused=self.refused,
             sources=tuple((part, entry) for whole, entry in self.sources for part in Ranges((whole,)) - ranges),
             held=tuple(replace(s, interval=part) for s in self.held for part in Ranges((s.interval,)) - ranges),
         )
@@ -237,6 +240,7 @@ def coverage(
     built: list[tuple[Interval, Entry]] = []
     empty: list[Interval] = []
     lapsed: list[Interval] = []
+    refused: list[tuple[Interval, str]] = []
     for _, interval, entry in painted:
         if interval is None:  # foreign data anywhere: nothing older than it counts
             break
@@ -250,6 +254,8 @@ def coverage(
             built.extend((part, entry) for part in fresh)
         elif entry.kind is Kind.EMPTY:
             empty.extend(fresh)
+        elif entry.kind is Kind.INVALIDATED:
+            refused.extend((part, entry.reason) for part in fresh)
     green: list[Interval] = []
     unaudited: list[Interval] = []
     for part, entry in built:
@@ -261,6 +267,7 @@ def coverage(
         unaudited=Ranges.of(unaudited),
         empty=Ranges.of(empty),
         lapsed=Ranges.of(lapsed),
+        refused=tuple(refused),
         sources=tuple(sorted(built, key=lambda b: b[0])),
     )
 

@@ -61,7 +61,7 @@ def test_a_true_word_and_a_false_one(spark: SparkSession, tmp_path: Path, enviro
     added = said(more)
     assert added.project.fingerprints["daily"] != false.project.fingerprints["daily"], "not the table of the mistake"
     plan = added.plan()
-    assert str(plan.changes["daily"]) == "additive: adds largest"
+    assert str(plan.changes["daily"]) == "additive, non-breaking: adds largest"
     assert [s.model for s in plan.work] == ["daily"]
     build_all(added)
     assert added.drift(plan) == []

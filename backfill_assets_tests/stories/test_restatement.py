@@ -172,7 +172,7 @@ def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_pa
     added = Workspace.open(root)
     plan = added.plan()
     assert [s.model for s in plan.work] == ["daily"]
-    assert str(plan.changes["daily"]) == "additive: adds largest"
+    assert str(plan.changes["daily"]) == "additive, non-breaking: adds largest"
     assert plan.because["running"] == ("reads none of what changed in daily (largest)",)
     # a source that changed meanwhile: what `running` reads is no longer what it was built from
     write_events(root, first="2024-01-02", days=1, per_day=9)

@@ -96,7 +96,7 @@ def test_session_length_for_seven_days(spark: SparkSession, tmp_path: Path) -> N
     place = readme.follow("backfill plan --forward-only")
     week = Request(forward_only=days("2024-03-04").start)
     plan = place.plan(week)
-    assert str(plan.changes["events"]) == "additive: adds session_length_sec"
+    assert str(plan.changes["events"]) == "additive, non-breaking: adds session_length_sec"
     [stage] = [s for s in plan.stages if isinstance(s, Build)]
     assert str(stage.intervals) == "2024-03-04..2024-03-10"
 

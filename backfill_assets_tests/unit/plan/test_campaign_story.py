@@ -82,7 +82,7 @@ def test_three_columns_more(tmp_path: Path) -> None:
     """Additive, unasked; neither model downstream reads them, so neither is built again, and the plan says why."""
     code, found = changes(tmp_path, MORE_COLUMNS)
     added = "conversion_value, assisted_conversions, view_through_conversions"
-    assert str(found["campaign_performance"]) == f"additive: adds {added}"
+    assert str(found["campaign_performance"]) == f"additive, non-breaking: adds {added}"
     for reader in ("roi_analysis", "campaign_trends_monthly"):
         assert str(found[reader]) == "unchanged"
         assert reasons(code, reader, found) == (f"reads none of what changed in campaign_performance ({added})",)

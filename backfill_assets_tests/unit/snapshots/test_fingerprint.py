@@ -66,7 +66,7 @@ MERGE_CASES: list[tuple[str, str, str]] = [
     ("grain: [ds, campaign_id]", "grain: [campaign_id]", "breaking: rows may differ"),
     ("max(spend)", "max(spend) + 1", "breaking: most may differ"),
     ("updated_at: at", "tags: {a: b}", "breaking: at may differ"),
-    ("most,", "most, min(spend) AS least,", "additive: adds least"),
+    ("most,", "most, min(spend) AS least,", "additive, non-breaking: adds least"),
     ("spend desc", "Spend  DESC", "unchanged"),
     (", current_timestamp() AS at", "", "breaking: at may differ"),
     ("updated_at: at", "updated_at: changed", "breaking: at may differ; adds changed"),

@@ -1,0 +1,43 @@
+"""How does each model differ from what an environment shows of it? And is that what it showed once before?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from backfill_assets.plan.category import Category, Change, compare
+from backfill_assets.snapshots.model import UNKNOWN, Project
+
+if TYPE_CHECKING:
+    from backfill_assets.plan.plan import Facts
+
+
+def changes_of(project: Project, facts: Facts) -> dict[str, Change]:
+    """How each model differs from what the environment shows of it."""
+    changes: dict[str, Change] = {}
+    for name in project.models:
+        pointer = facts.environment.pointers.get(name)
+        if pointer is None:
+            changes[name] = Change(category=Category.NEW)
+        elif pointer.version == project.fingerprints[name]:
+            changes[name] = Change(category=Category.UNCHANGED)
+        elif UNKNOWN not in (facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN)):
+            changes[name] = compare(facts.shown[name], project.signatures[name])
+        else:
+            changes[name] = Change(category=Category.BREAKING, rows=True)
+    return changes
+
+
+def kind_of(project: Project, facts: Facts, models: Iterable[str]) -> str:
+    """What the owners of these models are asked about: `a change`, or that it is none that breaks anything."""
+    changes = changes_of(project, facts)
+    kinds = {changes[name].category if name in changes else None for name in models}
+    return f"an {Category.ADDITIVE.said} change" if kinds == {Category.ADDITIVE} else "a change"
+
+
+def reverts(project: Project, facts: Facts, name: str) -> str:
+    """The newest release that showed what the code says, where another version is shown by now; "" otherwise."""
+    pointer, version = facts.environment.pointers.get(name), project.fingerprints[name]
+    if pointer is None or pointer.version == version:
+        return ""
+    return facts.released.get(name, {}).get(version, "")
