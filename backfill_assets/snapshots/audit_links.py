@@ -170,7 +170,7 @@ class _Tables:
         try:
             sql = parse(query)
         except SqlError as error:
-            report(error.line, "this is not valid SQL", error.why, "correct the query at this line")
+            report(error.line, error.what, error.why, "correct the query at this line")
             return ()
         if len(sql.statements) != 1 or not isinstance(sql.statements[0], exp.Query):
             why = "an audit's query gives the rows that fail"

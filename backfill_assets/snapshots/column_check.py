@@ -14,6 +14,8 @@ from backfill_assets.documents import did_you_mean
 
 WITHOUT_BRACKETS: tuple[str, ...] = ("current_time", "current_path")
 """Functions that Spark takes a name without brackets for where no column has it; they are refused elsewhere."""
+USER = "user"
+"""Another one, which is a column more often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,8 @@ class _Checker:
             return None
         everything = sorted({c for known in visible.values() for c in known})
         why = f"tables in scope: {tables}"
+        if name == USER:
+            why = f"Spark takes `{name}` for whoever runs the batch, as no table in scope has it ({tables})"
         return Finding(line=line, what=f"no column `{name}`", why=why, fix=_remedy(name, everything))
 
 

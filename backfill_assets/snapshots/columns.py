@@ -15,6 +15,8 @@ from sqlglot.schema import MappingSchema
 from backfill_assets.snapshots.column_check import Finding, column_findings
 from backfill_assets.snapshots.lineage import Outputs, query_outputs
 from backfill_assets.snapshots.model import Column, ColumnRef
+from backfill_assets.snapshots.output_names import first_select, output_names, prepare
+from backfill_assets.snapshots.places import line_of
 from backfill_assets.snapshots.sql import SPARK, Sql
 
 _USER_ERRORS = re.compile(r"(Alias already used|Unknown table|Cannot automatically join|Unknown output column): (.*)")
@@ -46,11 +48,12 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
     query is to be a table, so that each column needs a name of its own.
     """
     tree = sql.statements[0]
-    names = _output_names(tree)
+    names = output_names(tree)
     if isinstance(names, Finding):
         if named:
             return Resolved(columns=None, findings=(names,))
         names = []
+    nameless = prepare(tree)
     for qualifier in sql.qualifiers:
         _drop_qualifier(qualifier.node, qualifier.dropped)
     for reference in sql.references:
@@ -83,6 +86,8 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
         return Resolved(columns=None)
     if duplicate is not None and named:
         return Resolved(columns=None, findings=(duplicate,))
+    if named and (unnamed := [nameless[name] for name in outputs if name in nameless]):
+        return Resolved(columns=None, findings=tuple(unnamed))
     return replace(_named(names, outputs), scopes=tuple(scopes))
 
 
@@ -98,43 +103,10 @@ def _named(names: list[tuple[str, int] | None], outputs: Outputs) -> Resolved:
     return Resolved(columns=tuple(columns), lineage=lineage)
 
 
-def _output_names(tree: exp.Expr) -> list[tuple[str, int] | None] | Finding:
-    """The names that the outermost SELECT writes, with lines (None: a star); a finding when one is missing or twice."""
-    names: list[tuple[str, int] | None] = []
-    seen: dict[str, int] = {}
-    for position, projection in enumerate(_selects(tree), start=1):
-        line = line_of(projection)
-        if projection.is_star:
-            names.append(None)
-            continue
-        if isinstance(projection, exp.Aliases):
-            found = [a.name for a in projection.aliases]
-        else:
-            found = [projection.output_name if not isinstance(projection, exp.Literal) else ""]
-        for name in found:
-            if not name:
-                text = projection.sql("spark", comments=False)
-                what = f"column {position} (`{text if len(text) < 60 else text[:57] + '…'}`) has no name"
-                why = "the columns of a table need names"
-                return Finding(line=line, what=what, why=why, fix="add an alias: `… AS name`")
-            if name.lower() in seen:
-                what = f"two columns are named `{name}`"
-                return Finding(line=line, what=what, fix="rename one with `AS`, or remove it")
-            seen[name.lower()] = line
-            names.append((name, line))
-    return names
-
-
-def _selects(tree: exp.Expr) -> list[exp.Expr]:
-    while not isinstance(tree, exp.Select):
-        tree = tree.this
-    return tree.expressions
-
-
 def _duplicate(tree: exp.Expr) -> Finding | None:
     """A name that comes twice once stars are expanded."""
     seen: set[str] = set()
-    for projection in _selects(tree):
+    for projection in first_select(tree).expressions:
         if (name := projection.alias_or_name.lower()) in seen and not projection.is_star:
             fix = "name the columns instead of `*`, or leave it out: `* EXCEPT (…)`"
             what = f"two columns are named `{name}`"
@@ -147,15 +119,6 @@ def _user_error(tree: exp.Expr, found: re.Match[str]) -> Finding:
     what, fix = _MEANINGS[found[1]]
     lines = [n.meta_get("line") for n in tree.find_all(exp.Identifier) if n.name == found[2] and n.meta_get("line")]
     return Finding(line=max(lines, default=1), what=what.format(found[2]), fix=fix)
-
-
-def line_of(node: exp.Expr) -> int:
-    """The line of the first name in a tree that has a position (1 when none has)."""
-    for inner in node.walk(bfs=False):
-        if (line := inner.meta_get("line")) is not None:
-            return line
-    sibling = node.parent
-    return next((n.meta_get("line") for n in sibling.walk() if n.meta_get("line")), 1) if sibling else 1
 
 
 def _drop_qualifier(column: exp.Column, dropped: int) -> None:

@@ -11,9 +11,10 @@ from enum import Enum
 
 from sqlglot import exp
 
-from backfill_assets.snapshots.column_check import WITHOUT_BRACKETS
-from backfill_assets.snapshots.columns import line_of
+from backfill_assets.snapshots.column_check import USER, WITHOUT_BRACKETS
+from backfill_assets.snapshots.places import line_of
 from backfill_assets.snapshots.sql import WRITTEN_AS, SqlError, parse
+from backfill_assets.snapshots.text_clocks import Tables, clock_texts, text_of
 
 
 class Cause(Enum):
@@ -76,15 +77,8 @@ FUNCTIONS: dict[str, Cause] = {
 }  # fmt: skip
 """Spark's functions, by their names in SQL and in pyspark.sql.functions."""
 _CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.Localtimestamp, exp.Localtime)
-_MOVING = ("now", "today", "yesterday", "tomorrow")
 _WITHOUT_BRACKETS: dict[str, Cause] = dict(zip(WITHOUT_BRACKETS, (Cause.CLOCK, Cause.SESSION), strict=True))
 """Functions of Spark that need no brackets and that sqlglot takes for columns."""
-_TAKE_TIMES = frozenset({
-    "DATE", "TIMESTAMP", "TO_DATE", "TO_TIMESTAMP", "TRY_TO_DATE", "TRY_TO_TIMESTAMP", "TO_TIMESTAMP_LTZ",
-    "TO_TIMESTAMP_NTZ", "DATE_ADD", "DATE_SUB", "DATEADD", "DATEDIFF", "DATE_DIFF", "DATE_TRUNC", "TRUNC", "LAST_DAY",
-    "NEXT_DAY", "ADD_MONTHS", "MONTHS_BETWEEN", "UNIX_TIMESTAMP", "TO_UNIX_TIMESTAMP", "UNIX_DATE", "DATE_FORMAT",
-})  # fmt: skip
-"""Functions that make a date or an instant of a text such as 'today'."""
 
 
 def uses_in_query(tree: exp.Expr) -> Iterator[Use]:
@@ -95,14 +89,8 @@ def uses_in_query(tree: exp.Expr) -> Iterator[Use]:
             name = node.name.lower()
         if isinstance(node, exp.TableSample):
             yield Use(name="TABLESAMPLE", cause=Cause.SAMPLE, line=_line(node))
-        elif isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.name.lower() in _MOVING:
-            if node.this.is_string and node.is_type("date", "timestamp", "timestamptz", "timestampltz", "timestampntz"):
-                yield Use(name=f"'{node.this.name}'", cause=Cause.CLOCK, line=_line(node))
         elif isinstance(node, exp.Column) and not node.table and node.name.lower() in _WITHOUT_BRACKETS:
             yield Use(name=node.name, cause=_WITHOUT_BRACKETS[node.name.lower()], line=_line(node))
-        elif isinstance(node, exp.Literal) and node.is_string and node.name.strip().lower() in _MOVING:
-            if _called(node.parent):
-                yield Use(name=f"'{node.name}'", cause=Cause.CLOCK, line=_line(node))
         elif name in FUNCTIONS:
             yield Use(name=f"{name}()", cause=FUNCTIONS[name], line=_line(node))
         elif isinstance(node, _CLOCKS):  # `unix_timestamp()` has one for its argument
@@ -110,21 +98,22 @@ def uses_in_query(tree: exp.Expr) -> Iterator[Use]:
             yield Use(name=f"{parent or node.key}()", cause=Cause.CLOCK, line=_line(node))
 
 
-def _called(node: exp.Expr | None) -> bool:
-    """Whether a function makes a date or an instant of what it holds."""
-    while node is not None and not isinstance(node, exp.Query):
-        if node.meta_get(WRITTEN_AS) in _TAKE_TIMES:
-            return True
-        if not isinstance(node, exp.Cast | exp.Paren):
-            return False
-        node = node.parent
-    return False
+def uses_of_texts(tree: exp.Expr, tables: Tables | None = None) -> Iterator[Use]:
+    """The texts that mean the clock, and `user`; `tables` as `clock_texts` takes them."""
+    for node in clock_texts(tree, tables):
+        yield Use(name=f"'{text_of(node)}'", cause=Cause.CLOCK, line=_line(node))
+    if tables is None or all(tables):  # a `user` that no table has is told as a column that is not there
+        return
+    named = {c.name.lower() for table in tables for c in table} | {a.alias.lower() for a in tree.find_all(exp.Alias)}
+    for node in tree.find_all(exp.Column):
+        if node.name.lower() == USER and not node.table and USER not in named:
+            yield Use(name=node.name, cause=Cause.SESSION, line=_line(node))
 
 
-def uses_in_text(text: str) -> list[Use]:
-    """The uses in SQL text; none where it does not parse."""
+def uses_in_text(text: str, tables: Tables | None = None) -> list[Use]:
+    """The uses in SQL text; none where it does not parse. `tables`: the columns of those that it reads."""
     try:
-        return [use for tree in parse(text).statements for use in uses_in_query(tree)]
+        return [u for tree in parse(text).statements for u in (*uses_in_query(tree), *uses_of_texts(tree, tables))]
     except SqlError:
         return []
 

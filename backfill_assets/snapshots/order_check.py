@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
 from backfill_assets.snapshots.column_check import Finding
-from backfill_assets.snapshots.columns import line_of
+from backfill_assets.snapshots.places import line_of
 from backfill_assets.snapshots.signature import Table, query_keys
 from backfill_assets.snapshots.sql import STARTS_AT, WRITTEN_AS
 

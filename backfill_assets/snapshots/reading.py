@@ -20,12 +20,13 @@ from backfill_assets.snapshots.fingerprint import model_signature, source_signat
 from backfill_assets.snapshots.linking import Linked, link
 from backfill_assets.snapshots.masking import with_masks
 from backfill_assets.snapshots.model import Column, Model, Override, Project, Signature, Source
+from backfill_assets.snapshots.nondeterministic import Use
 from backfill_assets.snapshots.outputs import Outputs
 from backfill_assets.snapshots.override import hold
 from backfill_assets.snapshots.python_models import read_python_models
 from backfill_assets.snapshots.python_sql import PythonFunction, compile_functions
 from backfill_assets.snapshots.records import ReadRecords, Records, named, recorded_as
-from backfill_assets.snapshots.repeatable import hidden_uses, not_executed, refusals, remarks, unseen
+from backfill_assets.snapshots.repeatable import hidden_uses, not_executed, refusals, remarks, typed_uses, unseen
 from backfill_assets.snapshots.signature import Opaque, Table, query_signature
 from backfill_assets.snapshots.sources import read_sources
 from backfill_assets.snapshots.spark_settings import read_as_usual
@@ -65,6 +66,7 @@ def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Re
     columns = all_columns(root, linked, sources, compiling, problems)
     outputs, compiled, visible = columns.outputs, columns.compiled, columns.visible
     models: dict[str, Model] = {}
+    hidden: dict[str, list[Use]] = {}
     for draft in linked.order:
         found = outputs[draft.name]
         upstreams = tuple(
@@ -72,13 +74,15 @@ def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Re
         )
         if (model := build_model(draft, settings, upstreams, found, problems)) is not None:
             models[draft.name] = replace(model, files=_texts(root, draft))
-        problems += refusals(draft, root)
+        hidden[draft.name] = typed_uses(draft, [visible.get(u.name, ()) for u in upstreams])
+        problems += refusals(draft, root, [*draft.uses, *hidden[draft.name]])
     if audits:
         models = link_audits(root, models, sources, visible, problems, certain=declared.certain)
     if problems:
         raise ProjectError(problems)
-    hidden = {name: hidden_uses(linked.drafts[name], text) for name, text in compiled.items()}
-    problems += [problem for name, uses in hidden.items() for problem in refusals(linked.drafts[name], root, uses)]
+    for name, text in compiled.items():
+        hidden[name] = hidden_uses(linked.drafts[name], text, [visible.get(u.name, ()) for u in models[name].upstreams])
+        problems += refusals(linked.drafts[name], root, hidden[name])
     models = with_masks(
         models,
         sources,

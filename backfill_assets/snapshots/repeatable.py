@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from backfill_assets.errors import Problem
 from backfill_assets.snapshots.draft import Draft
-from backfill_assets.snapshots.nondeterministic import Use, uses_in_text
+from backfill_assets.snapshots.nondeterministic import Use, uses_in_text, uses_of_texts
 from backfill_assets.snapshots.order_check import order_findings
 from backfill_assets.snapshots.outputs import Outputs
 from backfill_assets.snapshots.signature import Table
+from backfill_assets.snapshots.sql import parse
+from backfill_assets.snapshots.text_clocks import Tables
 
 
 def refusals(draft: Draft, root: Path, uses: Sequence[Use] | None = None) -> list[Problem]:
@@ -53,11 +56,17 @@ def not_executed(draft: Draft) -> Problem:
     )
 
 
-def hidden_uses(draft: Draft, compiled: str | None) -> list[Use]:
-    """Those that only the SQL of a Python model shows; at the line of its function."""
+def hidden_uses(draft: Draft, compiled: str | None, tables: Tables) -> list[Use]:
+    """Those that only the SQL of a Python model shows; at the line of its function. `tables`: what it reads."""
     if draft.uses or compiled is None:
         return []
-    return [Use(name=use.name, cause=use.cause, line=draft.line) for use in uses_in_text(compiled)]
+    return [Use(name=use.name, cause=use.cause, line=draft.line) for use in uses_in_text(compiled, tables)]
+
+
+def typed_uses(draft: Draft, tables: Tables) -> list[Use]:
+    """Those of an SQL model that show once the columns of what it reads are known."""
+    trees = parse(draft.sql.code).statements if draft.sql else ()
+    return [replace(use, line=draft.code_line + use.line - 1) for tree in trees for use in uses_of_texts(tree, tables)]
 
 
 def remarks(draft: Draft, hidden: Sequence[Use], outputs: Outputs, tables: Mapping[str, Table]) -> list[Problem]:

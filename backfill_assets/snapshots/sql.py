@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,11 @@ STARTS_AT = "starts_at"
 
 
 TOO_DEEP = "it is nested too deeply to be understood"
+
+
+_LACKS = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>")
+_SIGNS = {"EQ": "=", "NEQ": "<>", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "Add": "+", "Sub": "-", "Mul": "*",
+          "Div": "/", "Mod": "%"}  # fmt: skip
 
 
 class _Parser(SparkParser):
@@ -44,11 +50,16 @@ class _Parser(SparkParser):
 
 
 class SqlError(Exception):
-    """The text is not SQL; `line` counts from 1 within the text."""
+    """The text is not SQL; `line` counts from 1 within the text, `column` from 1 within its line (0: unknown)."""
 
-    def __init__(self, why: str, line: int) -> None:
+    def __init__(self, why: str, line: int, column: int = 0) -> None:
         super().__init__(why)
-        self.why, self.line = why, line
+        self.why, self.line, self.column = why, line, column
+
+    @property
+    def what(self) -> str:
+        """That it is a mistake of the syntax, and where in its line."""
+        return f"SQL syntax error{f' in column {self.column}' if self.column else ''}: this is not valid SQL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +115,10 @@ def parse(code: str) -> Sql:
         trees = _Parser(error_level=ErrorLevel.IMMEDIATE, dialect=SPARK).parse(tokens, code)
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
-        near = first.get("highlight")
-        why = str(first.get("description") or error).rstrip(".")
-        raise SqlError(f"{why} near `{near}`" if near else why, int(first.get("line") or 1)) from None
+        near = str(first.get("highlight") or "")
+        why = _LACKS.sub(_lack, str(first.get("description") or error).rstrip("."))
+        column = max(int(first.get("col") or 0) - max(len(near) - 1, 0), 0)
+        raise SqlError(f"{why} near `{near}`" if near else why, int(first.get("line") or 1), column) from None
     except RecursionError:
         raise SqlError(TOO_DEEP, _deepest(tokens)) from None
     except Exception as error:  # the parser's own mistakes, over text that is no SQL
@@ -161,6 +173,11 @@ def splice(code: str, replacements: Mapping[str, str]) -> str:
     for start, end, text in sorted(edits, reverse=True):
         code = code[:start] + text + code[end:]
     return code
+
+
+def _lack(found: re.Match[str]) -> str:
+    """sqlglot's name of what is incomplete, in SQL's words."""
+    return f"`{_SIGNS.get(found[1], found[1].upper())}` lacks a part"
 
 
 def _reference(code: str, tokens: list[Token], table: exp.Table) -> Reference | None:

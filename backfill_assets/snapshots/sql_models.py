@@ -107,7 +107,7 @@ def _query(path: Path, code: str, code_line: int, problems: list[Problem]) -> Sq
         if len(sql.statements) == 1 and (end := _semicolon(sql)) is not None:
             sql = parse(code[:end].rstrip())
     except SqlError as error:
-        report(error.line, "this is not valid SQL", error.why, "correct the query at this line")
+        report(error.line, error.what, error.why, "correct the query at this line")
         return None
     if not sql.statements or not sql.tokens:
         report(1, "the model has no query", fix="write one SELECT below the header")

@@ -43,6 +43,13 @@ CASES = [
     ("WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT n FROM r", "n:int<"),
     ("SELECT CAST(:start AS DATE) AS ds, current_timestamp() AS t, 'k' AS k", "ds:date< t:timestamp< k:string<"),
     ("SELECT row_number() OVER (PARTITION BY id ORDER BY ts) AS r FROM a", "r:int<A.Id,A.ts"),
+    ("SELECT x, CAST((id) AS INT), (ds), CAST(a.amt AS DOUBLE), s.f FROM a", "x:int<A.x id:int<A.Id ds:date<A.ds amt:double<A.amt f:None<A.s"),
+    ("SELECT n FROM (SELECT count(*) FROM a) AS q(n)", "n:bigint<"),
+    ("((SELECT y FROM b) ORDER BY y LIMIT 1)", "y:double<b.y"),
+    ("(SELECT y AS k FROM b) ORDER BY id LIMIT 1", "k:double<b.y"),
+    ("SELECT x FROM a WHERE id IN ((SELECT id FROM b) ORDER BY y LIMIT 1)", "x:int<A.x"),
+    ("SELECT ((SELECT y FROM b) ORDER BY y LIMIT 1) AS m FROM a", "m:double<b.y"),
+    ("SELECT ((SELECT y FROM b ORDER BY y LIMIT 3) ORDER BY y DESC LIMIT 1) AS m FROM a", "m:double<b.y"),
     ("SELECT CAST(id AS VARCHAR(3)) AS v, to_date(ts) AS d, CASE WHEN x > 1 THEN 'a' END AS c FROM a", "v:string<A.Id d:date<A.ts c:string<A.x"),
 ]  # fmt: skip
 
@@ -63,3 +70,22 @@ def test_a_star_over_unknown_columns_is_unknown() -> None:
     """No columns, and no problem: a header may still declare them."""
     resolved = resolve(parse("SELECT *, 1 AS one FROM u"), UPSTREAMS)
     assert (resolved.columns, resolved.findings) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("query", "column"),
+    [
+        ("SELECT CAST(count(*) AS INT) FROM a", "CAST(COUNT(*) AS INT)"),
+        ("SELECT CAST('k' AS STRING) FROM a", "CAST('k' AS STRING)"),
+        ("SELECT CAST(s.f AS INT) FROM a", "CAST(s.f AS INT)"),
+        ("SELECT l[0] FROM a", "l[0]"),
+        ("SELECT * FROM (SELECT count(*) FROM a)", "COUNT(*)"),
+        ("SELECT * FROM (SELECT CAST(count(1) AS INT) FROM a)", "CAST(COUNT(1) AS INT)"),
+        ("WITH c AS (SELECT max(x) FROM a) SELECT c.* FROM c", "MAX(x)"),
+    ],
+)
+def test_what_spark_calls_by_its_expression(query: str, column: str) -> None:
+    """It needs an alias: such a name is none for a column of a table."""
+    [finding] = resolve(parse(query), UPSTREAMS).findings
+    assert finding.what == f"column 1 (`{column}`) has no name"
+    assert finding.fix == "add an alias: `… AS name`"

@@ -10,7 +10,7 @@ import pytest
 from backfill_assets.errors import ProjectError
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
-from backfill_assets_tests.unit.snapshots.helpers import project, sql
+from backfill_assets_tests.unit.snapshots.helpers import EVENTS, project, sql
 
 ALLOWED = "start: 2024-01-01\ngrain: [ds]\nallow_nondeterministic: ids are only looked at\n"
 SQL: dict[str, str] = {
@@ -25,6 +25,8 @@ SQL: dict[str, str] = {
     "'tomorrow'": "to_date('tomorrow')",
     "'Yesterday'": "date_add('Yesterday', 1)",
     "current_time": "hour(current_time)",
+    "session_user()": "lower(session_user)",
+    "current_path": "current_path",
     "rand()": "CASE WHEN rand(7) < 0.5 THEN 1 END",
     "randn()": "randn()",
     "uuid()": "UUID()",
@@ -32,7 +34,7 @@ SQL: dict[str, str] = {
     "monotonically_increasing_id()": "monotonically_increasing_id()",
     "spark_partition_id()": "spark_partition_id()",
     "input_file_name()": "input_file_name()",
-    "current_user()": "current_user()",
+    "current_user()": "current_user",
     "reflect()": "reflect('java.util.UUID', 'randomUUID')",
 }
 PURE = [
@@ -64,6 +66,71 @@ def test_refused_in_sql(tmp_path: Path, name: str, expression: str) -> None:
 def test_fine_in_sql(tmp_path: Path, expression: str) -> None:
     """What only looks like it."""
     load_project(project(tmp_path, m_sql=sql(query(expression))))
+
+
+CLOCKS = [
+    "ds > 'today'", "'TODAY' <= ds", "coalesce(ds, ' today ')", "nvl(ds, 'now')", "datediff('today', ds)",
+    "ds BETWEEN 'yesterday' AND '2024-01-01'", "'now' BETWEEN ds AND ds", "date 'now'", "timestamp 'today UTC'",
+    "timestamp_ntz 'now'", "ds IN ('2024-01-01', 'tomorrow')", "'today' IN (SELECT ds FROM events)",
+    "if(clicks > 1, 'today', ds)", "CASE WHEN clicks > 1 THEN 'today' ELSE ds END",
+    "CASE ds WHEN 'today' THEN 1 END", "CASE 'today' WHEN ds THEN 1 END", "ds = (('today'))", "ds > 'to' 'day'",
+    "ds > 'to' || 'day'", "ds > concat('to', 'day')", "ds > r'today'", "ds > lower('TODAY')",
+    "ds > CAST('today' AS STRING)", "ds > CASE WHEN true THEN 'today' ELSE 'x' END", "year('today')",
+    "lag(ds, 1, 'today') OVER (ORDER BY campaign_id, ds)", "ds - 'today'", "array('today', ds)", "ds <=> 'today'",
+    "ds IS DISTINCT FROM 'today'", "sequence(ds, 'today')", "'today'::date", "TRY_CAST('today' AS TIMESTAMP)",
+    "nullif(ds, 'today')", "equal_null(ds, 'today')", "map('a', ds, 'b', 'today')", "date_format('now', 'yyyy')",
+    "coalesce(null, 'today', CAST(null AS DATE))", "'today' = (SELECT max(ds) FROM events)", "greatest(ds, 'today')",
+    "clicks + datediff(:end, 'today') > 1 AND ds > '2024-01-01'",
+]  # fmt: skip
+TEXTS = [
+    "'today'", "channel = 'today'", "'today' < channel", "channel IN ('today', 'week')", "channel LIKE 'today'",
+    "CASE channel WHEN 'today' THEN 1 END", "CASE WHEN clicks > 1 THEN 'today' ELSE 'later' END",
+    "if(clicks > 1, 'now', channel)", "coalesce(channel, 'now')", "concat('now', channel)", "upper('today')",
+    "CAST('today' AS STRING)", "ds > 'epoch'", "DATE 'epoch'", "regexp_replace(channel, 'today', '')", "'Today only'",
+    "struct('today' AS a)", "lower(channel) = 'now'", "channel || 'x' = 'now'", "nullif(channel, 'tomorrow')",
+    "channel > 'nowhere'", "'2024' > 'today'", "ds = '2024-01-01'", "channel BETWEEN 'now' AND 'today'",
+    "xxhash64('today')", "channel = 'today' OR ds > '2024-01-01'",
+]  # fmt: skip
+CHANNELS = EVENTS.replace("campaign_id, count", "campaign_id, channel, count").replace("BY 1, 2", "BY 1, 2, 3")
+
+
+@pytest.mark.parametrize("expression", CLOCKS)
+def test_a_text_that_is_the_clock(tmp_path: Path, expression: str) -> None:
+    """Spark casts a text that meets a date, and some texts mean the clock then; SQL and its line are named."""
+    root = project(tmp_path, m_sql=sql(query(expression)), events_sql=CHANNELS)
+    [(file, line, what)] = problems(root)
+    assert (file, line) == ("m.sql", 6)
+    assert what.lower().split("`")[1].strip("' ").startswith(("today", "now", "yesterday", "tomorrow"))
+
+
+@pytest.mark.parametrize("expression", TEXTS)
+def test_a_text_that_is_none(tmp_path: Path, expression: str) -> None:
+    """What meets texts only stays a text."""
+    load_project(project(tmp_path, m_sql=sql(query(expression)), events_sql=CHANNELS))
+
+
+def test_a_permission_that_a_text_needs(tmp_path: Path) -> None:
+    """It is not called needless."""
+    loaded = load_project(project(tmp_path, m_sql=sql(query("ds > 'today'"), ALLOWED)))
+    assert loaded.warnings["m"] == ()
+
+
+def test_whoever_runs_it(tmp_path: Path) -> None:
+    """`user` is a column where a table has it, and else Spark's word for the account."""
+    with pytest.raises(ProjectError) as caught:
+        load_project(project(tmp_path, m_sql=sql(query("user"))))
+    [problem] = caught.value.problems
+    assert (problem.line, problem.what) == (6, "no column `user`")
+    assert "whoever runs the batch" in problem.why
+    users = CHANNELS.replace("channel", "channel AS user", 1)
+    load_project(project(tmp_path / "column", m_sql=sql(query("user")), events_sql=users))
+
+
+def test_a_text_in_python(tmp_path: Path) -> None:
+    """Compared by PySpark."""
+    text = BY_ANOTHER_NAME.replace("pick = F.rand", "pick = lambda: F.col('ds') > 'today'").replace("double", "boolean")
+    [(file, line, what)] = problems(project(tmp_path, m_py=text))
+    assert (file, what.split("`")[1]) == ("m.py", "'today'"), line
 
 
 def test_a_sample(tmp_path: Path) -> None:

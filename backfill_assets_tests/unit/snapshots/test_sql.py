@@ -48,8 +48,20 @@ def test_parameters() -> None:
     assert dict(sql.parameters) == {"end": 3, "start": 2}
 
 
-def test_a_syntax_error_has_a_line() -> None:
-    """The line counts from 1 within the text."""
+@pytest.mark.parametrize(
+    ("code", "line", "column", "why"),
+    [
+        ("SELECT 1\nFROM a b c", 2, 10, "Unexpected token near `c`"),
+        ("SELECT x\nFROM a\nWHERE x = = 1", 3, 11, "`=` lacks a part near `=`"),
+        ("SELECT x BETWEEN 1\n  FROM a", 2, 3, "`BETWEEN` lacks a part near `FROM`"),
+        ("SELECT x\nFROM a\nWHERE x > 'b", 3, 0, "not closed"),
+    ],
+)
+def test_a_syntax_error_has_a_place(code: str, line: int, column: int, why: str) -> None:
+    """Line and column count from 1 within the text; of what is not closed only the line is known."""
     with pytest.raises(SqlError) as caught:
-        parse("SELECT 1\nFROM a b c")
-    assert caught.value.line == 2
+        parse(code)
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert why in caught.value.why
+    place = f" in column {column}" if column else ""
+    assert caught.value.what == f"SQL syntax error{place}: this is not valid SQL"
