@@ -9,7 +9,7 @@ from backfill_assets.intervals import Cadence, Ranges
 from backfill_assets.plan.plan import Facts
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Pointer
-from backfill_assets.state.shown import replaced
+from backfill_assets.state.shown import replaced, written_over
 from backfill_assets.state.tables import TableLog
 from backfill_assets.state.versions import logic_of
 
@@ -36,16 +36,17 @@ def weigh(
     idle: set[str] = set()
     for pointer in pointers:
         name, before = pointer.model, facts.environment.pointers.get(pointer.model)
-        others = replaced(before, pointer, log, cadence_of(project, name))
+        cadence = cadence_of(project, name)
+        others = replaced(before, pointer, log, cadence)
         if before is None:
             continue
         if not others and before.covers == pointer.covers and before.columns == pointer.columns:
             idle.add(name)
         state = facts.standing.get(name)
-        grown = state.partial & _alike(before, pointer, logic=True) if state else Ranges()
+        grown = state.partial & _same_logic(before, pointer) if state else Ranges()
         if part := others - grown:
             changed[name] = part
-        if over := part & _alike(before, pointer, logic=False):
+        if over := part and part & written_over(before, pointer, log, cadence):
             rewritten[name] = over
     for name in removed:
         if (gone := facts.environment.pointers.get(name)) is not None:
@@ -58,15 +59,11 @@ def cadence_of(project: Project, name: str) -> Cadence:
     return project.models[name].cadence if name in project.models else Cadence.DAILY
 
 
-def _alike(before: Pointer, after: Pointer, *, logic: bool) -> Ranges:
-    """Where both show one table, or (`logic`) one logic."""
-
-    def key(version: str) -> str:
-        return logic_of(version) if logic else version
-
+def _same_logic(before: Pointer, after: Pointer) -> Ranges:
+    """Where both show rows of one logic."""
     return Ranges.of(
         common
         for a in before.segments
         for b in after.segments
-        if key(a.version) == key(b.version) and (common := a.interval.intersection(b.interval))
+        if logic_of(a.version) == logic_of(b.version) and (common := a.interval.intersection(b.interval))
     )

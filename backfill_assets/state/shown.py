@@ -29,6 +29,17 @@ def replaced(before: Pointer | None, after: Pointer | None, log: TableLog, caden
     return before.covers - same
 
 
+def written_over(before: Pointer, after: Pointer, log: TableLog, cadence: Cadence) -> Ranges:
+    """The intervals that both show of one table, and whose rows are others in `after`: somebody wrote over them."""
+    return Ranges.of(
+        part
+        for one in before.segments
+        for other in after.segments
+        if one.version == other.version and (common := one.interval.intersection(other.interval))
+        for part in Ranges((common,)) - same_rows(before.model, one, other, Ranges((common,)), log, cadence)
+    )
+
+
 def same_rows(model: str, one: Segment, other: Segment, within: Ranges, log: TableLog, cadence: Cadence) -> Ranges:
     """Of intervals that two segments of a model have in common: those whose rows are the same in both."""
     if one.version != other.version:
