@@ -1,6 +1,6 @@
 """The worked examples that the package ships, each from prod as it is to the change in prod (C7, C2, C3).
 
-The commands are those of each example's README, in its order: `Readme` runs them.
+The commands are those of each example's README, in its order: `Readme` runs them. Approvals are on.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.init import make_project
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.stages import Build, Request
+from backfill_assets.promote.lifecycle import only_open_plan
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.versions import table_path
@@ -47,6 +48,11 @@ class Readme:
         """Do what the next line says, which begins so; the project as it is then."""
         words = self.lines.pop(0)
         assert " ".join(words).startswith(command), words
+        if "PLAN" in words:
+            place = Workspace.open(self.root)
+            plan = only_open_plan(place.control).id
+            words[words.index("PLAN")] = plan
+            assert not place.promote(plan=plan)[1].open, "its owner has not said yes"
         if words[0] == "backfill":
             said = backfill_here(*words[1:], project=self.root)
             assert said.code == 0, said.err + said.out
@@ -109,6 +115,7 @@ def test_session_length_for_seven_days(spark: SparkSession, tmp_path: Path) -> N
     assert len(merges(place, version)) == 4 and outcome.changes and outcome.changes.inserted == outcome.rows
     assert {r.check for r in outcome.results} >= {"row_count", "unique_grain", "not_null", "range_session_length_sec"}
     readme.follow("backfill apply --forward-only")
+    readme.follow("backfill approve PLAN --for product-analytics@example.com")
     place = readme.follow("backfill promote --forward-only")
     assert not readme.lines
 
@@ -156,8 +163,9 @@ def test_gross_margin_for_ninety_days(spark: SparkSession, tmp_path: Path) -> No
     assert set(commits_per_interval(place, "fact_orders_daily").values()) == {1}
     assert len(merges(place, place.project.fingerprints["fact_orders_daily"])) == 90
     assert outcome.changes == Changes(inserted=len(before))
-    assert rows(place).equals(before)
-    place = readme.follow("backfill apply --promote")
+    assert rows(readme.follow("backfill apply")).equals(before)
+    readme.follow("backfill approve PLAN --for finance@example.com")
+    place = readme.follow("backfill promote")
     assert not readme.lines
     after = rows(place).sort_values("order_id", ignore_index=True)
     assert after["order_id"].is_unique and set(after["order_id"]) == set(before["order_id"])
@@ -219,6 +227,8 @@ def test_a_bug_fix_in_a_sandbox(spark: SparkSession, tmp_path: Path) -> None:
     readme.follow("backfill sql")
     place = readme.follow("sed -i")
     assert not [s for s in place.plan().stages if isinstance(s, Build)], "the sandbox's table is the one"
+    assert rows(readme.follow("backfill apply")).equals(before)
+    readme.follow("backfill approve PLAN --for finance@example.com")
     place = readme.follow("backfill promote")
     assert not readme.lines
     assert pointer(place).segments == pointer(place, "sandbox").segments
@@ -252,6 +262,7 @@ def test_four_days_of_doubled_quantities(spark: SparkSession, tmp_path: Path) ->
     assert sum(log.values()) == outcome.rows
     assert rows(place).equals(before)
     readme.follow("backfill apply --restate")
+    readme.follow("backfill approve PLAN --for logistics@example.com")
     place = readme.follow("backfill promote --restate")
     assert not readme.lines
 
