@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from backfill_assets.snapshots.model import Signature
+from backfill_assets.snapshots.model import ALL, Signature
 
 
 class Category(StrEnum):
@@ -77,6 +78,26 @@ def compare(shown: Signature | None, code: Signature) -> Change:
     else:
         category = Category.ADDITIVE if added else Category.UNCHANGED
     return Change(category=category, columns=changed, added=added, removed=removed, renamed=renamed)
+
+
+def same_for(
+    reader: Signature, upstream: str, change: Change, before: Sequence[str] = (), after: Sequence[str] = ()
+) -> bool:
+    """Whether a reader, its text as it is, gives the same over an upstream after the change.
+
+    `before` and `after`: the upstream's columns in their orders. A column that is added may be taken by `*`, pair with
+    others by its place, or be what a name means from then on. Of a reader that is not taken apart nobody can say.
+    """
+    reads = {
+        r.column for refs in (reader.row_reads, *reader.column_reads.values()) for r in refs if r.table == upstream
+    }
+    would = {r.column for r in reader.would_read if r.table == upstream}
+    if change.rows or not (reader.row_reads or reader.column_reads) or reads & {*change.columns, *change.removed}:
+        return False
+    if (reads | would) & set(change.added):
+        return False
+    there, then = [c for c in before if c in after], [c for c in after if c in before]
+    return ALL not in would or (not change.added and not change.removed and there == then)
 
 
 def affects(change: Change, reads: frozenset[str]) -> frozenset[str]:

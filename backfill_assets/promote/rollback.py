@@ -139,7 +139,7 @@ def look_back(
     left = [s for s in every if s not in steps]
     after = _after(seen, steps)
     gone = {t for t, r in control.removals.all().items() if r.revision > older.revision}
-    obstacles = [*_removed_since(steps, gone), *_apart(project, after, seen, versions, steps, left, older)]
+    obstacles = [*_removed_since(steps, gone), *_apart(project, after, seen, then, versions, steps, left, older)]
     try:
         as_it_was = published(project, after, versions)
         problem = None
@@ -283,6 +283,7 @@ def _apart(
     project: Project,
     after: Environment,
     seen: Environment,
+    then: Mapping[str, Pointer],
     versions: Versions,
     steps: Sequence[Step],
     left: Sequence[Step],
@@ -290,9 +291,10 @@ def _apart(
 ) -> list[Obstacle]:
     """Models that would be shown beside rows that they were not computed from, as a part of a release stays."""
     shown = {name: pointer.version for name, pointer in after.pointers.items()}
+    earlier = {name: pointer.version for name, pointer in then.items()}
     names = {s.model for s in [*steps, *left]}
     together = f"go back with all of them: backfill rollback {release.id} --select {','.join(sorted(names))}"
-    found = [replace(o, remedy=together) for o in mismatches(project, seen, shown, versions)]
+    found = [replace(o, remedy=together) for o in mismatches(project, seen, shown, versions, earlier)]
     told = {o.model for o in found}
     for step in steps:
         for other in left:

@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from backfill_assets.snapshots.algorithm import version_of
 from backfill_assets.snapshots.digest import digest
-from backfill_assets.snapshots.model import Column, Model, Signature, Source
+from backfill_assets.snapshots.model import ALL, Column, ColumnRef, Model, Signature, Source
 from backfill_assets.snapshots.python_reads import mentions_docstrings
 from backfill_assets.snapshots.spark_settings import settings_that_count
 
@@ -61,7 +61,10 @@ def model_signature(
             marks[model.updated_at.lower()] = digest(marks.get(model.updated_at.lower()), "moves with its row")
         reads = query.row_reads.union(*(query.column_reads.get(name, ()) for name in deciding if model.dedupe))
         decided = digest(query.rows, *hashes, settings)
-        return replace(query, rows=decided, columns=marks, row_reads=reads, whole=whole)
+        would = query.would_read
+        if model.language == "python":  # what it is compiled to names the columns that are there
+            would |= {ColumnRef(table=u.name, column=ALL) for u in model.upstreams}
+        return replace(query, rows=decided, columns=marks, row_reads=reads, would_read=would, whole=whole)
     # Code that nobody looks into may read columns by their places.
     places = {u.name.lower(): [c.name for c in columns.get(u.name, ())] for u in model.upstreams}
     rows = digest(logic, settings | marker, read, places)

@@ -110,12 +110,17 @@ class Signature:
     columns: Mapping[str, str]
     row_reads: Refs = frozenset()
     column_reads: Mapping[str, Refs] = field(default_factory=dict[str, Refs])
+    would_read: Refs = frozenset()
+    """Columns that would decide something if an upstream had them: a name that means another column now, and `*`, which
+    stands for all columns of the table and for their order."""
     code: str = ""
     """Of a table that counts as like another by its author's word: the version that the code is by itself."""
     whole: str = ""
     """Of a Python model: the hash of all that it could depend on, which needs none of its code to run."""
 
 
+ALL = "*"
+"""In `Signature.would_read`: any column that the table may get, and its place."""
 UNKNOWN = Signature(rows="", columns={})
 """Of a table of which nothing is known."""
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from backfill_assets.snapshots.algorithm import UNNUMBERED
-from backfill_assets.snapshots.model import UNKNOWN, ColumnRef, Signature
+from backfill_assets.snapshots.model import ALL, UNKNOWN, ColumnRef, Signature
 from backfill_assets.snapshots.records import Recorded
 from backfill_assets.state.store import Row, Store, TableSpec
 
@@ -129,17 +129,23 @@ def _plain(signature: Signature) -> dict[str, object]:
         "whole": signature.whole,
         "row_reads": sorted([r.table, r.column] for r in signature.row_reads),
         "column_reads": {c: sorted([r.table, r.column] for r in refs) for c, refs in signature.column_reads.items()},
+        "would_read": sorted([r.table, r.column] for r in signature.would_read),
     }
 
 
 def _signature(raw: dict[str, Any]) -> Signature:
+    row_reads = _refs(raw["row_reads"])
+    column_reads = {column: _refs(refs) for column, refs in raw["column_reads"].items()}
+    # An earlier release did not say: then it may have been any column.
+    any_column = {replace(ref, column=ALL) for ref in row_reads.union(*column_reads.values())}
     return Signature(
         rows=raw["rows"],
         columns=raw["columns"],
         code=raw.get("code", ""),
         whole=raw.get("whole", ""),
-        row_reads=_refs(raw["row_reads"]),
-        column_reads={column: _refs(refs) for column, refs in raw["column_reads"].items()},
+        row_reads=row_reads,
+        column_reads=column_reads,
+        would_read=_refs(raw["would_read"]) if "would_read" in raw else frozenset(any_column),
     )
 
 

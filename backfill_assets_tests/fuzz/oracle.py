@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from backfill_assets.plan.category import affects
+from backfill_assets.plan.category import same_for
+from backfill_assets.snapshots.model import ALL, ColumnRef
 from backfill_assets_tests.fuzz.case import Pair
 from backfill_assets_tests.fuzz.engine import Result
+from backfill_assets_tests.fuzz.frames import is_python
 from backfill_assets_tests.fuzz.verdict import Said, Verdict
 
 
@@ -79,17 +81,15 @@ def unaffected(
     if pair.old[model] != pair.new[model]:
         return None
     said = verdicts[model].old
-    reads = {*said.signature.row_reads, *(r for refs in said.signature.column_reads.values() for r in refs)}
-    if said.opaque or not any(name in verdicts for name in (r.table for r in reads)):
+    signature = said.signature
+    tables = {r.table for refs in (signature.row_reads, *signature.column_reads.values()) for r in refs}
+    if said.opaque or not tables & verdicts.keys():
         return None
+    if is_python(pair.old[model]):  # compiled to the names of the columns that are there
+        signature = replace(signature, would_read=frozenset(ColumnRef(table=t, column=ALL) for t in verdicts))
     for name, verdict in verdicts.items():
-        read = frozenset(r.column for r in reads if r.table == name)
-        if name != model and affects(verdict.change, read):
-            return None
-        if name != model and verdict.change.rows:  # it may be read without naming a column
-            return None
-        names = [[c.name for c in one.columns] for one in (verdict.old, verdict.new)]
-        if name != model and names[0] != names[1] and "*" in pair.old[model]:  # it reads what is added, and places
+        before, after = ([c.name.lower() for c in one.columns] for one in (verdict.old, verdict.new))
+        if name != model and not same_for(signature, name, verdict.change, before, after):
             return None
     both = [c for c in old.types if c in new.types]
     if old.of(both) == new.of(both):

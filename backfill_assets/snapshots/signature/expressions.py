@@ -344,7 +344,8 @@ class _Items:
             of = [first.name] if len(nodes) == 3 and isinstance(first, Tok) and first.name else []
             if len(nodes) == 3 and not of:
                 raise Opaque("a star")
-            return [mix("star", *[[column, mark] for column, mark in context.scope.everything(of)])]
+            star = mix("star", *[[column, mark] for column, mark in context.scope.everything(of)])
+            return [star.reading(context.scope.stars(of))]
         if name in NAMES_ITS_FIELDS:
             for at, node in enumerate(nodes):
                 if isinstance(node, Tok) and node.is_word("AS"):
@@ -419,7 +420,7 @@ def _resolved(parts: Sequence[str], context: Context) -> tuple[Mark, Sequence[st
     if own is not None and outside is not None:
         raise Opaque(f"`{parts[0]}` is a column of the SELECT and of one around it")
     if own is not None:
-        return own, ()
+        return own.reading(context.scope.lacks(parts[0])), ()
     if outside is None:
         raise Opaque(f"column {'.'.join(parts)} is not known")
     return outside

@@ -29,6 +29,10 @@ class Mark:
     def typed(self, type_: str | None) -> Mark:
         return replace(self, type=type_)
 
+    def reading(self, refs: Refs) -> Mark:
+        """The same, depending on these columns as well."""
+        return replace(self, refs=self.refs | refs) if refs else self
+
     def seen_from_outside(self) -> Mark:
         return replace(self, origin=None) if self.origin else self
 

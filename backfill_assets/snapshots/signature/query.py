@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from backfill_assets.snapshots.model import Signature
+from backfill_assets.snapshots.model import ALL, Refs, Signature
 from backfill_assets.snapshots.signature.clauses import Body, FromItem, Nodes, Query, Select, SetOperation, read_query
 from backfill_assets.snapshots.signature.expressions import Context, has_window, names_column, value
 from backfill_assets.snapshots.signature.marks import Mark, Opaque, mix
-from backfill_assets.snapshots.signature.relations import Relation, Scope, Table, table_relation
+from backfill_assets.snapshots.signature.relations import ABSENT, Relation, Scope, Table, table_relation
 from backfill_assets.snapshots.signature.select import Environment, Shaped, Subquery, read_select
 from backfill_assets.snapshots.signature.tokens import Kind, Tok, nodes_of, split
 from backfill_assets.snapshots.sql import parse
@@ -31,9 +31,18 @@ def query_signature(code: str, tables: Mapping[str, Table]) -> Signature:
     return Signature(
         rows=relation.rows.text,
         columns={name.lower(): mark.text for name, mark in relation.columns},
-        row_reads=relation.rows.refs,
-        column_reads={name.lower(): mark.refs for name, mark in relation.columns},
+        row_reads=_there(relation.rows.refs),
+        column_reads={name.lower(): _there(mark.refs) for name, mark in relation.columns},
+        would_read=_not_there(relation.rows.refs.union(*(mark.refs for _, mark in relation.columns))),
     )
+
+
+def _there(refs: Refs) -> Refs:
+    return frozenset(r for r in refs if r.column != ALL and not r.column.startswith(ABSENT))
+
+
+def _not_there(refs: Refs) -> Refs:
+    return frozenset(replace(r, column=r.column.removeprefix(ABSENT)) for r in refs - _there(refs))
 
 
 def query_keys(code: str, tables: Mapping[str, Table]) -> dict[int, frozenset[str]]:
@@ -101,8 +110,9 @@ class _Queries:
         )
         everyone = node.kind == "UNION" and not node.distinct  # `columns of UNION ALL`
         values = [] if everyone else [mark for _, mark in columns]
-        rows = mix("set operation", node.kind, node.distinct, left.rows, right.rows, values)
-        return self._from_outside(Relation(rows=rows, columns=columns))
+        stars = left.stars | right.stars  # columns meet by their places
+        rows = mix("set operation", node.kind, node.distinct, left.rows, right.rows, values).reading(stars)
+        return self._from_outside(Relation(rows=rows, columns=columns, stars=stars))
 
     def _order(self, nodes: Nodes, shaped: Shaped) -> list[object]:
         found: list[object] = []
@@ -117,7 +127,7 @@ class _Queries:
                 mark = shaped.outputs[int(first.text) - 1][1] if 0 < int(first.text) <= len(shaped.outputs) else None
                 if mark is None:
                     raise Opaque("an ordinal of no column")
-                found.append([mark, *[n.text for n in part[1:] if isinstance(n, Tok)]])
+                found.append([mark.reading(shaped.relation.stars), *[n.text for n in part[1:] if isinstance(n, Tok)]])
                 continue
             if not (names_column(part) or has_window(part)):
                 raise Opaque("an order by a constant")
@@ -153,7 +163,7 @@ class _Queries:
             if not relation.known:
                 raise Opaque("a subquery of unknown columns")
             only = relation.columns[0][1].type if len(relation.columns) == 1 else None
-            return mix("subquery", relation.rows, [m for _, m in relation.columns]).typed(only)
+            return mix("subquery", relation.rows, [m for _, m in relation.columns]).reading(relation.stars).typed(only)
 
         return mark
 
@@ -178,7 +188,8 @@ def _renamed(relation: Relation, names: Sequence[str]) -> Relation:
     if len(names) != len(relation.columns) or not relation.known:
         raise Opaque("names for some columns")
     columns = tuple((new, mark) for new, (_, mark) in zip(names, relation.columns, strict=True))
-    return Relation(rows=relation.rows, columns=columns, filtered=relation.filtered)
+    rows = relation.rows.reading(relation.stars)
+    return Relation(rows=rows, columns=columns, filtered=relation.filtered, stars=relation.stars)
 
 
 def _by_name(columns: Sequence[tuple[str, Mark]]) -> Callable[[str], Mark | None]:

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from backfill_assets.snapshots.digest import digest
-from backfill_assets.snapshots.model import Column, ColumnRef, Signature
+from backfill_assets.snapshots.model import ALL, Column, ColumnRef, Refs, Signature
 from backfill_assets.snapshots.signature.marks import Mark, Opaque, mix
+
+ABSENT = "?"
+"""What a reference to a column begins with that is not there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,8 @@ class Relation:
     key: frozenset[str] | None = None
     table: Table | None = None
     filtered: tuple[Mark, tuple[Mark, ...]] | None = None
+    stars: Refs = frozenset()
+    """The tables (with the column `*`) all of whose columns are listed: one more of theirs is one more here."""
 
     @property
     def known(self) -> bool:
@@ -56,6 +61,7 @@ def table_relation(table: Table) -> Relation:
         columns=tuple((c.name, _column_of(table, c.name, c.type)) for c in columns),
         key=table.key,
         table=table,
+        stars=frozenset((ColumnRef(table=table.name, column=ALL),)),
     )
 
 
@@ -107,12 +113,26 @@ class Scope:
     def around(self, parts: Sequence[str]) -> tuple[Mark, Sequence[str]] | None:
         """The column of a query around this one."""
         level, scope = 1, self.parent
+        lacking = self.lacks(parts[0])
         while scope is not None:
             if (found := scope.find(parts)) is not None:
                 mark, rest = found
-                return mix("outer", level, mark).typed(mark.type), rest
+                return mix("outer", level, mark).reading(lacking).typed(mark.type), rest
+            lacking |= scope.lacks(parts[0])
             level, scope = level + 1, scope.parent
         return None
+
+    def lacks(self, name: str) -> Refs:
+        """A column that none of the tables has: if one had it, the name would mean that."""
+        tables = {ref.table for p in self.placed for ref in p.relation.stars}
+        return frozenset(ColumnRef(table=t, column=ABSENT + name.lower()) for t in tables)
+
+    def stars(self, of: Sequence[str] = ()) -> Refs:
+        """The tables whose columns `*` lists, or `a.*`."""
+        name = ".".join(of).lower()
+        return frozenset(
+            ref for p in self.placed if not p.hidden and (not of or name in p.names) for ref in p.relation.stars
+        )
 
     def everything(self, of: Sequence[str] = ()) -> list[tuple[str, Mark]]:
         """The columns that `*` means, or `a.*`."""

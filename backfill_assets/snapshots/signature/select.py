@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from backfill_assets.snapshots.model import Refs
 from backfill_assets.snapshots.signature.clauses import FromItem, LateralView, Nodes, Projection, Select
 from backfill_assets.snapshots.signature.expressions import (
     Context,
@@ -58,6 +59,7 @@ class _Reader:
         self._node, self._queries, self._seen = node, queries, seen
         self._scope = Scope(parent=parent)
         self._context = Context(scope=self._scope, subquery=queries.subquery(seen), windows=node.windows)
+        self._stars: Refs = frozenset()
         self._grouped = bool(node.group) or any(aggregates(p.nodes) for p in node.projections)
 
     def shaped(self) -> Shaped:
@@ -85,13 +87,15 @@ class _Reader:
             rows = mix("generator", rows, generator[0].upper(), *self._arguments(generator[1]))
         columns = self._columns(rows)
         if node.distinct:
-            rows = mix("distinct", rows, in_any_order(mark for _, mark in columns))
+            rows = mix("distinct", rows, in_any_order(mark for _, mark in columns)).reading(self._stars)
         plain = not (self._grouped or generator or node.qualify or node.distinct or node.laterals)
         key = self._key(columns, keys, multiplied=bool(generator or node.laterals))
         if key is not None:
             self._queries.keys[node.start] = key
         columns = tuple((name, mark.seen_from_outside()) for name, mark in columns)
-        relation = Relation(rows=rows, columns=columns, key=key, filtered=filtered if plain else None)
+        relation = Relation(
+            rows=rows, columns=columns, key=key, filtered=filtered if plain else None, stars=self._stars
+        )
         # ORDER BY comes behind QUALIFY: a window in it sees other rows than one in the SELECT list.
         context = replace(self._context, window=None) if node.qualify else self._context
         return Shaped(relation=relation, context=context, outputs=columns)
@@ -275,6 +279,7 @@ class _Reader:
             raise Opaque("a star of groups")
         of, but = star
         found = self._scope.everything(of)
+        self._stars |= self._scope.stars(of)
         if not but <= {name.lower() for name, _ in found}:
             raise Opaque("EXCEPT of no column")
         return [(name, mark) for name, mark in found if name.lower() not in but]
