@@ -24,7 +24,7 @@ from backfill_assets.promote.approval import Hearing, not_counted, subject, why_
 from backfill_assets.promote.approve import Giver, complete, statements
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.findings import drifted, unanswered, unexpected
-from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate
+from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate, vouching
 from backfill_assets.promote.lifecycle import end_promoted, find_plan, fulfilled, meant_plan, record_move
 from backfill_assets.promote.release import release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
@@ -164,7 +164,7 @@ class Releasing(Comparing):
         def evidence(case: Case) -> Mapping[str, str]:
             assert made is not None
             records[:] = [stored or record_move(self.control, made, case.pointers, by=self.user, views=lambda: views)]
-            return self.packets(case.environment, case.pointers, records)
+            return self.packets(case.environment, case.pointers, records, vouching(case))
 
         done = release_case(
             self.control, self.log, self.environment, views, look, by=self.user, evidence=evidence, rules=self.rules_of
@@ -194,11 +194,17 @@ class Releasing(Comparing):
         """Who acts here, and whom they claim to be."""
         return Giver(account=self.user, host=host(), by=by, signs=signs)
 
-    def evidence(self, plan: str | None = None, *, after: Mapping[str, Pointer] | None = None) -> Evidence:
+    def evidence(
+        self,
+        plan: str | None = None,
+        *,
+        after: Mapping[str, Pointer] | None = None,
+        vouching: Sequence[Hearing] = (),
+    ) -> Evidence:
         """Write a plan's (None: the newest one's) packet, unless a promotion sealed the one that is there.
 
-        `after` is what the environment is about to show by this plan; None: it does not move now. Raises PlanError,
-        StateError.
+        `after` is what the environment is about to show by this plan; None: it does not move now. `vouching` are other
+        open plans, of the same rows, on whose comparisons and approvals the move rests. Raises PlanError, StateError.
         """
         from backfill_assets.evidence.gather import gather  # pydantic: planning has no need of it
         from backfill_assets.evidence.inputs import Yes
@@ -210,13 +216,15 @@ class Releasing(Comparing):
         sealed = record.status is Status.PROMOTED
         if sealed and (there := read_packet(folder)) is not None:
             return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
-        tables, content, said, meant = DeltaTableFiles(self.warehouse), "", None, None
+        tables, content, said, meant, proofs = DeltaTableFiles(self.warehouse), "", None, None, None
+        others = [hearing for hearing in vouching if hearing.record.id != record.id]
         facts = self.facts()
         cases = self.cases(facts)
         if record.live and cases.is_ours(facts, record):
             case = cases.hearing(facts, record)
-            content = subject(self.project, facts, case).content
-            said = [Yes(approval=a, doubt=self._why_not(facts, case, a)) for a in case.approvals]
+            said = [Yes(approval=a, doubt=self._why_not(facts, h, a)) for h in (case, *others) for a in h.approvals]
+            heard = next((h for h in (case, *others) if h.proofs), case)
+            content, proofs = subject(self.project, facts, heard).content, heard.proofs
             meant = [i.to_json() for i in self.impacts(make_plan(self.project, facts, cases.request(record)))]
         inputs = gather(
             self.project,
@@ -227,6 +235,7 @@ class Releasing(Comparing):
             after=after,
             approvals=said,
             content=content,
+            proofs=proofs,
             impacts=meant,
             rules=facts.rules,
         )
@@ -240,12 +249,19 @@ class Releasing(Comparing):
         return why_not(self.project, facts, case, approval, now=datetime.now(UTC), genuine=genuine)
 
     def packets(
-        self, shown: Environment, pointers: Sequence[Pointer], records: Sequence[PlanRecord] = ()
+        self,
+        shown: Environment,
+        pointers: Sequence[Pointer],
+        records: Sequence[PlanRecord] = (),
+        vouching: Sequence[Hearing] = (),
     ) -> dict[str, str]:
-        """Write the packets of these plans, and of all that end when the environment moves so: plan → digest."""
+        """Write the packets of these plans, and of all that end when the environment moves so: plan → digest.
+
+        `vouching` are the open plans on whose comparisons and approvals the move rests.
+        """
         after = replace(shown, pointers={**shown.pointers, **{p.model: p for p in pointers}})
         ended = {plan.id for plan in (*records, *fulfilled(self.control, after))}
-        return {plan: self.evidence(plan, after=after.pointers).digest for plan in sorted(ended)}
+        return {plan: self.evidence(plan, after=after.pointers, vouching=vouching).digest for plan in sorted(ended)}
 
     def evidence_folder(self, plan: str) -> ArrowFolder:
         """Where the packet of a plan is, or will be."""

@@ -138,7 +138,7 @@ def apply(
     Run it again at any time, also after a crash: it does only what is still missing. Prod shows what it showed.
     """
     from backfill_assets.app.check_texts import check_texts
-    from backfill_assets.cli.plans import print_candidate, print_superseded
+    from backfill_assets.cli.plans import print_candidate, print_opened
     from backfill_assets.cli.proofs import print_proofs
 
     place = open_place()
@@ -150,7 +150,7 @@ def apply(
     made = place.plan(request)
     opened = place.open_plan(made)
     if opened and not as_json:
-        print_superseded(opened)
+        print_opened(opened)
     if sample is not None:
         from backfill_assets.plan.sample import sampled
 

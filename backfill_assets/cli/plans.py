@@ -10,7 +10,7 @@ from backfill_assets.adapters.spark_views import schema_name
 from backfill_assets.cli.estimates import BYTES, quantity
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.plan.leases import Claim
-from backfill_assets.promote.lifecycle import Abandoned, Opened, collision_text, plan_text
+from backfill_assets.promote.lifecycle import Abandoned, Opened, beside_text, collision_text, plan_text
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, Status
 
@@ -27,6 +27,8 @@ def print_claim(claim: Claim) -> None:
         console.print(f"It cannot be applied before that is promoted, or abandoned: backfill abandon {ids}")
     for old in claim.supersedes:
         console.print(f"Applying it replaces your {plan_text(old)}")
+    for other in claim.beside:
+        console.print(Text(beside_text(other), style="yellow"))
     if claim.continues:
         console.print(f"This is what is left of {plan_text(claim.continues)}")
 
@@ -36,6 +38,7 @@ def claim_json(claim: Claim) -> dict[str, object]:
     return {
         "continues": claim.continues and claim.continues.id,
         "supersedes": [r.id for r in claim.supersedes],
+        "beside": [{"id": b.plan.id, "by": b.plan.by, "request": b.request.to_json()} for b in claim.beside],
         "collisions": [
             {"id": c.plan.id, "by": c.plan.by, "created": c.plan.created.isoformat(), "models": list(c.models)}
             for c in claim.collisions
@@ -43,8 +46,10 @@ def claim_json(claim: Claim) -> dict[str, object]:
     }
 
 
-def print_superseded(opened: Opened) -> None:
-    """Which older plans ended because this one began."""
+def print_opened(opened: Opened) -> None:
+    """Which older plans ended because this one began, and which are open beside it."""
+    for other in opened.beside:
+        out().print(Text(beside_text(other), style="yellow"))
     for old in opened.superseded:
         out().print(f"Replaced your {plan_text(old)}; its candidate environment is gone")
 

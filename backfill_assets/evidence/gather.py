@@ -22,7 +22,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord, Status, Target
-from backfill_assets.state.proofs import newest
+from backfill_assets.state.proofs import Proof, newest
 from backfill_assets.state.releases import Move
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.rules import RulesInForce
@@ -42,14 +42,15 @@ def gather(
     after: Mapping[str, Pointer] | None = None,
     approvals: Sequence[Yes] | None = None,
     content: str = "",
+    proofs: Sequence[Proof] | None = None,
     impacts: Sequence[Json] | None = None,
     rules: RulesInForce | None = None,
 ) -> Inputs:
     """Everything that a packet of this plan is made from.
 
     `after` is what the environment is about to show; None: it does not move now. `approvals` are those of the control
-    table, looked at; `content` is what the plan's rows are now, as proofs name them; `impacts` what contracts say,
-    `rules` those in force.
+    table, looked at; `content` is what the plan's rows are now, as `proofs` (None: all that name the plan) name them;
+    `impacts` what contracts say, `rules` those in force.
     Raises StateError for a plan without a document, and for a version whose definition cannot be read any more.
     """
     document = control.plans.document(plan.id)
@@ -85,7 +86,7 @@ def gather(
         estimate=guess,
         actual=took,
         approvals=tuple(approvals if approvals is not None else map(_unchecked, control.approvals.of([plan.id]))),
-        proofs=newest(control.proofs.of(plan.id)),
+        proofs=newest(control.proofs.of(plan.id) if proofs is None else proofs),
         content=content,
         impacts=tuple(impacts) if impacts is not None else None,
         rules=rules,

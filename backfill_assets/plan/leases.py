@@ -5,11 +5,11 @@ Nothing is stored for it: the leases follow from the open plans and from what th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from backfill_assets.intervals import Ranges
-from backfill_assets.plan.stages import Audit, Build, Plan, Promote
+from backfill_assets.plan.stages import Audit, Build, Plan, Promote, Request
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, Target
 from backfill_assets.state.versions import logic_of
@@ -17,10 +17,19 @@ from backfill_assets.state.versions import logic_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collision:
-    """Another person's open plan that builds other versions of these models, for the same environment."""
+    """An open plan that builds other versions of these models, for the same environment: another person's, or an own
+    one of another request, which no other replaces."""
 
     plan: PlanRecord
     models: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """An open plan of the same versions by another request: neither goes on with the other, nor ends it."""
+
+    plan: PlanRecord
+    request: Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +37,11 @@ class Claim:
     """How a plan stands to those that are open."""
 
     continues: PlanRecord | None = None
-    """The open plan that leads to the same versions: this one is what is left of it."""
+    """The open plan of the same request that leads to the same versions: this one is what is left of it."""
     supersedes: tuple[PlanRecord, ...] = ()
-    """Older plans of the same person, which this one replaces."""
+    """Older plans of the same person, which this one replaces: of older code, or of the same request."""
+    beside: tuple[Beside, ...] = ()
+    """What is open of the same versions, and stays as it is."""
     collisions: tuple[Collision, ...] = ()
     """Empty when the plan may be applied."""
 
@@ -57,22 +68,37 @@ def leases(versions: Sequence[Target], shown: Environment) -> dict[str, str]:
     return {t.model: t.version for t in versions if not _shows(shown, t)}
 
 
-def claim(plan: Plan, records: Sequence[PlanRecord], shown: Environment, *, by: str) -> Claim:
-    """What applying the plan means for the plans that are open. `shown` is the plan's own environment."""
+def claim(
+    plan: Plan,
+    records: Sequence[PlanRecord],
+    shown: Environment,
+    *,
+    by: str,
+    request_of: Callable[[PlanRecord], Request],
+) -> Claim:
+    """What applying the plan means for the plans that are open. `shown` is the plan's own environment, `request_of`
+    says what somebody asked for when a stored plan was made: plans of different requests never continue one another.
+    """
     mine = targets(plan)
     wanted, leased = {t.model: t.version for t in mine}, leases(mine, shown)
     continues: list[PlanRecord] = []
     supersedes: list[PlanRecord] = []
+    beside: list[Beside] = []
     collisions: list[Collision] = []
     for other in records:
         if not other.live or other.environment != plan.environment:
             continue
         taken = leases(other.targets, shown)
         clash = tuple(name for name, version in leased.items() if name in taken and _exclude(version, taken[name]))
-        if clash and other.by == by:
+        if not clash and not wanted.items() & other.versions.items():
+            continue
+        asked = request_of(other)
+        if clash and other.by == by and (asked == plan.request or _other_logic(clash, leased, taken)):
             supersedes.append(other)
         elif clash:
             collisions.append(Collision(plan=other, models=clash))
+        elif asked != plan.request:
+            beside.append(Beside(plan=other, request=asked))
         elif wanted.items() <= other.versions.items():
             continues.append(other)
         elif other.by == by and other.versions.items() <= wanted.items():
@@ -81,8 +107,14 @@ def claim(plan: Plan, records: Sequence[PlanRecord], shown: Environment, *, by: 
     return Claim(
         continues=same or (continues[0] if continues else None),
         supersedes=tuple(supersedes),
+        beside=tuple(beside),
         collisions=tuple(collisions),
     )
+
+
+def _other_logic(models: Sequence[str], one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether the code of one of the models is another: two restatements of it are of the same code."""
+    return any(logic_of(one[name]) != logic_of(other[name]) for name in models)
 
 
 def _shows(shown: Environment, target: Target) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from backfill_assets.errors import PlanError, UsageError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.bounds import bounded, cut_offs
 from backfill_assets.plan.category import Category, Change
@@ -172,7 +172,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         if name not in stuck | hollow and _moves(project, facts, request, name, complete[name], building[name])
     )
     if moves:
-        stages.extend(_move(project, facts, moves, {}))
+        stages.extend(_move(project, facts, moves, {}, complete))
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
@@ -225,7 +225,7 @@ def _patched(
             )
     if patches:
         moves = tuple((name, patch.version) for name, patch in patches.items())
-        stages.extend(_move(project, facts, moves, patches))
+        stages.extend(_move(project, facts, moves, patches, {}))
     changes = changes or {}
     touched = {name: change for name, change in changes.items() if name in patches}
     return Plan(
@@ -253,13 +253,19 @@ def _texts(facts: Facts, models: Collection[str]) -> tuple[Rewritten, ...]:
 
 
 def _move(
-    project: Project, facts: Facts, moves: tuple[tuple[str, str], ...], patches: Mapping[str, Patch]
+    project: Project,
+    facts: Facts,
+    moves: tuple[tuple[str, str], ...],
+    patches: Mapping[str, Patch],
+    complete: Mapping[str, Ranges],
 ) -> list[Stage]:
     """The move, and before it the question to the owners of models whose published rows change."""
     shown, rules = facts.environment, facts.rules_for(project)
     owners: dict[str, tuple[str, ...]] = {}
     for name, version in moves:
-        if (pointer := shown.pointers.get(name)) and _rewrites(pointer, version, patches.get(name)):
+        if (pointer := shown.pointers.get(name)) and _rewrites(
+            pointer, version, patches.get(name), complete.get(name, NOTHING)
+        ):
             for owner in rules.owners_of(name, project.models[name].owner):
                 owners[owner] = (*owners.get(owner, ()), name)
     promote = Promote(environment=shown.name, models=moves)
@@ -274,11 +280,17 @@ def _held(project: Project, ways: Mapping[str, Strategy]) -> tuple[str, ...]:
     return select_models(project, dual) if dual else ()
 
 
-def _rewrites(pointer: Pointer, version: str, patch: Patch | None) -> bool:
-    """Whether published intervals come from another table afterwards."""
-    if patch is None:
-        return pointer.version != version
-    return bool(Ranges.of(s.interval for s in pointer.segments if s.version != version) & patch.intervals)
+def _rewrites(pointer: Pointer, version: str, patch: Patch | None, complete: Ranges) -> Ranges:
+    """The published intervals that come from another table afterwards: within one they are never written again.
+
+    A version that is shown replaces what is left of older logic once it has all of that.
+    """
+    if patch is not None:
+        return Ranges.of(s.interval for s in pointer.segments if s.version != version) & patch.intervals
+    if pointer.version != version:
+        return pointer.covers
+    older = Ranges.of(s.interval for s in pointer.segments if logic_of(s.version) != version)
+    return older if not older - complete else NOTHING
 
 
 def asked_of(project: Project, facts: Facts, request: Request, name: str) -> Ranges:
@@ -390,7 +402,7 @@ def _moves(project: Project, facts: Facts, request: Request, name: str, complete
     own = Ranges.of(s.interval for s in shown) & complete
     built = facts.coverage[name].batches(own)
     return (
-        pointer.version != project.fingerprints[name]
+        bool(_rewrites(pointer, project.fingerprints[name], None, complete))
         or bool(complete - pointer.covers)
         or bool(building & own)
         or any(e.table_commit > s.commit for part, e in built for s in shown if part.intersection(s.interval))

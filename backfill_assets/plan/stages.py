@@ -173,12 +173,15 @@ class Plan:
 
     @property
     def id(self) -> str:
-        """A hash of what is to be done: the same situation gives the same id, whatever the clock says."""
+        """A hash of what is to be done, and of what was asked for: the same situation gives the same id, whatever the
+        clock says."""
         content: list[object] = [
             [self.environment, list(self.models)],
             [stage_json(s) for s in self.stages],
             dict(self.sources),
         ]
+        if self.request != Request():
+            content.append(self.request.to_json())
         if self.overrides:
             content.append([asdict(override) | {"place": ""} for override in self.overrides])
         text = json.dumps(content, sort_keys=True, default=str)

@@ -317,15 +317,20 @@ def gate(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     """Everything that is in the way, or the pointers to move."""
     found = [obstacle for rule in rules for obstacle in rule(case)]
     order = {w.model: number for number, w in enumerate(case.wanted.wanted)}
-    obstacles = tuple(
-        sorted(found, key=lambda o: order.get(o.model, len(order)))
-    )  # of a model together, in rules' order
+    obstacles = tuple(sorted(found, key=lambda o: order.get(o.model, len(order))))  # of a model together, as of rules
     return Verdict(pointers=case.pointers, obstacles=obstacles, changed=case.changed, removed=case.removed)
 
 
 def covered_by(case: Case, hearing: Hearing, approval: Approval) -> Mapping[str, Ranges]:
     """What of the moving models an approval is about; nothing where it does not count."""
     return covered(case.project, case.facts, hearing, approval, case.pointers)
+
+
+def vouching(case: Case) -> tuple[Hearing, ...]:
+    """The open plans whose comparisons, and approvals of the same rows, a move rests on."""
+    moving = _unreleased(case)
+    found = {h.record.id: h for h, s in _about(case) if s.proved >= EVERY_PROOF and moving.keys() & s.scope.keys()}
+    return tuple(found.values())
 
 
 def _unreleased(case: Case) -> dict[str, Ranges]:

@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 
 from backfill_assets.errors import ConflictError, PlanError, PromotionError, StateError
 from backfill_assets.intervals import Ranges
-from backfill_assets.plan.leases import Claim, Collision, claim, targets
+from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.leases import Beside, Claim, Collision, claim, targets
 from backfill_assets.plan.plan import Facts
-from backfill_assets.plan.stages import Plan, Promote
+from backfill_assets.plan.stages import Plan, Promote, Request, request_from_json
 from backfill_assets.promote.candidate import candidate, known
 from backfill_assets.promote.planned import stored_patches
 from backfill_assets.promote.promote import ViewCatalog
@@ -38,6 +39,8 @@ class Opened:
     plan: PlanRecord
     """The stored plan: an older one when this one is what is left of it."""
     superseded: tuple[PlanRecord, ...]
+    beside: tuple[Beside, ...] = ()
+    """Open plans of the same versions by other requests: they stay as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +72,9 @@ def open_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened 
         return None
     for _ in range(_ATTEMPTS):
         records, revision = control.plans.read_at()
-        found = claim(plan, records, control.environments.read(plan.environment), by=by)
+        found = _claim(control, plan, records, by=by)
         if found.collisions:
-            raise refusal(plan, found.collisions)
+            raise refusal(plan, found.collisions, by=by)
         record = found.continues or _new(plan, by)
         if not found.continues:
             try:
@@ -81,7 +84,7 @@ def open_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened 
         control.plans.mark(found.supersedes, Status.SUPERSEDED, by=by, at=datetime.now(UTC))
         for old in found.supersedes:
             _move(control, old.candidate, lambda _: {}, views)
-        return Opened(plan=record, superseded=found.supersedes)
+        return Opened(plan=record, superseded=found.supersedes, beside=found.beside)
     raise StateError("the plans are too busy", why="every attempt lost its race", fix="try again in a minute")
 
 
@@ -95,7 +98,7 @@ def record_move(control: Control, plan: Plan, pointers: Sequence[Pointer], *, by
         plan = replace(plan, stages=(Promote(environment=plan.environment, models=moved),))
     for _ in range(_ATTEMPTS):
         records, revision = control.plans.read_at()
-        found = claim(plan, records, control.environments.read(plan.environment), by=by)
+        found = _claim(control, plan, records, by=by)
         if found.continues:
             return found.continues
         record = _new(plan, by)
@@ -111,16 +114,26 @@ def record_move(control: Control, plan: Plan, pointers: Sequence[Pointer], *, by
 def look(control: Control, plan: Plan, *, by: str) -> Claim:
     """What `open_plan` would find; nothing is written."""
     records = control.plans.all()
-    return claim(plan, records, control.environments.read(plan.environment), by=by) if records else Claim()
+    return _claim(control, plan, records, by=by) if records else Claim()
 
 
-def refusal(plan: Plan, collisions: Sequence[Collision]) -> PlanError:
+def request_of(control: Control, record: PlanRecord) -> Request:
+    """What somebody asked for when a stored plan was made."""
+    return request_from_json((control.plans.document(record.id) or {}).get("request", {}))
+
+
+def refusal(plan: Plan, collisions: Sequence[Collision], *, by: str) -> PlanError:
     """Why a plan cannot be applied, and what to do about it."""
     ends = " ".join(c.plan.id for c in collisions[:1])
+    own = all(c.plan.by == by for c in collisions)
     return PlanError(
         f"cannot apply plan {plan.id}: {'; '.join(map(collision_text, collisions))}",
-        why=f"both build other versions of the same models, and {plan.environment} can show only one of them",
-        fix=f"wait until it is promoted and plan again, or end it with `backfill abandon {ends}`; "
+        why=f"it is another request, which never takes over from an open one, and both replace rows of {ends}"
+        if own
+        else f"both build other versions of the same models, and {plan.environment} can show only one of them",
+        fix=f"promote it first (`backfill promote {ends}`), or end it with `backfill abandon {ends}`, then plan again"
+        if own
+        else f"wait until it is promoted and plan again, or end it with `backfill abandon {ends}`; "
         "--select builds other models meanwhile",
     )
 
@@ -128,6 +141,14 @@ def refusal(plan: Plan, collisions: Sequence[Collision]) -> PlanError:
 def collision_text(collision: Collision) -> str:
     """`plan ab12 (by ana, since 14:02 UTC) also changes campaign_performance`."""
     return f"{plan_text(collision.plan)} also changes {', '.join(collision.models)}"
+
+
+def beside_text(beside: Beside) -> str:
+    """`plan ab12 (by ana, since 14:02 UTC) is open for the same versions: …`, and what to do about it."""
+    return (
+        f"{plan_text(beside.plan)} is open for the same versions, by another request, and stays as it is: "
+        f"`{apply_command(beside.request)}` goes on with it, `backfill abandon {beside.plan.id}` ends it"
+    )
 
 
 def plan_text(record: PlanRecord) -> str:
@@ -260,6 +281,11 @@ def only_open_plan(control: Control) -> PlanRecord:
 
 
 _ATTEMPTS = 20
+
+
+def _claim(control: Control, plan: Plan, records: Sequence[PlanRecord], *, by: str) -> Claim:
+    shown = control.environments.read(plan.environment)
+    return claim(plan, records, shown, by=by, request_of=lambda record: request_of(control, record))
 
 
 def _new(plan: Plan, by: str) -> PlanRecord:

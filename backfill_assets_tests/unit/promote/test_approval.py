@@ -14,7 +14,7 @@ from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Approve, Request
 from backfill_assets.promote.approval import Hearing, not_counted, subject
 from backfill_assets.promote.approve import Giver, statements
-from backfill_assets.promote.gate import Case, gate
+from backfill_assets.promote.gate import Case, gate, vouching
 from backfill_assets.promote.lifecycle import abandon, find_plan, open_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import promote
@@ -274,6 +274,31 @@ def test_an_approval_of_one_day_opens_one_day() -> None:
     board.change(a="2", b="2")
     closed = [o for o in board.objections() if "approval" in o.what]
     assert [str(o.intervals) for o in closed] == ["2024-01-01..2024-01-10"] * 2, "of day 3 other rows were approved"
+
+
+def test_older_rows_that_a_shown_version_replaces() -> None:
+    """New logic from the tenth on is shown. A plan of all days replaces nine published ones, of the version that is
+    shown: it says whose approval that needs, and so does the gate."""
+    board = Board(ApprovalRules(self=True))
+    board.plan = board.build(Request(forward_only=days("10").start))
+    board.prove()
+    assert board.world.release(plan=board.plan).moved
+    assert board.world.plan().owners == ("ana@x", "bo@x")
+    board.plan = board.build()
+    closed = [o for o in board.objections() if "approval" in o.what]
+    assert [str(o.intervals) for o in closed] == ["2024-01-01..2024-01-09"] * 2
+
+
+def test_what_a_move_rests_on_is_named() -> None:
+    """One model of an approved plan is promoted by a request of its own: the packet names the plan that was approved."""
+    board = Board(ApprovalRules(self=True))
+    board.change(a="2", b="2", c="2")
+    board.plan = board.build()
+    assert vouching(board.case(Request(select=("c",)))) == ()
+    board.prove()
+    board.say("dev@x", "cy@x")
+    found = vouching(board.case(Request(select=("c",))))
+    assert [(h.record.id, [a.owner for a in h.approvals]) for h in found] == [(board.plan, ["cy@x"])]
 
 
 def test_one_model_of_an_approved_plan() -> None:
