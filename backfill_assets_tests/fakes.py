@@ -226,12 +226,14 @@ class FakeTables:
             for (m, v), t in sorted(self._tables.items())
         ]
 
-    def readable(self, model: str, version: str, commit: int, interval: Interval) -> Readable:
+    def readable(self, model: str, version: str, commit: int, interval: Interval, *, footers: bool = True) -> Readable:
         if self.head(model, version) < commit:
             return Readable(broken=(f"{model}/{version} has no commit {commit}",))
         cells = {s: c for s, c in self.cells(model, version, commit).items() if interval.start <= s < interval.end}
-        lost = tuple(f"{s:%Y-%m-%d} is missing" for s in cells if (model, s) in self.lost_files)
-        return Readable(files=len(cells), rows=sum(c.rows for c in cells.values()), bytes=len(cells), broken=lost)
+        lost = {s: f"{s:%Y-%m-%d} is missing" for s in cells if (model, s) in self.lost_files}
+        rows = sum(c.rows for c in cells.values())
+        broken = tuple(lost.values())
+        return Readable(files=len(cells), rows=rows, bytes=len(cells), broken=broken, at=frozenset(lost))
 
     def remove(self, model: str, version: str) -> None:
         self.before_remove(model, version)

@@ -16,11 +16,15 @@ from backfill_assets.contracts.publish import read_contracts
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.cover import Uncovered, uncovered
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
+from backfill_assets.plan.facts import standings
+from backfill_assets.plan.faults import Fault, faults
 from backfill_assets.plan.leases import Claim
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, look, open_plan, show_candidate
+from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.ledger import DECIDING, by_version
 
 
 @dataclass(kw_only=True)
@@ -31,6 +35,17 @@ class Planning(Place):
         """What has to be done now."""
         request = request or Request()
         return make_plan(self.project, self.facts(every_version=request.all_versions), request)
+
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong with rows that the environment shows: files are looked at, not into."""
+        shown = self.control.environments.read(self.environment)
+        if not shown.pointers:
+            return ()
+        groups = by_version(self.control.ledger.entries(list(shown.pointers), kinds=DECIDING))
+        states = standings(self.project, shown.pointers, groups, self.log)
+        pointers = list(shown.pointers.values())
+        proofs = rehearse(pointers, self.storage, self.log, self.control.ledger, footers=False)
+        return faults(self.project, shown, states, damages(self.project, proofs))
 
     def uncovered(self, plan: Plan) -> tuple[Uncovered, ...]:
         """Where sources have no rows for what the plan builds, as far as files say."""

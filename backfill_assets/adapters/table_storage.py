@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -44,7 +45,7 @@ class DeltaTableStorage:
                     )
         return sorted(found, key=lambda t: (t.model, t.version))
 
-    def readable(self, model: str, version: str, commit: int, interval: Interval) -> Readable:
+    def readable(self, model: str, version: str, commit: int, interval: Interval, *, footers: bool = True) -> Readable:
         location = table_path(self._warehouse, model, version)
         try:
             table = open_table(location, commit)
@@ -56,18 +57,19 @@ class DeltaTableStorage:
         day = next(n for n in actions.schema.names if n.startswith("partition."))
         columns = (actions.column(n).to_pylist() for n in ("path", day, "size_bytes", "num_records"))
         files = [
-            _File(path=unquote(path), size=size, rows=rows or 0)
+            _File(path=unquote(path), at=utc(value), size=size, rows=rows or 0)
             for path, value, size, rows in zip(*columns, strict=True)
             if value is not None and interval.start <= utc(value) < interval.end
         ]
         system, root = _file_system(location)
         with ThreadPoolExecutor(max_workers=8) as pool:
-            problems = list(pool.map(lambda file: _problem(system, root, file), files))
+            problems = list(pool.map(lambda file: _problem(system, root, file, footers), files))
         return Readable(
             files=len(files),
             rows=sum(f.rows for f in files),
             bytes=sum(f.size for f in files),
             broken=tuple(p for p in problems if p),
+            at=frozenset(f.at for f, p in zip(files, problems, strict=True) if p),
         )
 
     def remove(self, model: str, version: str) -> None:
@@ -85,11 +87,13 @@ class DeltaTableStorage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
     path: str
+    at: datetime
+    """The start of its interval."""
     size: int
     rows: int
 
 
-def _problem(system: FileSystem, root: str, file: _File) -> str:
+def _problem(system: FileSystem, root: str, file: _File, footer: bool) -> str:
     """What is wrong with a data file: its size and its footer are looked at, not its rows. Empty when nothing is."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -101,6 +105,8 @@ def _problem(system: FileSystem, root: str, file: _File) -> str:
             return f"{file.path} is missing"
         if info.size != file.size:
             return f"{file.path} has {info.size} bytes, not {file.size}"
+        if not footer:
+            return ""
         with system.open_input_file(f"{root}/{file.path}") as opened:
             rows = pq.ParquetFile(opened).metadata.num_rows
     except (OSError, pa.ArrowException) as error:

@@ -9,6 +9,8 @@ from datetime import UTC, date, datetime, timedelta
 from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
 from backfill_assets.adapters.releasing import Releasing
 from backfill_assets.adapters.source_changes import SourceChanges
+from backfill_assets.audit.digest import audits_digest
+from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.errors import BackfillError, PromotionError
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
@@ -177,7 +179,8 @@ class Workspace(Releasing):
         Raises StateError, PlanError when a stored definition cannot be executed.
         """
         shown = self.control.environments.read(self.environment)
-        project = published(self.project, shown, self.control.versions.all())
+        audits = promoted_audits(self.control, self.environment)
+        project = published(self.project, shown, self.control.versions.all(), audits)
         return replace(self, project=project)
 
     def promote_green(self) -> tuple[Environment, Verdict, tuple[Obstacle, ...]]:
@@ -223,15 +226,22 @@ class Workspace(Releasing):
         records = self.control.versions.all()
         recorded = all((name, pointer.version) in records for name, pointer in shown.pointers.items())
         versions = {name: pointer.version for name, pointer in shown.pointers.items()}
+        audits = promoted_audits(self.control, self.environment)
         as_shown = replace(self.project, fingerprints={**self.project.fingerprints, **versions})
         found = take_a_look(
-            published(self.project, shown, records) if recorded else as_shown,  # a missing record is a finding
+            # a missing record is a finding
+            published(self.project, shown, records, audits) if recorded else as_shown,
             self.control,
             self.log,
             self.storage,
             SourceChanges(),
             environment=shown,
             fingerprints=self.project.fingerprints,
+            digests={
+                name: audits_digest(self.project.models[name])
+                for name, version in versions.items()
+                if self.project.fingerprints.get(name) == version
+            },
             now=self.now(),
             at=datetime.now(UTC),
             lasts=timedelta(hours=self.project.settings.watch_hours),

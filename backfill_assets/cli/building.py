@@ -37,6 +37,7 @@ def plan(
     What kind of change each model is and which columns carry it on; what would be built, in which order and how long it
     takes; what could move then, and whom that affects. Changes nothing, needs no Spark.
     """
+    from backfill_assets.cli.faults import print_faults
     from backfill_assets.cli.impact import impact_markdown, print_impacts
     from backfill_assets.cli.plans import claim_json, print_claim
     from backfill_assets.cli.preflight import hint
@@ -46,7 +47,7 @@ def plan(
     place = open_place()
     made = place.plan(request)
     estimate, claim, gaps = place.estimate(made), place.claim(made), place.uncovered(made)
-    impacts = place.impacts(made)
+    impacts, wrong = place.impacts(made), place.faults()
     if as_json:
         more = {
             "estimate": estimate.to_json(),
@@ -54,10 +55,12 @@ def plan(
             "uncovered": uncovered_json(gaps),
             "impact": [i.to_json() for i in impacts],
             "rules": list(place.rules().notes),
+            "faults": [f.to_json() for f in wrong],
         }
         print_json(made.to_json() | more)
     elif as_markdown:
         notes = "".join(f"\n\n**{markdown(note)}.**" for note in place.rules().notes)
+        notes += "".join(f"\n\n**{markdown(str(fault))}**" for fault in wrong)
         echo(plan_markdown(made, place.project, estimate) + impact_markdown(made, impacts) + notes)
     else:
         print_plan(made, place.project, estimate)
@@ -66,6 +69,7 @@ def plan(
         if asked := hint(place.preflight(made)):
             echo(asked)
         print_claim(claim)
+        print_faults(wrong)
         print_notes(place)
 
 

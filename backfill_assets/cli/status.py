@@ -10,9 +10,11 @@ from rich.text import Text
 
 from backfill_assets.adapters.heartbeat import alive, home, read_beats
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.cli.faults import print_faults
 from backfill_assets.cli.render import amount, short
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.intervals import Cadence, Ranges, ranges_json
+from backfill_assets.plan.faults import Fault
 from backfill_assets.state.beats import silence
 from backfill_assets.state.ledger import Entry, Kind
 
@@ -70,6 +72,8 @@ class Status:
     models: tuple[ModelStatus, ...]
     rules: tuple[str, ...] = ()
     """That approvals are off, and where files say other rules than those in force."""
+    faults: tuple[Fault, ...] = ()
+    """What is wrong with rows that are shown."""
 
     def to_json(self) -> dict[str, object]:
         """As plain values; intervals are half-open ISO pairs."""
@@ -78,6 +82,7 @@ class Status:
             "now": self.now.isoformat(),
             "revision": self.revision,
             "rules": list(self.rules),
+            "faults": [f.to_json() for f in self.faults],
             "models": [
                 {
                     "model": m.model,
@@ -162,6 +167,7 @@ def read_status(place: Workspace) -> Status:
         revision=facts.environment.revision,
         models=tuple(found),
         rules=facts.rules.notes if facts.rules else (),
+        faults=place.faults(),
     )
 
 
@@ -190,6 +196,7 @@ def print_status(status: Status) -> None:
     console.print(table)
     for note in status.rules:
         console.print(Text(note, style="yellow"))
+    print_faults(status.faults)
     for m in status.models:
         for entry in m.running:
             console.print(

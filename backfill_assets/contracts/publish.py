@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from backfill_assets.contracts.contract import Contract, contract_from_json, promised, published
-from backfill_assets.snapshots.model import Project
+from backfill_assets.snapshots.model import Audit, Project
+from backfill_assets.snapshots.stored import audits_from_json, audits_json
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
+
+AUDITS = "audits"
+"""Where a stored contract keeps the audits; those of earlier releases do not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,16 +41,34 @@ def read_contracts(project: Project, control: Control, shown: Environment) -> Co
 def publish_contracts(
     project: Project, control: Control, shown: Environment, models: Collection[str], *, at: datetime
 ) -> None:
-    """After a promotion: record under which contracts these models are shown, where that is not known already."""
-    contracts = read_contracts(project, control, shown)
+    """After a promotion: record under which contracts these models are shown, and with which audits, where that is not
+    known already."""
+    contracts, known = read_contracts(project, control, shown), promoted_audits(control, shown.name)
+    versions = control.versions.all()
+
+    def news(name: str, version: str) -> bool:
+        record, said = versions.get((name, version)), audits_json(project.models[name].audits)
+        built_with = record.definition.get("audits") if record else None
+        audits = audits_json(known[name, version]) if (name, version) in known else built_with
+        return contracts.old[name] != contracts.new[name] or not _alike(audits, said)
+
     control.contracts.append(
         shown.name,
         {
-            (name, pointer.version): contracts.new[name].to_json()
+            (name, pointer.version): contracts.new[name].to_json() | {AUDITS: audits_json(project.models[name].audits)}
             for name, pointer in shown.pointers.items()
-            if name in models
-            and project.fingerprints.get(name) == pointer.version
-            and contracts.old[name] != contracts.new[name]
+            if name in models and project.fingerprints.get(name) == pointer.version and news(name, pointer.version)
         },
         at=at,
     )
+
+
+def promoted_audits(control: Control, environment: str) -> dict[tuple[str, str], tuple[Audit, ...]]:
+    """The audits that versions were promoted with last, by (model, version), where they are not those of its record."""
+    kept = control.contracts.read(environment)
+    return {key: audits_from_json(document[AUDITS]) for key, document in kept.items() if AUDITS in document}
+
+
+def _alike(one: object, other: object) -> bool:
+    """Whether two lists of audits say the same; tuples are lists once they were stored."""
+    return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)

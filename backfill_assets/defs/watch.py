@@ -18,6 +18,7 @@ WATCHED = {
     Kind.STALE: "The newest interval that should be there is shown.",
     Kind.ROWS: "The newest intervals have about as many rows as those before them.",
     Kind.POINTER: "Every file that is shown is there, and the ledger vouches for its rows.",
+    Kind.UPSTREAM: "It was built from the versions of its upstreams that are shown.",
     Kind.VIEW: "The view of a shared catalog says what the environment does.",
 }
 

@@ -51,7 +51,7 @@ def read_facts(
     names = [name for name in project.models if models is None or name in models]
     groups = by_version(control.ledger.entries(kinds=DECIDING))
     seen = _coverages(project, groups, log, names, now)
-    states = {n: _standing(project, p, groups, log) for n, p in shown.pointers.items() if models is None or n in names}
+    states = standings(project, {n: p for n, p in shown.pointers.items() if models is None or n in names}, groups, log)
     read = {u.name for name in names for u in project.models[name].upstreams}
     read |= {table for name in names for table in audit_tables(project.models[name])}
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -131,11 +131,16 @@ def bounded_now(
     return bounded(project, extents, now, {name: covered.built for name, (covered, _) in seen.items()})
 
 
-def _standing(project: Project, pointer: Pointer, groups: Groups, log: TableLog) -> Standing:
-    """By the audits of the code where the environment shows what the code says; else by those that were there."""
-    model, fingerprint = project.models.get(pointer.model), project.fingerprints.get(pointer.model)
-    audits = audits_digest(model) if model and fingerprint == pointer.version else None
-    return standing(pointer, groups, log, audits=audits)
+def standings(project: Project, pointers: Mapping[str, Pointer], groups: Groups, log: TableLog) -> dict[str, Standing]:
+    """What is known of what is shown: by the audits of the code where that is what the code says; else by those that
+    were there."""
+
+    def one(pointer: Pointer) -> Standing:
+        model, fingerprint = project.models.get(pointer.model), project.fingerprints.get(pointer.model)
+        audits = audits_digest(model) if model and fingerprint == pointer.version else None
+        return standing(pointer, groups, log, audits=audits)
+
+    return {name: one(pointer) for name, pointer in pointers.items()}
 
 
 def _coverages(

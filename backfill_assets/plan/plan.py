@@ -339,9 +339,9 @@ def _reason(project: Project, facts: Facts, name: str, have: Coverage, missing: 
         return "intervals are missing"
     if pointer is None:
         return f"new in {facts.environment.name}"
-    return (
-        f"changed: {facts.environment.name} shows {pointer.version}" if pointer.version != version else "table is gone"
-    )
+    if pointer.version == version:
+        return "intervals are missing"
+    return f"changed: {facts.environment.name} shows {pointer.version}"
 
 
 def _since(pointer: Pointer, version: str) -> datetime:

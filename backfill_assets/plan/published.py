@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from graphlib import TopologicalSorter
+from typing import Any, cast
 
+from backfill_assets.audit.digest import audits_digest
 from backfill_assets.errors import PlanError, StateError
 from backfill_assets.plan.rewritten import same_text
 from backfill_assets.snapshots.audit_reads import audit_tables
-from backfill_assets.snapshots.model import Model, Project
-from backfill_assets.snapshots.stored import from_definition
+from backfill_assets.snapshots.model import Audit, Model, Project
+from backfill_assets.snapshots.stored import audits_from_json, from_definition
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version
 
 
-def published(project: Project, environment: Environment, versions: Mapping[tuple[str, str], Version]) -> Project:
+def published(
+    project: Project,
+    environment: Environment,
+    versions: Mapping[tuple[str, str], Version],
+    audits: Mapping[tuple[str, str], tuple[Audit, ...]] | None = None,
+) -> Project:
     """The project with every model as the environment shows it, by its stored definition where the code says another.
 
-    Models that are not shown are left out. Raises StateError for a definition that cannot be executed, PlanError for
-    one that reads a source that is gone.
+    `audits` are those that versions were promoted with last (by model and version), where they are not those that the
+    version was first built with: those that are loaded and not promoted do not count. Models that are not shown are
+    left out. Raises StateError for a definition that cannot be executed, PlanError for one that reads a source that is
+    gone.
     """
     models: dict[str, Model] = {}
+    own: set[str] = set()
     for name, pointer in environment.pointers.items():
         definition = versions[name, pointer.version].definition
         loaded = project.models[name] if project.fingerprints.get(name) == pointer.version else None
         if loaded is not None and same_text(loaded, definition):
             models[name] = loaded
+            own.add(name)
             continue
         try:
             models[name] = from_definition(name, pointer.version, definition)
@@ -34,6 +45,12 @@ def published(project: Project, environment: Environment, versions: Mapping[tupl
             if loaded is None:
                 raise
             models[name] = loaded  # the gate waits until its text was compared
+            own.add(name)
+    for name, model in models.items():
+        key = (name, environment.pointers[name].version)
+        promoted = audits[key] if audits and key in audits else _built_with(versions[key])
+        if promoted is not None and audits_digest(replace(model, audits=promoted)) != audits_digest(model):
+            models[name] = replace(model, audits=promoted)
     for model in models.values():
         for upstream in model.upstreams:
             if upstream.name not in models and upstream.name not in project.sources:
@@ -49,13 +66,17 @@ def published(project: Project, environment: Environment, versions: Mapping[tupl
     return replace(
         project,
         models={name: models[name] for name in order},
-        columns={
-            n: columns for n, columns in project.columns.items() if n in models and models[n] is project.models[n]
-        },
+        columns={n: columns for n, columns in project.columns.items() if n in own},
         lineage={},
         fingerprints={name: environment.pointers[name].version for name in order},
         signatures={name: s for name, s in project.signatures.items() if name in project.sources}
         | {name: record.signature for name, record in shown.items()},
-        overrides={name: o for name, o in project.overrides.items() if models.get(name) is project.models.get(name)},
+        overrides={name: o for name, o in project.overrides.items() if name in own},
         warnings={},
     )
+
+
+def _built_with(record: Version) -> tuple[Audit, ...] | None:
+    """The audits of a version's record; None where an earlier release made it."""
+    said = cast("Sequence[Mapping[str, Any]] | None", record.definition.get("audits"))
+    return None if said is None else audits_from_json(said)

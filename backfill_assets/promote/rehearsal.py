@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from backfill_assets.errors import StateError
-from backfill_assets.intervals import NOTHING, Ranges
+from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.promote.weigh import cadence_of
+from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Pointer, Segment
 from backfill_assets.state.held import contents, differs
 from backfill_assets.state.ledger import DECIDING, Ledger, by_version
 from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouched
+
+_MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +33,15 @@ class Readability:
     """What cannot be read, and why."""
     red: Ranges
     """Intervals whose rows the ledger does not vouch for (any more)."""
+    damaged: Mapping[str, Ranges]
+    """What of `broken` there is about each segment, and its intervals: starts only, where single files are."""
 
 
-def rehearse(pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, ledger: Ledger) -> list[Readability]:
-    """Look at every file that the pointers show, and at what the ledger says of every interval."""
+def rehearse(
+    pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, ledger: Ledger, *, footers: bool = True
+) -> list[Readability]:
+    """Look at every file that the pointers show (`footers`: into them), and at what the ledger says of every
+    interval."""
     groups = by_version(ledger.entries([p.model for p in pointers], kinds=DECIDING)) if pointers else {}
 
     def one(pointer: Pointer, segment: Segment) -> tuple[Readable, Ranges]:
@@ -41,7 +51,7 @@ def rehearse(pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, 
             good = vouched(entries, log, model=model, version=version, commit=commit)
         except StateError as error:
             return Readable(broken=(f"{error.what}: {error.why}",)), NOTHING
-        found = storage.readable(model, version, commit, segment.interval)
+        found = storage.readable(model, version, commit, segment.interval, footers=footers)
         if not found.broken and (why := differs(segment, contents(log, model, version, commit))):
             found = replace(found, broken=(f"commit {commit} of {version} has {why}",))
         return found, Ranges((segment.interval,)) - good
@@ -59,9 +69,27 @@ def rehearse(pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, 
                     bytes=sum(r.bytes for r, _ in found),
                     broken=tuple(problem for r, _ in found for problem in r.broken),
                     red=Ranges.of(part for _, red in found for part in red),
+                    damaged={
+                        "; ".join(r.broken[:3]): Ranges.of(Interval(at, at + _MOMENT) for at in r.at)
+                        or Ranges((s.interval,))
+                        for s, (r, _) in zip(pointer.segments, found, strict=True)
+                        if r.broken
+                    },
                 )
             )
     return proofs
+
+
+def damages(project: Project, proofs: Sequence[Readability]) -> dict[str, dict[str, Ranges]]:
+    """Model → what is wrong with files → whole intervals that they are of."""
+    return {
+        p.model: {
+            what: Ranges.of(cadence_of(project, p.model).cover(part) for part in parts)
+            for what, parts in p.damaged.items()
+        }
+        for p in proofs
+        if p.damaged
+    }
 
 
 def unreadable(proofs: Sequence[Readability]) -> list[Obstacle]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
@@ -43,10 +43,7 @@ def to_definition(model: Model) -> dict[str, object]:
         "same_as": asdict(model.same_as) if model.same_as else None,
         "upstreams": [[u.name, u.parameter, list(u.columns)] for u in model.upstreams],
         "columns": [[c.name, c.type, c.description] for c in model.columns],
-        "audits": [
-            {"name": a.name, "kind": a.kind, "arguments": dict(a.arguments), "blocking": a.blocking}
-            for a in model.audits
-        ],
+        "audits": audits_json(model.audits),
         "contract": terms_json(model.terms),
     }
 
@@ -58,6 +55,16 @@ def made_from(project: Project, model: Model) -> dict[str, object]:
         "algorithm": ALGORITHM,
         "project": {"sources": {s.name: s.declared for s in read}, "spark": dict(project.settings.spark)},
     }
+
+
+def audits_json(audits: Iterable[Audit]) -> list[dict[str, object]]:
+    """Audits as plain JSON values."""
+    return [{"name": a.name, "kind": a.kind, "arguments": dict(a.arguments), "blocking": a.blocking} for a in audits]
+
+
+def audits_from_json(said: Sequence[Mapping[str, Any]]) -> tuple[Audit, ...]:
+    """The same back."""
+    return tuple(Audit(name=a["name"], kind=a["kind"], arguments=a["arguments"], blocking=a["blocking"]) for a in said)
 
 
 def terms_json(terms: Terms) -> dict[str, object]:
@@ -125,10 +132,7 @@ def described(name: str, version: str, stored: Mapping[str, object]) -> Model:
             # An earlier release wrote no columns: its versions read them as they are in the table.
             upstreams=tuple(Upstream(name=n, parameter=p, columns=tuple(*c)) for n, p, *c in said["upstreams"]),
             columns=tuple(Column(name=n, type=t, description=d) for n, t, d in said["columns"]),
-            audits=tuple(
-                Audit(name=a["name"], kind=a["kind"], arguments=a["arguments"], blocking=a["blocking"])
-                for a in said["audits"]
-            ),
+            audits=audits_from_json(said["audits"]),
             terms=terms_from_json(said.get("contract") or {}),
             code_version=said.get("code_version", ""),
             **{field: said[field] for field in _PLAIN},

@@ -48,7 +48,7 @@ class Standing:
     foreign: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
     """What was written to the table → the shown intervals that it is about. What is shown stays as it was."""
     unknown: Ranges = NOTHING
-    """The ledger knows no batch of these rows, or their table is gone."""
+    """The ledger knows no batch of these rows, or their table does not have that commit."""
 
     def of(self, version: str) -> tuple[Part, ...]:
         """The parts that are of a version's logic."""

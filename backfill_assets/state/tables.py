@@ -67,6 +67,8 @@ class Readable:
     rows: int = 0
     bytes: int = 0
     broken: tuple[str, ...] = ()
+    at: frozenset[datetime] = frozenset()
+    """The starts of the intervals whose files these are; empty where it is the whole table."""
 
 
 class TableStorage(Protocol):
@@ -76,8 +78,9 @@ class TableStorage(Protocol):
         """Every folder that looks like a version's table."""
         ...
 
-    def readable(self, model: str, version: str, commit: int, interval: Interval) -> Readable:
-        """Whether the files of an interval are all there, at a commit, and have the rows that the log says."""
+    def readable(self, model: str, version: str, commit: int, interval: Interval, *, footers: bool = True) -> Readable:
+        """Whether the files of an interval are all there, at a commit, of their sizes, and (`footers`) have the rows
+        that the log says."""
         ...
 
     def remove(self, model: str, version: str) -> None:

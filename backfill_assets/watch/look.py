@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -12,6 +12,8 @@ from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.releases import Release
+from backfill_assets.state.standing import Standing
+from backfill_assets.state.versions import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,9 @@ class Look:
     rows: Mapping[str, Mapping[datetime, int]] = field(default_factory=dict[str, "Mapping[datetime, int]"])
     """Model → start of an interval → rows shown of it."""
     proofs: Sequence[Readability] = ()
-    versions: Collection[tuple[str, str]] = ()
-    """(model, version) of every version that has a record."""
+    standing: Mapping[str, Standing] = field(default_factory=dict[str, Standing])
+    """What is known of what is shown."""
+    versions: Mapping[tuple[str, str], Version] = field(default_factory=dict[tuple[str, str], Version])
+    """The record of every version, by (model, version)."""
     views: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model → what is wrong with its view in a shared catalog."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from backfill_assets.errors import StateError
+from backfill_assets.plan.facts import standings
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import DECIDING, Entry, by_version
 from backfill_assets.state.ledger import Kind as Said
+from backfill_assets.state.standing import Groups, Standing, standing
 from backfill_assets.state.tables import TableLog, TableStorage
 from backfill_assets.watch.fresh import fresh
 from backfill_assets.watch.late import late
@@ -50,12 +53,14 @@ def take_a_look(
     *,
     environment: Environment,
     fingerprints: Mapping[str, str],
+    digests: Mapping[str, str],
     now: datetime,
     at: datetime,
     lasts: timedelta,
     views: Mapping[str, str],
 ) -> Look:
-    """Read what the watch is decided from. `project` is as the environment shows it."""
+    """Read what the watch is decided from. `project` is as the environment shows it, with the audits that were
+    promoted; `fingerprints` are of the loaded code, and `digests` of its audits, where the environment shows it."""
     pointers = environment.pointers
     entries = by_version(control.ledger.entries(list(pointers), kinds=DECIDING | {Said.FAILED})) if pointers else {}
     read = {u.name for name in pointers if name in project.models for u in project.models[name].upstreams}
@@ -79,9 +84,22 @@ def take_a_look(
             newest={s.name: found for s, found in zip(wanted, newest, strict=True) if found is not None},
             rows={name: counts for name, counts in zip(pointers, rows, strict=True) if counts is not None},
             proofs=proofs,
-            versions=frozenset(control.versions.all()),
+            versions=control.versions.all(),
+            standing=_standing(project, pointers, entries, log, digests),
             views=views,
         )
+
+
+def _standing(
+    project: Project, pointers: Mapping[str, Pointer], entries: Groups, log: TableLog, digests: Mapping[str, str]
+) -> dict[str, Standing]:
+    """What is known of what is shown: red by the audits that were promoted, or by those that are loaded."""
+    found = standings(project, pointers, entries, log)
+    for name, digest in digests.items():
+        if name in found:
+            loaded = standing(pointers[name], entries, log, audits=digest)
+            found[name] = replace(found[name], red={**found[name].red, **loaded.red})
+    return found
 
 
 def _oldest_commits(pointers: Mapping[str, Pointer], entries: Mapping[tuple[str, str], list[Entry]]) -> dict[str, int]:

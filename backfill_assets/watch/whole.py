@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
-from backfill_assets.promote.rehearsal import doubtful, unreadable
+from backfill_assets.plan.faults import FaultKind, faults
+from backfill_assets.promote.mismatches import mismatches
+from backfill_assets.promote.rehearsal import damages
 from backfill_assets.state.versions import logic_of
 from backfill_assets.watch.look import Look
 from backfill_assets.watch.notice import Kind, Notice
 
+_BACKUP = "; or restore the files from a backup"
 STUCK_AFTER = timedelta(hours=1)
 """A promotion takes seconds, and minutes with many views in a shared catalog."""
 
 
 def whole(look: Look) -> tuple[Notice, ...]:
     """A notice for each model with files that cannot be read, rows that the ledger does not vouch for, a version
-    without a record, or a view that says something else."""
+    without a record, an upstream of another version, or a view that says something else."""
     found: list[Notice] = []
     open_one = look.environment.promotion
     if open_one is not None and look.at - open_one.opened > STUCK_AFTER:
@@ -30,12 +34,12 @@ def whole(look: Look) -> tuple[Notice, ...]:
     found += [
         Notice(
             kind=Kind.POINTER,
-            model=o.model,
-            intervals=o.intervals,
-            what=o.what.rstrip(","),
-            remedy="see `backfill releases`, then `backfill rollback RELEASE`; or restore the files from a backup",
+            model=f.model,
+            intervals=f.intervals,
+            what=f"{f.kind.value}: {f.what}; it stays shown",
+            remedy=f"{f.remedy}{_BACKUP if f.kind is FaultKind.DAMAGED else ''}",
         )
-        for o in [*unreadable(look.proofs), *doubtful([p for p in look.proofs if not p.broken])]
+        for f in faults(look.project, look.environment, look.standing, damages(look.project, look.proofs))
     ]
     for name, pointer in look.environment.pointers.items():
         named = {v for s in pointer.segments for v in (s.version, logic_of(s.version))}
@@ -49,6 +53,17 @@ def whole(look: Look) -> tuple[Notice, ...]:
             )
             for version in sorted(lacking)
         ]
+    shown = {name: pointer.version for name, pointer in look.environment.pointers.items()}
+    nothing = replace(look.environment, pointers={})
+    found += [
+        Notice(
+            kind=Kind.UPSTREAM,
+            model=o.model,
+            what=o.what.replace("would show", "shows"),
+            remedy="backfill plan says what builds it anew; or go back to a release of both: backfill releases",
+        )
+        for o in mismatches(look.project, nothing, shown, look.versions)
+    ]
     found += [
         Notice(
             kind=Kind.VIEW,

@@ -23,6 +23,7 @@ from backfill_assets.cli.plans import claim_json, print_abandoned, print_claim
 from backfill_assets.cli.render import plan_markdown, print_plan
 from backfill_assets.intervals import Interval, Ranges, utc
 from backfill_assets.plan.estimate import PlanEstimate, estimate
+from backfill_assets.plan.faults import Fault, FaultKind
 from backfill_assets.plan.leases import Claim, Collision
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Plan, Request
@@ -39,6 +40,9 @@ from backfill_assets_tests.unit.plan.test_campaign_story import MORE_COLUMNS, RE
 GOLDEN = Path(__file__).parent / "plans"
 SCHEMA = json.loads((files("backfill_assets.plan") / "plan.schema.json").read_text())
 NOW = utc("2025-06-24T06:00")
+FAULT = Fault(
+    kind=FaultKind.RED, model="a", what="rows_ok", intervals=Ranges((Interval(NOW, utc("2025-06-25")),)), remedy="r"
+)
 PINS: Mapping[str, Mapping[str, object]] = {
     "raw.ad_events": {"commit": 41},
     "raw.conversions": {"files": "0f3a5c7e9b1d2f4a", "count": 540},
@@ -178,6 +182,7 @@ def check(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) ->
             json.dumps(
                 plan.to_json()
                 | {"estimate": guess.to_json(), "open_plans": claim_json(claim), "uncovered": [], "impact": []}
+                | {"rules": ["approvals are off"], "faults": [FAULT.to_json()]}
             )
         )
         Draft202012Validator.check_schema(SCHEMA)

@@ -127,8 +127,8 @@ def test_another_request_never_goes_on_with_a_plan(asked: Request, by: str) -> N
 
 
 def test_an_own_restatement_does_not_replace_another_one() -> None:
-    """Day five is restated; then day three is asked for, by the same person: the first may be approved already. The same
-    days of newer source data are the same request."""
+    """Day five is restated; then day three is asked for, by the same person: the first may be approved already. The
+    same days of newer source data are the same request."""
     third, fifth = Request(restate=(("a", days("03")),)), Request(restate=(("a", days("05")),))
     first, second = (make({"a": f"1.{revision}"}, PROD) for revision in ("11", "22"))
     other = opened(replace(first, request=fifth), "bob")

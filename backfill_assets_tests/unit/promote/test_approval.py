@@ -290,7 +290,7 @@ def test_older_rows_that_a_shown_version_replaces() -> None:
 
 
 def test_what_a_move_rests_on_is_named() -> None:
-    """One model of an approved plan is promoted by a request of its own: the packet names the plan that was approved."""
+    """One model of an approved plan is promoted by a request of its own: the packet names what was approved."""
     board = Board(ApprovalRules(self=True))
     board.change(a="2", b="2", c="2")
     board.plan = board.build()

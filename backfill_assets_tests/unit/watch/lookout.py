@@ -11,6 +11,7 @@ from deltalake import write_deltalake
 
 from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.audit.digest import audits_digest
 from backfill_assets.build.apply import apply
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.published import published
@@ -64,6 +65,7 @@ class Lookout:
             self.reader,
             environment=shown,
             fingerprints=self.code.fingerprints,
+            digests={name: audits_digest(model) for name, model in self.code.models.items()},
             now=self.now,
             at=datetime.now(UTC) + timedelta(hours=hours),
             lasts=timedelta(hours=24),

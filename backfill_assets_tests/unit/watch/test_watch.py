@@ -15,7 +15,7 @@ from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.watch.closing import Watched, closing
 from backfill_assets.watch.notice import Kind
 from backfill_assets.watch.watch import watch
-from backfill_assets_tests.fakes import Cell, a_model, days
+from backfill_assets_tests.fakes import Cell, a_model, a_pointer, days
 from backfill_assets_tests.unit.watch.lookout import Lookout, append, delta, ten_days
 
 
@@ -139,24 +139,49 @@ def test_old_odd_days_are_not_told_again(lookout: Lookout) -> None:
 def test_what_is_shown_and_gone(lookout: Lookout) -> None:
     """A missing file, a foreign commit within what is shown, a deleted table, a version without a record."""
     lookout.world.tables.lost_files.add(("daily", utc("2024-01-04")))
-    assert lookout.said(Kind.POINTER) == ["daily nothing: 1 files cannot be read: 2024-01-04 is missing"]
+    assert lookout.said(Kind.POINTER) == ["daily 2024-01-04: damaged: 2024-01-04 is missing; it stays shown"]
     lookout.world.tables.lost_files.clear()
     assert lookout.notices() == ()
     lookout.world.tables.drop("reader", "reader-1")
     (gone,) = lookout.said(Kind.POINTER)
     assert gone.startswith("reader") and "has no commit" in gone
-    look = replace(lookout.look(), versions=frozenset({("reader", "reader-1")}))
+    look = lookout.look()
+    look = replace(look, versions={("reader", "reader-1"): look.versions["reader", "reader-1"]})
     assert "daily: version daily-1 has no record: routine runs cannot extend it" in [
         f"{n.model}: {n.what}" for n in watch(look)
     ]
 
 
 def test_rows_that_failed_since(lookout: Lookout) -> None:
-    """An audit that fails later on what is shown: the ledger does not vouch for it any more."""
+    """An audit that fails later on what is shown, by the audits that were promoted, or by those that are loaded: it is
+    told, with the restatement. One of audits that are neither is no news."""
     (built, *_) = [e for e in lookout.world.control.ledger.entries(["daily"]) if e.kind is Said.BUILT]
     red = replace(built, kind=Said.INVALIDATED, at=utc("2030-01-01"), id="", reason="rows_ok")
+    lookout.world.control.ledger.append([replace(red, audits="others")])
+    assert lookout.said(Kind.POINTER) == []
     lookout.world.control.ledger.append([red])
-    assert [s.split(":")[0] for s in lookout.said(Kind.POINTER)] == [f"daily {built.interval}"]
+    assert lookout.said(Kind.POINTER) == [f"daily {built.interval}: red: rows_ok; it stays shown"]
+    assert [n.remedy.split(",")[0] for n in lookout.notices()] == [f"backfill apply --restate daily:{built.interval}"]
+
+
+def test_somebody_else_wrote(lookout: Lookout) -> None:
+    """To the table of what is shown: readers are shown what was there before, and that is told."""
+    lookout.world.tables.foreign("daily", "daily-1")
+    (said,) = lookout.said(Kind.POINTER)
+    assert said.startswith("daily 2024-01-01..2024-01-10: foreign: somebody else wrote to its table in commit")
+
+
+def test_a_reader_of_another_version(lookout: Lookout) -> None:
+    """A lost race of an earlier release left `reader`, built from version 1, beside version 2 of `daily`."""
+    world, look = lookout.world, lookout.look()
+    daily = look.versions["daily", "daily-1"]
+    world.control.versions.put(replace(daily, version="daily-2"))
+    pointer = a_pointer("daily", "daily-2", days("01", "10"))
+    shown = replace(look.environment, pointers={**look.environment.pointers, "daily": pointer})
+    found = watch(replace(look, environment=shown, versions=world.control.versions.all()))
+    assert [(n.model, n.what) for n in found if n.kind is Kind.UPSTREAM] == [
+        ("reader", "was built from daily daily-1, but prod shows daily-2")
+    ]
 
 
 def test_a_view_that_says_something_else(lookout: Lookout) -> None:

@@ -1,0 +1,93 @@
+"""What is wrong with rows that are shown? Files that are damaged, tables that others wrote to, audits that turned red.
+
+None of it is missing: it stays as it is shown, until a restatement puts other rows beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from backfill_assets.intervals import Ranges, ranges_json
+from backfill_assets.plan.commands import restate_argument, restate_command
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.standing import Standing
+
+
+class FaultKind(StrEnum):
+    """What happened to published rows."""
+
+    DAMAGED = "damaged"
+    """A file of them cannot be read."""
+    FOREIGN = "foreign"
+    """Somebody else wrote to their table since; readers are shown what was there before."""
+    UNKNOWN = "unknown"
+    """The ledger knows no batch of them."""
+    RED = "red"
+    """An audit has failed on them since they were published."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Published intervals of a model with something wrong about them, and what to do about it."""
+
+    kind: FaultKind
+    model: str
+    what: str
+    intervals: Ranges
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}: {self.model} {self.intervals}: {self.what}; it stays shown\n  fix: {self.remedy}"
+
+    def to_json(self) -> dict[str, object]:
+        """As plain values."""
+        return {
+            "kind": self.kind.value,
+            "model": self.model,
+            "intervals": ranges_json(self.intervals),
+            "what": self.what,
+            "remedy": self.remedy,
+        }
+
+
+def faults(
+    project: Project,
+    shown: Environment,
+    standing: Mapping[str, Standing],
+    damaged: Mapping[str, Mapping[str, Ranges]],
+) -> tuple[Fault, ...]:
+    """All that is wrong with what an environment shows, in its order of models. `damaged` are, by model, the problems
+    with files and the shown intervals that they are about."""
+    found: list[Fault] = []
+    for name, pointer in shown.pointers.items():
+        for kind, what, intervals in _of(standing.get(name, Standing()), damaged.get(name, {})):
+            if part := intervals & pointer.covers:
+                remedy = _remedy(project, shown, name, part)
+                found.append(Fault(kind=kind, model=name, what=what, intervals=part, remedy=remedy))
+    return tuple(found)
+
+
+def _of(state: Standing, damaged: Mapping[str, Ranges]) -> Iterator[tuple[FaultKind, str, Ranges]]:
+    lost = Ranges.of(i for part in damaged.values() for i in part)
+    if lost:
+        listed = "; ".join([*damaged][:3])
+        yield FaultKind.DAMAGED, listed + (f" (and {len(damaged) - 3} more)" if len(damaged) > 3 else ""), lost
+    for what, part in state.foreign.items():
+        yield FaultKind.FOREIGN, f"{what}; readers are shown what was there before", part
+    if left := state.unknown - lost:
+        yield FaultKind.UNKNOWN, "the ledger knows no batch of these rows", left
+    for reason, part in state.red.items():
+        yield FaultKind.RED, reason, part
+
+
+def _remedy(project: Project, shown: Environment, name: str, part: Ranges) -> str:
+    pointer, model = shown.pointers[name], project.models.get(name)
+    if model is None:
+        return f"load the code of {name} that {shown.name} shows, and restate these days"
+    command = restate_command(restate_argument(name, model.cadence, part))
+    if project.fingerprints.get(name) == pointer.version:
+        return f"{command}, which puts other rows beside them with all that reads them"
+    return f"promote the loaded code of {name}, which replaces all of it; or load {pointer.version}, then {command}"
