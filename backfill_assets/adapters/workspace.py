@@ -12,19 +12,17 @@ from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.errors import BackfillError, PromotionError
-from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
-from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.clock import check_clock
 from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
-from backfill_assets.promote.gate import Case, Purpose, Verdict, gate
+from backfill_assets.promote.extend import routine_case
+from backfill_assets.promote.gate import Case, Verdict
 from backfill_assets.promote.go_back import RolledBack, go_back, in_the_way, rollback_case
 from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
 from backfill_assets.promote.lifecycle import end_promoted
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import recover
-from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import release_case
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
@@ -186,34 +184,18 @@ class Workspace(Releasing):
     def promote_green(self) -> tuple[Environment, Verdict, tuple[Obstacle, ...]]:
         """Promote what a routine run extended, without the models that something is in the way of and those that read
         them; and what that is. Models that show another version by now than the run began with stay as they are."""
-        held: list[Obstacle] = []
+        held: tuple[Obstacle, ...] = ()
 
         def look() -> Case:
+            nonlocal held
             facts = self.facts()
-            moved = [
-                moved_meanwhile(self.project, name, pointer) for name, pointer in facts.environment.pointers.items()
-            ]
-            held[:] = [obstacle for obstacle in moved if obstacle is not None]
-            plan = make_plan(self.project, facts, Request())
-            models = self._without(plan.models, held)
-            while True:
-                case = replace(self.case(Request(), facts, replace(plan, models=models)), purpose=Purpose.ROUTINE)
-                verdict = gate(case)
-                if verdict.open:
-                    return case
-                held.extend(verdict.obstacles)
-                models = self._without(models, verdict.obstacles)
+            case, held = routine_case(self.project, facts, lambda plan: self.case(Request(), facts, plan))
+            return case
 
         done = release_case(
             self.control, self.log, self.environment, self.shared_views(), look, by=self.user, rules=self.rules_of
         )
-        return done.environment, done.verdict, tuple(held)
-
-    def _without(self, models: Sequence[str], obstacles: Sequence[Obstacle]) -> tuple[str, ...]:
-        """The models that nothing is in the way of, and that read none of those; none when it is no model's."""
-        named = [f"{m}+" for o in obstacles for m in o.model.split(", ") if m in models]
-        stuck = select_models(self.project, named) if named else models if obstacles else ()
-        return tuple(m for m in models if m not in stuck)
+        return done.environment, done.verdict, held
 
     def watch(self) -> Watched:
         """What is found of the environment and its sources. Opens a session only where a shared catalog has views.
