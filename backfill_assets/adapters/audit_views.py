@@ -41,8 +41,14 @@ class AuditViews:
         self._tables: dict[str, Table] = {}
 
     def rows(self) -> str:
+        return self._rows().view
+
+    def columns(self) -> Sequence[str]:
+        return self._rows().columns
+
+    def _rows(self) -> Table:
         parts = list(self._intervals)
-        return self._once("rows", lambda: self._rows_of(parts if len(parts) <= MOST_PARTS else [self._span])).view
+        return self._once("rows", lambda: self._rows_of(parts if len(parts) <= MOST_PARTS else [self._span]))
 
     def count(self) -> int:
         path = table_path(self._warehouse, self._job.model.name, self._job.version)
@@ -96,14 +102,15 @@ class AuditViews:
                 frame = model_frame(self._spark, self._warehouse, read.model, read.segments)
                 at = bucket(read.model.time_column, self._job.model.cadence)
                 covers = Ranges.of(s.interval for s in read.segments)
-                return self._view(frame, at, in_interval(read.model, self._span), covers)
+                return self._view(frame, at, in_interval(read.model, self._span), covers, read.model.mask)
             case SourceInput():
                 check_pin(read)
                 frame = input_frame(self._spark, self._warehouse, read)
                 column = read.source.time_column
                 if column is None:
-                    return self._view(frame)
-                return self._view(frame, bucket(column, self._job.model.cadence), self._within(read.source, frame))
+                    return self._view(frame, mask=read.source.mask)
+                at = bucket(column, self._job.model.cadence)
+                return self._view(frame, at, self._within(read.source, frame), mask=read.source.mask)
 
     def _within(self, source: Source, frame: DataFrame) -> str:
         """The span as a condition on a source's time column, in its type: so that partitions are pruned."""
@@ -115,9 +122,17 @@ class AuditViews:
     def _whole_days(self) -> bool:
         return all(at.hour == at.minute == 0 for at in (self._span.start, self._span.end))
 
-    def _view(self, frame: DataFrame, at: str = "", within: str = "true", covers: Ranges | None = None) -> Table:
+    def _view(
+        self,
+        frame: DataFrame,
+        at: str = "",
+        within: str = "true",
+        covers: Ranges | None = None,
+        mask: Sequence[str] = (),
+    ) -> Table:
         name = f"audit_{threading.get_ident()}_{id(self)}_{len(self._made)}"
         frame.createOrReplaceTempView(name)
         self._made.append(name)
-        columns = frozenset(c.lower() for c in frame.columns)
-        return Table(view=name, columns=columns, bucket=at, within=within, covers=covers)
+        columns = tuple(c.lower() for c in frame.columns)
+        masked = frozenset(c.lower() for c in mask)
+        return Table(view=name, columns=columns, bucket=at, within=within, covers=covers, mask=masked)

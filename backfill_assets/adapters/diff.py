@@ -16,6 +16,7 @@ from backfill_assets.compare.profile import by_day, by_slice, percentiles, repea
 from backfill_assets.compare.query import Fields, Query, compile_diff
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.promote.views import plain_view
+from backfill_assets.snapshots.masking import hide_values
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -59,7 +60,11 @@ def diff_model(
             diff, samples=samples(query, *_sample(question, query, diff, session, warehouse, sample), salt())
         )
     except (PySparkException, Py4JError) as error:
-        raise as_build_error(error, f"compare {question.model.name}", gone=not jvm_answers()) from error
+        found = as_build_error(error, f"compare {question.model.name}", gone=not jvm_answers())
+        if not question.mask:
+            raise found from error
+        found.why = hide_values(found.why)
+        raise found from None
 
 
 def _found(question: Question, query: Query, session: SparkSession, warehouse: str) -> tuple[Cells, tuple[int, ...]]:

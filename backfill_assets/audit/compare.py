@@ -33,8 +33,11 @@ def compare_query(model: Model, audits: Sequence[Audit], rows: str, other: Table
 
 def difference_query(model: Model, audit: Audit, rows: str, other: Table) -> str:
     """INTERVAL and `sample`: the groups in which an audit fails, with both values."""
-    mask, masked = literal(HIDDEN), {model.name: model.mask}
-    groups_text = [mask if hidden(model, c) else value_text(f"bf_g{n}") for n, c in enumerate(groups(audit))]
+    mask, masked = literal(HIDDEN), {model.name: (*model.mask, *other.mask)}
+    groups_text = [
+        mask if hidden(model, here) or there.lower() in other.mask else value_text(f"bf_g{n}")
+        for n, (here, there) in enumerate(groups(audit).items())
+    ]
     key = [f"{literal(f'{c}=')}, {text}, ', '" for c, text in zip(groups(audit), groups_text, strict=True)]
     metrics = " ".join(str(audit.arguments.get(name) or "") for name in ("metric", "of_metric"))
     told = not hides(f"{metrics} {model.name}", masked)

@@ -17,15 +17,17 @@ class Table:
     """A view that audits look at.
 
     `bucket` is SQL for the start of the audited model's interval that a row is in, `within` for being in the audited
-    stretch of time; both are empty when nothing says when rows are of. `columns` are lower-cased.
+    stretch of time; both are empty when nothing says when rows are of. `columns` are lower-cased and in order, and so
+    are those in `mask`, whose values nobody should see.
     """
 
     view: str
-    columns: Collection[str]
+    columns: Sequence[str]
     bucket: str = ""
     within: str = "true"
     covers: Ranges | None = None
     """The time that the table has rows for; None when nobody knows of any that it lacks."""
+    mask: Collection[str] = frozenset()
 
 
 class Relations(Protocol):
@@ -33,6 +35,10 @@ class Relations(Protocol):
 
     def rows(self) -> str:
         """The view of the rows to judge: of the audited intervals only."""
+        ...
+
+    def columns(self) -> Sequence[str]:
+        """The columns of these rows, lower-cased."""
         ...
 
     def count(self) -> int:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from backfill_assets.audit.compare import difference_query
 from backfill_assets.audit.compile import INTERVAL, entities, key_columns, known_in, record_conditions
-from backfill_assets.audit.relations import Relations
-from backfill_assets.audit.rows import failing, looked_at, reference, wanted
+from backfill_assets.audit.masked import shown_outputs
+from backfill_assets.audit.relations import Relations, Table
+from backfill_assets.audit.rows import failing, looked_at, reference, reference_keys, wanted
 from backfill_assets.audit.scan import comparable, compared_with, start_of
 from backfill_assets.audit.text import hidden, interval_text, key_text, literal, names, quoted
 from backfill_assets.intervals import Ranges
-from backfill_assets.snapshots.audit_reads import other_table, records, texts
+from backfill_assets.snapshots.audit_reads import other_table, records, tables_of, texts
 from backfill_assets.snapshots.masking import HIDDEN
 from backfill_assets.snapshots.model import Audit, Model
 
@@ -63,7 +64,10 @@ def _queries(model: Model, audit: Audit, intervals: Ranges, starts: Sequence[dat
             return [f"SELECT {at} AS {INTERVAL}, {shown} AS sample FROM {tables.rows()} WHERE {column} IS NULL"]
         case "entities":
             column = str(arguments["column"])
-            entity = literal(HIDDEN) if hidden(model, column) else "cast(e.bf_entity AS STRING)"
+            secret = hidden(model, column) or (
+                other is not None and reference_keys(audit)[1][0].lower() in tables.table(other).mask
+            )
+            entity = literal(HIDDEN) if secret else "cast(e.bf_entity AS STRING)"
             units = " UNION ALL ".join(f"SELECT '{start:%Y-%m-%d %H:%M}' AS {INTERVAL}" for start in starts)
             there = f"SELECT DISTINCT {at} AS bf_at, {quoted(column)} AS bf_there FROM {tables.rows()}"
             return [
@@ -86,17 +90,24 @@ def _queries(model: Model, audit: Audit, intervals: Ranges, starts: Sequence[dat
             given = tables.failures(audit, intervals.span or next(iter(intervals)))
             dated = model.time_column.lower() in given.columns
             when = at if dated else "CAST(NULL AS STRING)"
-            return [f"SELECT {when} AS {INTERVAL}, {_row_text(model, given.columns)} AS sample FROM {given.view}"]
+            shown = _row_text(model, audit, given, tables)
+            return [f"SELECT {when} AS {INTERVAL}, {shown} AS sample FROM {given.view}"]
         case _:
             return []
 
 
-def _row_text(model: Model, columns: Iterable[str]) -> str:
-    """SQL for a row that the author's own query gives; where anything is masked, of what the key and the time say."""
-    if not model.mask:
+def _row_text(model: Model, audit: Audit, given: Table, tables: Relations) -> str:
+    """SQL for a row that the author's own query gives, without what it computes from masked columns of any table."""
+    own = model.name.lower()
+    others = {name.lower(): tables.table(name) for name in tables_of(audit) if name.lower() != own}
+    masks = {name: table.mask for name, table in others.items()} | {own: [c.lower() for c in model.mask]}
+    if not any(masks.values()):
         return "to_json(struct(*))"
-    known = {c.lower() for c in (*model.grain, model.time_column) if not hidden(model, c)}
-    return f"concat({key_text([c for c in columns if c.lower() in known])}, {literal(f' ({HIDDEN})')})"
+    read = {name: table.columns for name, table in others.items()} | {own: tables.columns()}
+    shown = shown_outputs(str(audit.arguments["query"]), given.columns, read, masks)
+    if not shown:
+        return literal(f"a row ({HIDDEN})")
+    return key_text(given.columns, [c for c in given.columns if c not in shown])
 
 
 def _record_query(model: Model, audit: Audit, number: int, interval: str, rows: str) -> str:

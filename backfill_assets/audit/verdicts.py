@@ -11,6 +11,7 @@ from typing import cast
 from backfill_assets.audit.rows import broken
 from backfill_assets.intervals import Interval, utc
 from backfill_assets.snapshots.audit_reads import PROD, groups, other_table, texts
+from backfill_assets.snapshots.masking import HIDDEN, hides
 from backfill_assets.snapshots.model import Audit, Model
 
 FEWEST_NEIGHBOURS = 3
@@ -55,7 +56,7 @@ def verdict(model: Model, audit: Audit, interval: Interval, here: Counts, prod: 
         case "null_rate":
             return _null_rate(audit, here)
         case "aggregate":
-            return _aggregate(audit, here)
+            return _aggregate(model, audit, here)
         case "trend":
             return _trend(model, audit, interval, here)
         case _:
@@ -154,25 +155,35 @@ def _null_rate(audit: Audit, here: Counts) -> Verdict:
     )
 
 
-def _aggregate(audit: Audit, here: Counts) -> Verdict:
+def _masked(model: Model, audit: Audit) -> bool:
+    """Whether a metric may be a value of a masked column, as `max(salary)` is."""
+    return hides(f"{audit.arguments['metric']} {model.name}", {model.name: model.mask})
+
+
+def _aggregate(model: Model, audit: Audit, here: Counts) -> Verdict:
     if not here.rows:
         return Verdict(passed=True, failures=0, observed="no rows")
     value = here.values.get(audit.name)
     low, high = audit.arguments.get("min"), audit.arguments.get("max")
     good = value is not None and (low is None or value >= _float(low)) and (high is None or value <= _float(high))
-    return Verdict(passed=good, failures=int(not good), observed=f"{audit.arguments['metric']} is {_said(value)}")
+    said = HIDDEN if _masked(model, audit) else _said(value)
+    return Verdict(passed=good, failures=int(not good), observed=f"{audit.arguments['metric']} is {said}")
 
 
 def _trend(model: Model, audit: Audit, interval: Interval, here: Counts) -> Verdict:
     value, near = here.values.get(audit.name) or 0.0, here.neighbours.get(audit.name, ())
+
+    def said(number: float) -> str:
+        return HIDDEN if _masked(model, audit) else _said(number)
+
     if len(near) < FEWEST_NEIGHBOURS:
         return Verdict(
-            passed=True, failures=0, observed=f"{_said(value)}, {len(near)} neighbours are too few to compare"
+            passed=True, failures=0, observed=f"{said(value)}, {len(near)} neighbours are too few to compare"
         )
     usual = median(near)
     moved = (value - usual) / abs(usual) * 100 if usual else math.copysign(math.inf, value) if value else 0.0
     good = abs(moved) <= _float(audit.arguments["max_change_percent"])
-    observed = f"{_said(value)}, {moved:+.1f} % from {_said(usual)} around it"
+    observed = f"{said(value)}, {moved:+.1f} % from {said(usual)} around it"
     reason = explanation(model, audit, interval)
     if not good and reason is not None:
         return Verdict(passed=True, failures=0, observed=f"{observed}; explained: {reason}")

@@ -112,11 +112,13 @@ def lineage(
     """
     from backfill_assets.cli.lineage import lineage_json, print_lineage
 
-    project = open_place().project
+    place = open_place()
+    pointers = place.control.environments.read(place.environment).pointers
+    shown = {name: [column for column, _ in pointer.columns] for name, pointer in pointers.items()}
     if as_json:
-        print_json(lineage_json(project, target))
+        print_json(lineage_json(place.project, target, shown))
     else:
-        print_lineage(project, target)
+        print_lineage(place.project, target, shown)
 
 
 @app.command()

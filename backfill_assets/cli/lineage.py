@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping, Sequence
 
 from rich.tree import Tree
 
@@ -11,17 +12,21 @@ from backfill_assets.errors import UsageError
 from backfill_assets.plan.why import ROWS, reads_of
 from backfill_assets.snapshots.model import UNKNOWN, Project
 
+Shown = Mapping[str, Sequence[str]]
+"""The columns of each model that an environment shows."""
 
-def print_lineage(project: Project, target: str) -> None:
-    """The trees of a model or of one of its columns. Raises PlanError for a name that is neither."""
-    model, column = _resolve(project, target)
+
+def print_lineage(project: Project, target: str, shown: Shown) -> None:
+    """The trees of a model or of one of its columns. Raises UsageError for a name that is neither."""
+    model, column = _resolve(project, target, shown)
     console = out()
     signature = project.signatures[model]
-    if not signature.column_reads:
-        read = ", ".join(u.name for u in project.models[model].upstreams)
-        console.print(f"{model} cannot be taken apart: it reads {read}")
+    names, whence = _columns(project, model, shown)
+    if _whole(project, model):
+        console.print(f"{model}: nobody looks into its code, so that any column may come from all that it reads")
+        console.print(f"its columns are those that {whence}" if names else f"its columns: {whence}")
     above = Tree(styled("[bold]{}[/] is made of", target))
-    for name in [column] if column else list(signature.columns):
+    for name in [column] if column else names:
         _above(project, model, name, above if column else above.add(name))
     if not column and signature.row_reads:
         rows = above.add("which rows there are")
@@ -33,12 +38,18 @@ def print_lineage(project: Project, target: str) -> None:
     console.print(below if below.children else styled("[bold]{}[/] is read by no model", target))
 
 
-def lineage_json(project: Project, target: str) -> dict[str, object]:
-    """The same, one step up and down, as plain values. Raises PlanError for a name that is neither."""
-    model, column = _resolve(project, target)
+def lineage_json(project: Project, target: str, shown: Shown) -> dict[str, object]:
+    """The same, one step up and down, as plain values. Raises UsageError for a name that is neither.
+
+    Of a model whose code nobody looks into, `columns` is empty and `reads` says what any of `names` may come from.
+    """
+    model, column = _resolve(project, target, shown)
     signature = project.signatures[model]
+    whole = _whole(project, model)
     return {
         "model": model,
+        "names": _columns(project, model, shown)[0],
+        "reads": [u.name for u in project.models[model].upstreams] if whole else [],
         "columns": {
             name: sorted(f"{r.table}.{r.column}" for r in refs)
             for name, refs in signature.column_reads.items()
@@ -53,7 +64,23 @@ def lineage_json(project: Project, target: str) -> dict[str, object]:
     }
 
 
+def _whole(project: Project, model: str) -> bool:
+    return not project.signatures[model].column_reads
+
+
+def _columns(project: Project, model: str, shown: Shown) -> tuple[list[str], str]:
+    """The names of a model's columns, lower-cased, and who says so."""
+    if declared := list(project.signatures[model].columns):
+        return declared, "its header declares"
+    if there := [name.lower() for name in shown.get(model, ())]:
+        return there, f"{project.settings.environment} shows; its header declares none"
+    return [], "its header declares none, and they are known when it is built"
+
+
 def _above(project: Project, model: str, column: str, tree: Tree) -> None:
+    if _whole(project, model):
+        for upstream in project.models[model].upstreams:
+            tree.add(f"{upstream.name}, any column")
     for ref in sorted(project.signatures[model].column_reads.get(column, ()), key=lambda r: (r.table, r.column)):
         branch = tree.add(f"{ref.table}.{ref.column}")
         if ref.table in project.models:
@@ -78,7 +105,7 @@ def _readers(project: Project, model: str) -> dict[str, dict[str, set[str]]]:
     return found
 
 
-def _resolve(project: Project, target: str) -> tuple[str, str | None]:
+def _resolve(project: Project, target: str, shown: Shown) -> tuple[str, str | None]:
     model, _, column = target.partition(".")
     if model not in project.models:
         close = difflib.get_close_matches(model, project.models, n=1)
@@ -87,12 +114,18 @@ def _resolve(project: Project, target: str) -> tuple[str, str | None]:
             why=f"the project has: {', '.join(project.models)}",
             fix=f"did you mean {close[0]}?" if close else "name one of these",
         )
-    columns = project.signatures[model].columns
-    if column and column.lower() not in columns:
-        close = difflib.get_close_matches(column.lower(), columns, n=1)
+    names, whence = _columns(project, model, shown)
+    if column and not names:
+        raise UsageError(
+            f"nobody knows whether {model} has a column {column}",
+            why=whence,
+            fix=f"declare `columns:` in {project.models[model].path.name}, or build it: backfill apply",
+        )
+    if column and column.lower() not in names:
+        close = difflib.get_close_matches(column.lower(), names, n=1)
         raise UsageError(
             f"{model} has no column {column}",
-            why=f"it has: {', '.join(columns)}",
+            why=f"it has: {', '.join(names)}",
             fix=f"did you mean {close[0]}?" if close else "name one of these",
         )
     return model, column.lower() or None

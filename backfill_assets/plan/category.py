@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from backfill_assets.snapshots.algorithm import taken_whole
 from backfill_assets.snapshots.model import ALL, Signature
 
 
@@ -60,15 +61,22 @@ class Change:
         return f"{self.category.said}: {'; '.join(parts)}" if parts else self.category.said
 
 
-def compare(shown: Signature | None, code: Signature) -> Change:
-    """The change from what is shown (None: nothing) to what the code says."""
+def compare(shown: Signature | None, code: Signature, there: Collection[str] = ()) -> Change:
+    """The change from what is shown (None: nothing) to what the code says.
+
+    `there` are the columns that the shown table has, by its record: the signature of code that nobody looks into names
+    those that its header declares, if any.
+    """
     if shown is None:
         return Change(category=Category.NEW)
     old, new = shown.columns, code.columns
-    added = tuple(c for c in new if c not in old)
-    removed = tuple(c for c in old if c not in new)
+    known = {*old, *(c.lower() for c in there)} if taken_whole(shown) else old.keys()
+    added = tuple(c for c in new if c not in known)
+    removed = tuple(c for c in old if c not in new) if new else ()  # no column is named: nobody knows
     if shown.rows != code.rows:
         return Change(category=Category.BREAKING, rows=True, added=added, removed=removed)
+    if taken_whole(shown) and taken_whole(code):  # the same code, which gives the same columns, whatever is declared
+        return Change(category=Category.UNCHANGED)
     changed = tuple(c for c in new if c in old and old[c] != new[c])
     renamed = tuple((o, n) for o in removed for n in added if old[o] == new[n])
     if changed:

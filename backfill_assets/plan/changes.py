@@ -22,7 +22,8 @@ def changes_of(project: Project, facts: Facts) -> dict[str, Change]:
         elif pointer.version == project.fingerprints[name]:
             changes[name] = Change(category=Category.UNCHANGED)
         elif UNKNOWN not in (facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN)):
-            changes[name] = compare(facts.shown[name], project.signatures[name])
+            there = [column for column, _ in pointer.columns]
+            changes[name] = compare(facts.shown[name], project.signatures[name], there)
         else:
             changes[name] = Change(category=Category.BREAKING, rows=True)
     return changes

@@ -20,6 +20,20 @@ UNNUMBERED = 2
 
 
 def version_of(signature: Signature) -> str:
-    """The name of the version: tables of the same name are the same table."""
+    """The name of the version: tables of the same name are the same table.
+
+    Of code that nobody looks into, the columns that it declares decide nothing: the table has those that it gives.
+    """
     by_word = [signature.code] if signature.code else []
-    return digest("version", ALGORITHM, signature.rows, sorted(signature.columns.items()), *by_word)
+    columns = [] if taken_whole(signature) else sorted(signature.columns.items())
+    return digest("version", ALGORITHM, signature.rows, columns, *by_word)
+
+
+def column_of_whole(rows: str, column: str) -> str:
+    """The hash of a column of which nothing is known but that the code of the rows gives it."""
+    return digest(rows, column.lower())
+
+
+def taken_whole(signature: Signature) -> bool:
+    """Whether nothing is known of the table's columns but, perhaps, their names."""
+    return all(found == column_of_whole(signature.rows, name) for name, found in signature.columns.items())

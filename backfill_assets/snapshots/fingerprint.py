@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from backfill_assets.snapshots.algorithm import version_of
+from backfill_assets.snapshots.algorithm import column_of_whole, version_of
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import ALL, Column, ColumnRef, Model, Signature, Source
 from backfill_assets.snapshots.python_reads import mentions_docstrings
@@ -69,7 +69,7 @@ def model_signature(
     places = {u.name.lower(): [c.name for c in columns.get(u.name, ())] for u in model.upstreams}
     rows = digest(logic, settings | marker, read, places)
     known = columns.get(model.name) or model.columns
-    return Signature(rows=rows, columns={c.name.lower(): digest(rows, c.name.lower()) for c in known}, whole=whole)
+    return Signature(rows=rows, columns={c.name.lower(): column_of_whole(rows, c.name) for c in known}, whole=whole)
 
 
 def _writing(model: Model) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlglot import exp
@@ -14,6 +14,8 @@ from backfill_assets.snapshots.model import Column, ColumnRef
 Refs = frozenset[ColumnRef]
 Outputs = dict[str, tuple[str | None, Refs]]
 _NOTHING: Refs = frozenset()
+ANY = "*"
+"""Said for all columns of an upstream whose columns nobody knows."""
 
 
 def query_outputs(scopes: list[Scope], upstreams: Mapping[str, tuple[str, tuple[Column, ...]]]) -> Outputs | None:
@@ -101,13 +103,33 @@ class _Outputs:
         stack: list[Any] = [node]
         while stack:
             inner = stack.pop()
-            if isinstance(inner, exp.Column):
+            if isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
+                refs |= self._all(scope, [inner.table])
+            elif isinstance(inner, exp.Column):
                 refs |= self._column(inner, scope)[1]
+            elif isinstance(inner, exp.Star):
+                refs |= self._all(scope) if not isinstance(inner.parent, exp.Count) else _NOTHING
             elif isinstance(inner, exp.Query) and not isinstance(inner, exp.Subquery):
                 for _, inner_refs in (self._done.get(id(inner)) or {}).values():
                     refs |= inner_refs
             else:
                 stack.extend(inner.iter_expressions())
+        return frozenset(refs)
+
+    def _all(self, scope: Scope, names: Collection[str] | None = None) -> Refs:
+        """Everything in these tables of the scope (None: in all): a star within an expression, or a row as a value."""
+        refs: set[ColumnRef] = set()
+        for name, source in scope.sources.items():
+            if names is not None and name not in names:
+                continue
+            if isinstance(source, Scope):
+                for _, inner in (self._done.get(id(source.expression)) or {}).values():
+                    refs |= inner
+            elif columns := self._tables.get(source.name):
+                for _, inner in columns.values():
+                    refs |= inner
+            elif source.name in self._names:
+                refs.add(ColumnRef(table=self._names[source.name], column=ANY))
         return frozenset(refs)
 
     def _column(self, column: exp.Column, scope: Scope) -> tuple[str | None, Refs]:
@@ -136,7 +158,7 @@ class _Outputs:
 
     def _unqualified(self, column: exp.Column, scope: Scope) -> Refs:
         """A column that only a table of unknown columns can have: of all such tables in scope."""
-        refs: set[ColumnRef] = set()
+        refs: set[ColumnRef] = set(self._all(scope, [column.name]))  # `u` of `FROM users AS u` is a row
         for name, _ in scope.references:
             source = scope.sources.get(name)
             if isinstance(source, exp.Table) and not self._tables.get(source.name):

@@ -34,9 +34,7 @@ def with_masks(
         mask = {c.lower() for c in model.mask}
         if lineage.get(name):
             mask |= {
-                column.lower()
-                for column, refs in lineage[name].items()
-                if any(ref.column.lower() in masked.get(ref.table, ()) for ref in refs)
+                column.lower() for column, refs in lineage[name].items() if any(is_masked(ref, masked) for ref in refs)
             }
         elif any(masked.get(u.name) for u in model.upstreams):
             mask |= {c.lower() for c in columns.get(name, ())} - {model.time_column.lower()}
@@ -45,6 +43,12 @@ def with_masks(
         spelled = {c.lower(): c for c in (*columns.get(name, ()), *model.mask)}
         found[name] = replace(model, mask=tuple(sorted(spelled.get(c, c) for c in mask)))
     return found
+
+
+def is_masked(ref: ColumnRef, masked: Mapping[str, Collection[str]]) -> bool:
+    """Whether an upstream column is one of those that are masked, lower-cased by table; `*` is any of its table."""
+    there = masked.get(ref.table, ())
+    return bool(there) and (ref.column == "*" or ref.column.lower() in there)
 
 
 def hide_values(text: str) -> str:

@@ -37,6 +37,9 @@ class DuckTables:
     def rows(self) -> str:
         return "rows"
 
+    def columns(self) -> list[str]:
+        return [str(row[0]).lower() for row in self._duck.execute("DESCRIBE rows").fetchall()]
+
     def count(self) -> int:
         return self._count
 

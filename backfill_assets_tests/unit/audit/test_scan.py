@@ -42,7 +42,7 @@ def fill(
     if rows:
         values = [(f"2024-01-{row[0]:02}", *row[1:]) for row in rows]
         duck.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(names))})", values)
-    return Table(view=name, columns=set(names), bucket=AT)
+    return Table(view=name, columns=names, bucket=AT)
 
 
 def an_audit(kind: str, name: str = "check", **arguments: object) -> Audit:
@@ -126,7 +126,7 @@ def test_what_prod_does_not_show_is_not_compared(duck: duckdb.DuckDBPyConnection
     """Days that prod lacks, and columns that its release does not have yet, are told apart from differences."""
     fill(duck, "rows", [(1, 1, 5), (2, 1, 5)])
     older = fill(duck, "prod_rows", [(1, 1, 6)])
-    shown = Table(view=older.view, columns={"ds", "id"}, bucket=AT, covers=Ranges((DAYS[0],)))
+    shown = Table(view=older.view, columns=("ds", "id"), bucket=AT, covers=Ranges((DAYS[0],)))
     audits = [
         an_audit("reconcile", "ids", metric="sum(id)", of="prod"),
         an_audit("reconcile", "new", metric="sum(x)", of="prod"),
@@ -199,7 +199,7 @@ def test_neighbours_come_from_both_sides(duck: duckdb.DuckDBPyConnection) -> Non
     """Intervals judged together see each other; beyond them, what is built or shown; an empty day counts as none."""
     fill(duck, "rows", [(3, 1, 30), (4, 1, 40)])
     around = fill(duck, "near_by", [(1, 1, 10), (2, 1, 20), (6, 1, 60)])
-    near = Table(view=around.view, columns={"ds", "id", "x"}, covers=Ranges((days("01", "02"), days("05", "06"))))
+    near = Table(view=around.view, columns=("ds", "id", "x"), covers=Ranges((days("01", "02"), days("05", "06"))))
     trend = an_audit("trend", metric="sum(x)", max_change_percent=10.0, neighbours=2)
     found = scan(DuckTables(duck, around=near), trend, over=Ranges((days("03", "04"),)))
     assert {d: c.neighbours["check"] for d, c in found.items()} == {
@@ -216,7 +216,7 @@ def test_rows_of_a_query_belong_to_their_day(duck: duckdb.DuckDBPyConnection) ->
     fill(duck, "rows", [(1, 1, 1)])
     duck.execute("CREATE TABLE bad (DS DATE, x INT)")
     duck.execute("INSERT INTO bad VALUES ('2024-01-02', 1), ('2024-01-02', 2), ('2024-02-09', 3)")
-    tables = DuckTables(duck, failing=Table(view="bad", columns={"ds", "x"}))
+    tables = DuckTables(duck, failing=Table(view="bad", columns=("ds", "x")))
     assert failures(tables, an_audit("sql", file="f", query="", reads=())) == {d: 2 * (d == 2) for d in range(1, 8)}
     assert tables.parts == [days("01", "07")]
     duck.execute("INSERT INTO bad VALUES (NULL, 4)")
@@ -227,7 +227,7 @@ def test_rows_without_a_day_belong_to_what_was_asked(duck: duckdb.DuckDBPyConnec
     """Each contiguous range is asked for on its own."""
     fill(duck, "rows", [(1, 1, 1)])
     duck.execute("CREATE TABLE bad AS SELECT 1 AS x")
-    tables = DuckTables(duck, failing=Table(view="bad", columns={"x"}))
+    tables = DuckTables(duck, failing=Table(view="bad", columns=("x",)))
     parts = (days("01", "02"), days("05"))
     found = scan(tables, an_audit("sql", file="f", query="", reads=()), over=Ranges(parts))
     assert {d: c.failures["check"] for d, c in found.items()} == {1: 1, 2: 1, 5: 1}

@@ -59,6 +59,15 @@ def test_a_reason_lifts_it(tmp_path: Path) -> None:
     assert found == {"users": ("city", "contact"), "domains": ("city", "shown")}
 
 
+def test_stars_within_expressions_carry_it(tmp_path: Path) -> None:
+    """Whole rows as JSON or as a struct hold the masked column."""
+    whole = USERS.replace(
+        "email AS contact", "to_json(struct(*)) AS a, struct(raw.users.*) AS b, count(*) OVER () AS n"
+    )
+    found = load_project(write_project(tmp_path, {"users.sql": whole.format(more="")}, sources=SOURCES))
+    assert {"a", "b"} <= set(found.models["users"].mask) and "n" not in found.models["users"].mask
+
+
 def test_unmask_needs_a_reason_and_a_column(tmp_path: Path) -> None:
     """Both are problems, at their lines."""
     with pytest.raises(ProjectError) as error:

@@ -86,3 +86,33 @@ def test_what_cannot_be_compiled_has_what_it_declares(tmp_path: Path) -> None:
     """A model that looks at rows has no columns but those that it declares."""
     opaque = DAILY.replace("return ", "events.collect()\n    return ")
     assert load_project(project(tmp_path, daily_py=opaque)).columns["daily"] == ()
+
+
+SAID = ', columns={"ds": {"type": "date"}, "n": "How many."}'
+SHOWN = ("ds", "n", "extra")
+
+
+def test_declaring_what_is_shown_is_no_change(tmp_path: Path) -> None:
+    """Code that nobody looks into gives what it gave, whatever is declared of it: the same version."""
+    opaque = DAILY.replace("return ", "events.collect()\n    return ")
+    nothing, two, one = (
+        load_project(project(tmp_path, daily_py=opaque.replace('["ds"]', f'["ds"]{said}')))
+        for said in ("", SAID, ', columns={"ds": {"type": "date"}}')
+    )
+    assert set(two.signatures["daily"].columns) == {"ds", "n"}
+    assert nothing.fingerprints["daily"] == two.fingerprints["daily"] == one.fingerprints["daily"]
+    for before in (nothing, two, one):
+        for after in (nothing, two, one):
+            change = compare(before.signatures["daily"], after.signatures["daily"], SHOWN)
+            assert str(change) == "unchanged", change
+
+
+def test_opaque_code_that_changed_is_breaking(tmp_path: Path) -> None:
+    """Whatever is declared: rows may differ. Only what prod does not show is called new."""
+    opaque = DAILY.replace("return ", "events.collect()\n    return ")
+    before = load_project(project(tmp_path, daily_py=opaque)).signatures["daily"]
+    edited = opaque.replace("F.count('*')", "F.count('spend')").replace('["ds"]', f'["ds"]{SAID}')
+    after = load_project(project(tmp_path, daily_py=edited)).signatures["daily"]
+    assert str(compare(before, after, SHOWN)) == "breaking: rows may differ"
+    assert str(compare(before, after, ["DS"])) == "breaking: rows may differ; adds n"
+    assert str(compare(after, before, SHOWN)) == "breaking: rows may differ"
