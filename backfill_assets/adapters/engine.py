@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +9,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.audit_views import AuditViews
@@ -19,6 +17,7 @@ from backfill_assets.adapters.durable import sync_commits
 from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments
 from backfill_assets.adapters.jvm import current_jvm, jvm_answers
 from backfill_assets.adapters.merge import carry, marked, merge
+from backfill_assets.adapters.model_code import load_function
 from backfill_assets.adapters.spark_errors import as_build_error, engine_died, own_code_error
 from backfill_assets.adapters.stable_key import moved_rows, moved_samples
 from backfill_assets.adapters.table_log import (
@@ -100,7 +99,7 @@ class SparkEngine:
         """Commit the rows in place of the interval's."""
         # A task per day or a few: else each task leaves a file in each day. Rebalance splits a day that is too big.
         (
-            frame.hint("rebalance", job.model.time_column)
+            frame.hint("rebalance", column(job.model.time_column))
             .write.format("delta")
             .mode("overwrite")
             .option("replaceWhere", in_interval(job.model, interval))
@@ -243,14 +242,10 @@ class SparkEngine:
         """The model's function, from its file's text as the project was loaded: what the fingerprint is of."""
         model = job.model
         with self._lock:
-            key = digest(model.name, model.code)  # a published version's stored code may be loaded beside the project's
+            # A published version's stored code may be loaded beside the project's.
+            key = digest(model.name, model.code, dict(model.files))
             if key not in self._modules:
-                if str(model.path.parent) not in sys.path:
-                    sys.path.insert(0, str(model.path.parent))
-                module = ModuleType(f"backfill_model_{model.name}")
-                module.__file__ = str(model.path)
-                exec(compile(model.code, str(model.path), "exec"), module.__dict__)
-                self._modules[key] = getattr(module, model.name)
+                self._modules[key] = load_function(model, self._root)
             return self._modules[key]
 
     def _session(self, job: Job) -> SparkSession:

@@ -106,6 +106,10 @@ def classified(chain: Sequence[Cause], doing: str, *, root: Path | None = None) 
     if any_of(VANISHED):
         return SourceChangedError(cannot, why=why, fix="bring the file back, or plan again: backfill plan")
     mend = "correct the model or its input, then run again"
+    if "ModuleNotFoundError" in why:
+        mend = (
+            "import it at the top of the model's file (what a UDF imports as it runs must be installed on the workers)"
+        )
     if {state[:2] for state in _SQLSTATE.findall(text)} & DATA_STATES or _is_a(chain, DATA_CLASSES):
         return DataError(cannot, why=why, fix=mend)
     if "FAILED_READ_FILE" in text and not any_of(PASSING):

@@ -151,6 +151,49 @@ def test_a_python_model_is_given_its_window_only(spark: SparkSession, tmp_path: 
     }
 
 
+SCORED = """\
+import pandas as pd
+from backfill_assets import model
+from pyspark.sql import functions as F
+
+import _helper
+from _helper import score
+
+plain = F.udf(score, "bigint")
+
+
+@F.pandas_udf("bigint")
+def many(ids: pd.Series) -> pd.Series:
+    return ids.map(_helper.score)
+
+
+@model(start="2024-01-01", grain=["ds", "id"], batch_size=2, upstream={"events": "raw.events"})
+def scored(events, interval):
+    rows = events.where((F.col("at") >= F.lit(interval.start)) & (F.col("at") < F.lit(interval.end)))
+    return rows.select(F.to_date("at").alias("ds"), "id", plain("id").alias("one"), many("id").alias("two"))
+"""
+HELPER = "FACTOR = 2\n\n\ndef score(x):\n    return FACTOR * x\n"
+
+
+def test_functions_of_helpers_run_on_workers(spark: SparkSession, tmp_path: Path) -> None:
+    """Plain and pandas UDFs use what a file of the project defines; an edit of it is a version with other rows."""
+    write_events(tmp_path, days=2)
+    models = {"scored.py": SCORED, "_helper.py": HELPER}
+    root = write_project(tmp_path, models, clock="2024-01-03")
+    versions: set[str] = set()
+    for factor in (2, 3):
+        (root / "models" / "_helper.py").write_text(HELPER.replace("2", str(factor)))
+        place = Workspace.open(root)
+        outcome = build_all(place)["scored"]
+        assert outcome.ok, outcome.failures
+        table = open_table(path_of(place, "scored"))
+        assert table is not None
+        rows = table.to_pyarrow_table().to_pylist()
+        assert len(rows) == 12 and all(r["one"] == r["two"] == factor * r["id"] for r in rows)
+        versions.add(place.project.fingerprints["scored"])
+    assert len(versions) == 2
+
+
 SWAPPED = """\
 /*
 start: 2024-01-01

@@ -43,6 +43,12 @@ CORRUPT = Cause(
     "org.apache.spark.SparkException",
     "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///d/1.parquet.  SQLSTATE: KD001",
 )
+LAZY = Cause(
+    PYTHON.kind,
+    "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):\n"
+    '  File "/project/models/scored.py", line 18, in lazy\n    from _helper import score\n'
+    "ModuleNotFoundError: No module named '_helper'\n SQLSTATE: 38000",
+)
 BOXED = Cause("java.util.concurrent.ExecutionException", "Boxed Exception")
 
 
@@ -187,3 +193,10 @@ def test_a_full_disk_is_said_so_from_python_too() -> None:
     assert isinstance(error, RunEndedError) and "free some room" in error.fix
     error = own_code_error(OSError(30, "Read-only file system"), "build m", None)
     assert isinstance(error, RunEndedError) and "make it writable" in error.fix
+
+
+def test_a_module_that_workers_lack() -> None:
+    """What a UDF imports as it runs: the name, the place, and where the import belongs."""
+    error = classified([TASK, LAZY], "build scored", root=ROOT)
+    assert error.why == "ModuleNotFoundError: No module named '_helper' (models/scored.py:18, in lazy)"
+    assert "at the top of the model's file" in error.fix

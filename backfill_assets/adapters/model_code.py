@@ -1,0 +1,116 @@
+"""How does a Python model's text become a function? With the project's modules that it imports, from their texts, too.
+
+What runs is what the version's name was made from: neither a file that was edited since, nor a module of the same name
+that another model, or another project in this process, imported. Spark's workers know no module of the project, so
+what these define is sent to them by value.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from backfill_assets.snapshots.model import Model
+
+_LOCK = threading.RLock()
+_OURS: weakref.WeakSet[ModuleType] = weakref.WeakSet()
+"""The modules that were loaded here."""
+_OTHERS = sys.stdlib_module_names | {"backfill_assets"}
+"""Modules that are there for everybody: a file of the project cannot take their place."""
+
+
+def load_function(model: Model, root: Path) -> Callable[..., Any]:
+    """The model's function; calling it may import the project's modules as well. `root` is the project's folder."""
+    module = ModuleType(f"backfill_model_{model.name}")
+    module.__file__ = str(model.path)
+    with _LOCK, _importing(model, root):
+        exec(compile(model.code, str(model.path), "exec", dont_inherit=True), module.__dict__)
+    function = getattr(module, model.name)
+
+    def call(**arguments: Any) -> Any:
+        with _importing(model, root):
+            return function(**arguments)
+
+    return call
+
+
+@contextmanager
+def _importing(model: Model, root: Path) -> Generator[None]:
+    """Imports by this thread find the project's modules as they were read; nobody finds them afterwards."""
+    places = (model.path.parent, root, root / "models")
+    finder = _Finder({root / name: text for name, text in model.files.items() if name.endswith(".py")}, places)
+    there = [str(place) for place in places if str(place) not in sys.path]
+    with _LOCK:
+        sys.path += there  # for packages without an __init__.py, and for what no text mentions
+        sys.meta_path.insert(0, finder)
+        before = {name: sys.modules.pop(name) for name in finder.names if name in sys.modules}
+        before = {name: module for name, module in before.items() if module not in _OURS}
+    try:
+        yield
+    finally:
+        with _LOCK:
+            sys.meta_path.remove(finder)
+            for name in finder.names:
+                sys.modules.pop(name, None)
+            sys.modules.update(before)
+
+
+class _Finder(MetaPathFinder):
+    """Finds modules by the texts of their files, for one thread."""
+
+    def __init__(self, texts: Mapping[Path, str], places: Sequence[Path]) -> None:
+        self._thread, self._texts, self._places = threading.get_ident(), texts, places
+        names = {_name(file, place) for file in texts for place in places}
+        self.names = {name for name in names if name and name.partition(".")[0] not in _OTHERS}
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """The module's spec; None for other modules, and for other threads."""
+        if threading.get_ident() != self._thread or fullname not in self.names:
+            return None
+        for place in self._places:
+            stem = place.joinpath(*fullname.split("."))
+            for file in (stem / "__init__.py", stem.with_suffix(".py")):
+                if (text := self._texts.get(file)) is not None:
+                    folders = [str(stem)] if file.name == "__init__.py" else None
+                    loader = _Loader(fullname, str(file), text)
+                    return spec_from_file_location(fullname, file, loader=loader, submodule_search_locations=folders)
+        return None
+
+
+class _Loader(SourceFileLoader):
+    """Loads a module from its text. Python's cache of compiled files would miss an edit within the same second."""
+
+    def __init__(self, fullname: str, path: str, text: str) -> None:
+        super().__init__(fullname, path)
+        self._text = text
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The compiled text."""
+        return compile(self._text, self.path, "exec", dont_inherit=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run it, and have all that it defines sent to Spark's workers by value."""
+        from pyspark import cloudpickle
+
+        _OURS.add(module)
+        super().exec_module(module)
+        cloudpickle.register_pickle_by_value(module)
+        # A module that is sent as a whole is sent with these; a worker has no such loader.
+        module.__spec__ = module.__loader__ = None  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _name(file: Path, place: Path) -> str:
+    """What a file is imported as from a folder; empty when it is not below it."""
+    if not file.is_relative_to(place):
+        return ""
+    parts = file.relative_to(place).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -1,0 +1,104 @@
+"""Does a Python model run as its files said when they were read, and do Spark's workers get what it imports?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark import cloudpickle
+
+from backfill_assets.adapters.model_code import load_function
+from backfill_assets.intervals import utc
+from backfill_assets.snapshots.model import Model
+
+MODEL = """\
+from backfill_assets import model
+import _helper
+from _helper import twice
+from lib.more import deep
+
+@model(start="2024-01-01", grain=["ds"])
+def m(up, interval):
+    from _late import late
+    return lambda x: (twice(x), _helper.twice(x), deep(x), late(x))
+"""
+HELPER = "FACTOR = 2\nclass Kept:\n    factor = FACTOR\ndef twice(x):\n    return Kept.factor * x\n"
+FILES = {
+    "models/_helper.py": HELPER,
+    "models/_late.py": "def late(x): return ('late', x)\n",
+    "lib/more.py": "from lib.deeper import add\ndef deep(x): return add(x)\n",
+    "lib/deeper.py": "def add(x): return x + 100\n",
+}
+
+
+def a_model(root: Path, files: dict[str, str], code: str = MODEL, name: str = "models/m.py") -> Model:
+    for place, text in {**files, name: code}.items():
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        (root / place).write_text(text)
+    return Model(
+        name="m", path=root / name, language="python", code=code, start=utc("2024-01-01"), grain=("ds",),
+        files={**files, name: code},
+    )  # fmt: skip
+
+
+def run(model: Model, root: Path) -> Any:
+    return load_function(model, root)(up=None, interval=None)
+
+
+def test_workers_get_what_the_project_defines(tmp_path: Path) -> None:
+    """Functions, classes, whole modules, packages without __init__.py, imports within functions: sent by value."""
+    sent = cloudpickle.dumps(run(a_model(tmp_path, FILES), tmp_path))
+    script = "import sys, pickle; from pyspark import cloudpickle; print(pickle.load(sys.stdin.buffer)(7))"
+    done = subprocess.run([sys.executable, "-c", script], input=sent, capture_output=True, check=False, cwd="/")
+    assert done.stdout.decode().strip() == "(14, 14, 107, ('late', 7))", done.stderr.decode()
+
+
+def test_it_runs_what_was_read(tmp_path: Path) -> None:
+    """A helper that was edited since is not what the version was named after; an edit that is read is run at once, also
+    one of the same length in the same second."""
+    model = a_model(tmp_path, FILES)
+    other = HELPER.replace("= 2", "= 3")
+    (tmp_path / "models/_helper.py").write_text(other)
+    assert run(model, tmp_path)(1)[0] == 2
+    assert run(a_model(tmp_path, FILES | {"models/_helper.py": other}), tmp_path)(1)[:2] == (3, 3)
+    assert run(model, tmp_path)(1)[:2] == (2, 2)
+
+
+def test_files_of_one_name_are_kept_apart(tmp_path: Path) -> None:
+    """Helpers of one name in two folders, in two projects, or of a module that somebody has imported already."""
+    code = "from _helper import who\ndef m(interval): return who\n"
+    one = a_model(tmp_path, {"models/a/_helper.py": "who = 'a'\n"}, code, "models/a/m.py")
+    two = a_model(tmp_path, {"models/b/_helper.py": "who = 'b'\n"}, code, "models/b/m.py")
+    other = a_model(tmp_path / "other", {"models/_helper.py": "who = 'other'\n"}, code)
+    before = dict(sys.modules)
+    calls = [load_function(one, tmp_path), load_function(two, tmp_path), load_function(other, tmp_path / "other")]
+    assert [call(interval=None) for call in calls] == ["a", "b", "other"]
+    assert "_helper" not in sys.modules and {n: sys.modules[n] for n in before} == before
+
+
+def test_what_is_there_for_everybody_stays(tmp_path: Path) -> None:
+    """A file named like a module of Python's, or like this package, takes no part in anybody's imports."""
+    files = {"models/json.py": "x = 1\n", "models/backfill_assets/__init__.py": "x = 1\n"}
+    code = "import json, backfill_assets\ndef m(interval): return json.dumps(1), backfill_assets.model\n"
+    said, decorator = load_function(a_model(tmp_path, files, code), tmp_path)(interval=None)
+    assert said == "1" and callable(decorator)
+
+
+def test_annotations_are_what_the_file_says(tmp_path: Path) -> None:
+    """`pandas_udf` tells by the types of its function what it is given: they are no texts unless the file says so."""
+    code = "def m(interval):\n    def f(x: int) -> int: return x\n    return f\n"
+    assert load_function(a_model(tmp_path, {}, code), tmp_path)(interval=None).__annotations__ == {
+        "x": int,
+        "return": int,
+    }
+
+
+def test_an_error_names_the_helper(tmp_path: Path) -> None:
+    """A helper that cannot be imported says where."""
+    model = a_model(tmp_path, {"models/_helper.py": "1 / 0\n"}, "import _helper\ndef m(interval): ...\n")
+    with pytest.raises(ZeroDivisionError) as error:
+        load_function(model, tmp_path)
+    assert error.traceback[-1].path == tmp_path / "models/_helper.py"
