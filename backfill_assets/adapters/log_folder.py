@@ -89,7 +89,8 @@ def damaged(location: str, why: str) -> StateError:
     return StateError(
         f"the log of the table {location} is damaged; nothing is read from it",
         why=why,
-        fix="restore the folder from a backup; `backfill doctor --deep` names all that is damaged in the warehouse",
+        fix="backfill warehouse --repair sets a newest entry aside that nobody was told of; restore the folder from a "
+        "backup otherwise. `backfill doctor --deep` names all that is damaged in the warehouse",
     )
 
 

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place, print_json, root_folder
-from backfill_assets.cli.terminal import out
+from backfill_assets.cli.terminal import err, out
 
 
 @app.command()
@@ -20,24 +20,29 @@ def warehouse(
     forget: Annotated[
         bool, typer.Option("--forget", help="Remember nothing of it: it was deleted or replaced on purpose.")
     ] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Set aside newest log entries that a loss of power damaged, if unused.")
+    ] = False,
     why: Annotated[str, typer.Option(metavar="REASON", help="Why it is adopted; kept in its history.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Say whose warehouse this is, and whether its records are complete.
 
     Code 1 when something is wrong. `--adopt` goes on with records that are older than they were, or that belonged to
-    this project under another name: what came after them is lost. Needs no Spark.
+    this project under another name: what came after them is lost. `--repair` refuses when an entry was acknowledged:
+    that one is in a backup only. Needs no Spark.
     """
     from backfill_assets.adapters.account import account
     from backfill_assets.adapters.adopting import adopt as adopt_it
     from backfill_assets.adapters.adopting import forget as forget_it
     from backfill_assets.adapters.adopting import standing
+    from backfill_assets.adapters.repair import repair as repair_it
     from backfill_assets.errors import SettingsError
     from backfill_assets.settings import load_settings
 
-    if adopt != bool(why) or (adopt and forget):
+    if adopt != bool(why) or adopt + forget + repair > 1:
         raise SettingsError(
-            "--adopt and --why go together, and --forget stands alone",
+            "--adopt and --why go together, and --forget and --repair stand alone",
             why="what is adopted is kept with its reason",
             fix='backfill warehouse --adopt --why "restored from the nightly snapshot"',
         )
@@ -47,6 +52,8 @@ def warehouse(
         adopt_it(settings, root, by=account(), why=why)
     if forget:
         forget_it(settings, root)
+    for one in repair_it(settings, root, by=account()) if repair else ():
+        err().print(Text(f"set aside: commit {one.commit} of {one.table}, now {one.place}"))
     found = standing(settings, root)
     if as_json:
         print_json(found.to_json())
