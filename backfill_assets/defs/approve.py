@@ -11,6 +11,7 @@ from backfill_assets.adapters.governing import approve_change, change_statements
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
+from backfill_assets.defs.texts import Log
 from backfill_assets.errors import BackfillError
 from backfill_assets.state.approvals import Approval, approval_of
 
@@ -38,16 +39,16 @@ def approve_job(workspace: Workspace) -> dg.JobDefinition:
             given = _given(place, config)
             if is_change(given[0].plan):
                 change = approve_change(place, given)
-                context.log.info(f"{change.record.id} {'is in force' if change.took_effect else 'waits'}")
+                Log(context).info(f"{change.record.id} {'is in force' if change.took_effect else 'waits'}")
                 for owner in change.missing:
-                    context.log.info(f"{change.record.id} needs approval by {owner or 'somebody else'}")
+                    Log(context).info(f"{change.record.id} needs approval by {owner or 'somebody else'}")
             else:
                 given = [place.approve(approval) for approval in given]
         except BackfillError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from None
         for approval in given:
             how = "signed" if approval.signature else f"unsigned, by the account {place.user}"
-            context.log.info(f"{approval.by} approves {approval.plan} for {approval.owner} ({how})")
+            Log(context).info(f"{approval.by} approves {approval.plan} for {approval.owner} ({how})")
 
     @dg.job(name="approve", description="Approve a plan for its owner. Voided by any later write in its scope.")
     def approve() -> None:

@@ -13,7 +13,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 
 from backfill_assets.audit.judge import describe
 from backfill_assets.defs.metadata import model_key
-from backfill_assets.inert import markdown_code
+from backfill_assets.inert import markdown_code, one_line, visible
 from backfill_assets.intervals import Ranges
 from backfill_assets.snapshots.model import Audit, Model
 from backfill_assets.state.results import AuditResult
@@ -93,8 +93,8 @@ def evaluations(model: Model, results: Sequence[AuditResult], count: int, target
             severity=_severity(r.blocking),
             blocking=r.blocking,
             partition=key,
-            description=f"{r.interval}: {r.observed}; expected {r.expected}",
-            metadata={"observed": r.observed, "expected": r.expected, "failures": r.failures}
+            description=visible(f"{r.interval}: {r.observed}; expected {r.expected}"),
+            metadata={"observed": visible(r.observed), "expected": visible(r.expected), "failures": r.failures}
             | (
                 {"sample": dg.MetadataValue.md("\n".join(f"- {markdown_code(k)}" for k in r.sample))}
                 if r.sample
@@ -124,7 +124,11 @@ def _summary_metadata(model: Model, audit: Audit, own: Sequence[AuditResult]) ->
         found["failures"] = dg.MetadataValue.table(
             records=[
                 dg.TableRecord(
-                    {"interval": str(r.interval), "observed": r.observed, "sample": ", ".join(r.sample) or "-"}
+                    {
+                        "interval": str(r.interval),
+                        "observed": one_line(r.observed),
+                        "sample": one_line(", ".join(r.sample)) or "-",
+                    }
                 )
                 for r in bad[:MOST_LISTED]
             ],

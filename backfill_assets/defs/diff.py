@@ -13,6 +13,7 @@ from backfill_assets.compare.markdown import model_markdown
 from backfill_assets.compare.words import row_line
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.report import Step
+from backfill_assets.defs.texts import Log
 from backfill_assets.errors import BackfillError
 from backfill_assets.plan.stages import Plan
 from backfill_assets.state.proofs import DIFF
@@ -53,11 +54,11 @@ def log_proofs(workspace: Workspace, step: Step, plan: str, made: Plan) -> None:
     try:
         proofs = workspace.prove(plan, workspace.drift(made))
     except BackfillError as error:
-        step.log.warning(f"not compared with what is shown: {error}")
+        Log(step).warning(f"not compared with what is shown: {error}")
         return
     for proof in proofs:
         if proof.kind == DIFF:
             for event in diff_events(diff_from_json(proof.document)):
                 step.log_event(event)
         for finding in proof.findings:
-            step.log.warning(f"{finding.name}: {finding.text}")
+            Log(step).warning(f"{finding.name}: {finding.text}")

@@ -8,6 +8,7 @@ from pydantic import Field
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
+from backfill_assets.defs.texts import Log
 from backfill_assets.inert import markdown
 
 
@@ -39,7 +40,7 @@ def evidence_job(workspace: Workspace) -> dg.JobDefinition:
                 **{name: dg.MetadataValue.md(text) for name, text in lists.items()},
             }
         )
-        context.log.info(f"plan {made.packet.plan.id}: {said.headline} {made.location}/{PAGE}")
+        Log(context).info(f"plan {made.packet.plan.id}: {said.headline} {made.location}/{PAGE}")
 
     @dg.job(name="evidence", description="Write the packet of a plan: what changes, who depends, what was tested.")
     def evidence() -> None:

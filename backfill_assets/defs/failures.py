@@ -10,6 +10,7 @@ import dagster as dg
 
 from backfill_assets.crash import crashed
 from backfill_assets.errors import BackfillError
+from backfill_assets.inert import visible
 
 
 @contextmanager
@@ -18,8 +19,8 @@ def short_failures() -> Generator[None]:
     try:
         yield
     except BackfillError as error:
-        raise dg.Failure(description=str(error), allow_retries=False) from None
+        raise dg.Failure(description=visible(str(error)), allow_retries=False) from None
     except (dg.Failure, dg.RetryRequested, dg.DagsterError):
         raise
     except Exception as error:
-        raise dg.Failure(description=crashed(error, sys.argv)) from None
+        raise dg.Failure(description=visible(crashed(error, sys.argv))) from None

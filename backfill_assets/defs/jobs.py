@@ -15,6 +15,7 @@ from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import done_text, failure_text, log_outcome
 from backfill_assets.defs.runs import PLAN_TAG, run_name, tell
+from backfill_assets.defs.texts import Log
 from backfill_assets.plan.asked import request_of
 from backfill_assets.plan.options import check_options
 from backfill_assets.plan.rewritten import REMEDY
@@ -66,25 +67,25 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
             require_lasting(context.instance)
             plan = place.plan(config.request())
             if not plan.work:
-                context.log.info("nothing to do: everything that can be built is complete; no Spark session was opened")
+                Log(context).info("nothing to do: all that can be built is complete; no Spark session was opened")
             if opened := place.open_plan(plan):
                 context.instance.add_run_tags(context.run_id, {PLAN_TAG: opened.plan.id})
             bench = workspace.bench(
                 plan.sources,
                 patches=plan.patches,
                 run=run_name(context.run),
-                listen=tell(context.log.info, context.log.warning),
+                listen=tell(Log(context).info, Log(context).warning),
             )
             outcomes = apply(bench, plan) if plan.work else {}
             texts = check_texts(workspace, plan)
             if opened and (candidate := workspace.show_candidate(opened.plan.id)):
-                context.log.info(f"what is complete can be looked at in the environment {candidate.name}")
+                Log(context).info(f"what is complete can be looked at in the environment {candidate.name}")
         for name, outcome in outcomes.items():
             model = workspace.project.models[name]
             if outcome.version == workspace.project.fingerprints[name]:
                 log_outcome(workspace, context, model, outcome)
             elif outcome.ok:  # partitions are of the version itself, a restatement lies over it
-                context.log.info(f"{name}: {done_text(model, outcome)}, in {outcome.version}")
+                Log(context).info(f"{name}: {done_text(model, outcome)}, in {outcome.version}")
         if opened and all(o.ok for o in outcomes.values()):
             log_proofs(workspace, context, opened.plan.id, plan)
         bad = [failure_text(workspace.project.models[name], o) for name, o in outcomes.items() if not o.ok]
@@ -115,7 +116,7 @@ def routine_job(workspace: Workspace) -> dg.JobDefinition:
             place = acting(workspace, context.run).published()
             plan = place.plan()
             bench = place.bench(
-                plan.sources, run=run_name(context.run), listen=tell(context.log.info, context.log.warning)
+                plan.sources, run=run_name(context.run), listen=tell(Log(context).info, Log(context).warning)
             )
             outcomes = apply(bench, plan) if plan.work else {}
             _, _, held = place.promote_green()
@@ -171,7 +172,7 @@ def promote_job(workspace: Workspace) -> dg.JobDefinition:
                 allow_retries=False,
             )
         if not verdict.pointers:
-            context.log.info(f"{environment} shows everything already; nothing was moved")
+            Log(context).info(f"{environment} shows everything already; nothing was moved")
         for event in unreported_views(workspace, context.instance):
             context.log_event(event)
 

@@ -16,6 +16,8 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.defs.checks import Target, evaluations, newest, summary_evaluations
 from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, built_schema, model_key
+from backfill_assets.defs.texts import Log
+from backfill_assets.inert import visible
 from backfill_assets.intervals import Ranges
 from backfill_assets.snapshots.model import Model
 from backfill_assets.state.results import AuditResult
@@ -31,14 +33,14 @@ def report(workspace: Workspace, step: dg.AssetExecutionContext, model: Model, o
     downstream work as soon as it sees a materialization, so a red interval must never be reported.
     """
     if outcome.ok:
-        step.log.info(done_text(model, outcome))
+        Log(step).info(done_text(model, outcome))
         shared = run_metadata(workspace, model, outcome)
         for key, own in partition_metadata(workspace, model, outcome.green).items():
             step.add_asset_metadata({**shared, **own}, partition_key=key)
         return
     log_outcome(workspace, step, model, outcome)
     raise dg.Failure(
-        description=failure_text(model, outcome),
+        description=visible(failure_text(model, outcome)),
         metadata={
             "missing": str(outcome.requested - outcome.green),
             "complete": str(outcome.green),

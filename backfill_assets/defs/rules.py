@@ -9,6 +9,7 @@ from backfill_assets.adapters.governing import changes, propose_rules
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
+from backfill_assets.defs.texts import Log
 from backfill_assets.errors import BackfillError
 
 
@@ -31,9 +32,9 @@ def rules_job(workspace: Workspace) -> dg.JobDefinition:
             rules = place.rules()
         except BackfillError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from None
-        context.log.info(f"rules of {rules.environment}: record {rules.number}: {rules.rules.to_json()}")
+        Log(context).info(f"rules of {rules.environment}: record {rules.number}: {rules.rules.to_json()}")
         for note in rules.notes:
-            context.log.warning(note)
+            Log(context).warning(note)
         missing = [
             f"{change.record.id} needs approval by {owner or 'somebody else'}: launch the job approve with this id"
             for change in waiting
@@ -42,7 +43,7 @@ def rules_job(workspace: Workspace) -> dg.JobDefinition:
         if config.change and missing:
             raise dg.Failure(description="proposed, and not in force:\n" + "\n".join(missing), allow_retries=False)
         for line in missing:
-            context.log.info(line)
+            Log(context).info(line)
 
     @dg.job(name="rules", description="Show the rules of approval in force, or propose those of the project's files.")
     def rules() -> None:

@@ -25,6 +25,7 @@ from backfill_assets.build.events import (
     ModelStarted,
 )
 from backfill_assets.defs.metadata import model_key
+from backfill_assets.defs.texts import Log
 from backfill_assets.snapshots.audit_reads import audit_tables
 
 BACKFILL_TAG = "dagster/backfill"
@@ -51,7 +52,8 @@ class Runs:
             pins = self._pins.setdefault(context.run.run_id, frozen)
             while len(self._pins) > _KEPT_RUNS:
                 del self._pins[next(iter(self._pins))]
-        return self.workspace.bench(pins, run=run_name(context.run), listen=tell(context.log.info, context.log.warning))
+        log = Log(context)
+        return self.workspace.bench(pins, run=run_name(context.run), listen=tell(log.info, log.warning))
 
     def _sources(self, context: dg.AssetExecutionContext) -> list[str]:
         """The sources that the run's models and their audits read."""

@@ -13,6 +13,7 @@ from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.runs import run_name, tell
+from backfill_assets.defs.texts import Log
 from backfill_assets.plan.asked import instant
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.go_back import in_the_way
@@ -43,7 +44,7 @@ def rollback_job(workspace: Workspace) -> dg.JobDefinition:
         outcomes: dict[str, Outcome] = {}
 
         def build(there: Workspace, plan: Plan) -> None:
-            listen = tell(context.log.info, context.log.warning)
+            listen = tell(Log(context).info, Log(context).warning)
             bench = there.bench(plan.sources, run=run_name(context.run), listen=listen)
             outcomes.update(apply(bench, plan))
 
@@ -53,11 +54,11 @@ def rollback_job(workspace: Workspace) -> dg.JobDefinition:
             found, proofs = place.look_back(config.release or None, config.select)
             for step in found.steps:
                 lacks = f"lacks {step.lacks}" if step.lacks else "lacks nothing"
-                context.log.info(f"{step.model}: back to release {found.release.id}, {lacks}")
+                Log(context).info(f"{step.model}: back to release {found.release.id}, {lacks}")
             files = sum(p.files for p in proofs)
             if config.dry_run:
                 obstacles = in_the_way(found, proofs, at_once=config.now)
-                context.log.info(f"{files} files looked at; nothing was changed")
+                Log(context).info(f"{files} files looked at; nothing was changed")
             else:
                 ended = place.roll_back(found.release.id, config.select, at_once=config.now, build=build)
                 found, obstacles = ended.found, ended.obstacles
@@ -90,13 +91,13 @@ def janitor_job(workspace: Workspace) -> dg.JobDefinition:
             found = done.found if done else workspace.janitor()
         for goes in found.rounds.goes:
             table = goes.table
-            context.log.info(f"{table.model} {table.version}: {table.bytes} bytes, last used {goes.since}; {goes.why}")
+            Log(context).info(f"{table.model} {table.version}: {table.bytes} bytes, last used {goes.since}; {goes.why}")
         for crowd in found.crowds:
-            context.log.info(
+            Log(context).info(
                 f"{crowd.pointer.model}: {crowd.tables} tables of corrections can be one, {crowd.intervals}"
             )
         freed = sum(r.bytes for r in done.swept.removed) if done else 0
-        context.log.info(f"{freed} bytes freed" if done else "nothing was changed: set `apply: true` to do it")
+        Log(context).info(f"{freed} bytes freed" if done else "nothing was changed: set `apply: true` to do it")
         if done and (problems := [problem for problem in done.joined.values() if problem]):
             raise dg.Failure(description="\n\n".join(problems), allow_retries=False)
 

@@ -9,6 +9,7 @@ import dagster as dg
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.metadata import source_key, view_key
+from backfill_assets.defs.texts import Log
 from backfill_assets.watch.closing import Watched
 from backfill_assets.watch.notice import Kind, Notice
 
@@ -50,8 +51,8 @@ def watch_checks(workspace: Workspace) -> dg.AssetChecksDefinition | None:
             found = workspace.watch()
         for notice in found.notices:
             if not notice.finding:
-                context.log.info(f"{notice.model}: {notice.what}")
-        context.log.info(found.closing.sentence)
+                Log(context).info(f"{notice.model}: {notice.what}")
+        Log(context).info(found.closing.sentence)
         for spec in specs:
             yield _result(spec, _about(workspace, found, spec), found)
 

@@ -1,0 +1,22 @@
+"""How do names, reasons and values get into Dagster's logs? As text that no terminal obeys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from backfill_assets.inert import visible
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The log of a step or a run: escape sequences and characters that turn the direction of text are shown."""
+
+    context: Any
+    """Whatever has a `log` of Dagster's."""
+
+    def info(self, text: str) -> None:
+        self.context.log.info(visible(text))
+
+    def warning(self, text: str) -> None:
+        self.context.log.warning(visible(text))
