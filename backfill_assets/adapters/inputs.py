@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.source_pins import FilePins, data_files
 from backfill_assets.adapters.version_table import in_interval
+from backfill_assets.audit.text import quoted
 from backfill_assets.build.engine import Input, ModelInput, SourceInput
 from backfill_assets.errors import PlanError, SourceChangedError
 from backfill_assets.intervals import Cadence, Interval, Ranges
@@ -44,7 +45,7 @@ def _ordered(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     wanted = [name.lower() for name in columns]
     if not columns or wanted == there or not set(wanted) <= set(there):
         return frame
-    return frame.select(*[f"`{name.replace('`', '``')}`" for name in columns])
+    return frame.select(*map(quoted, columns))
 
 
 def model_frame(spark: SparkSession, warehouse: str, model: Model, segments: Sequence[Segment]) -> DataFrame:
@@ -101,9 +102,9 @@ def _typed(frame: DataFrame, source: Source) -> DataFrame:
     }
     if not other:
         return frame
-    quoted = {name: f"`{name.replace('`', '``')}`" for name in frame.columns}
+    names = {name: quoted(name) for name in frame.columns}
     return frame.selectExpr(
-        *[f"CAST({q} AS {other[name]}) AS {q}" if name in other else q for name, q in quoted.items()]
+        *[f"CAST({q} AS {other[name]}) AS {q}" if name in other else q for name, q in names.items()]
     )
 
 
@@ -115,7 +116,7 @@ def _files_frame(spark: SparkSession, source: Source, pin: Mapping[str, object])
     if source.format == "delta":
         return reader.option("versionAsOf", pin["commit"]).load(source.path)
     if source.format in SCHEMALESS and source.columns:
-        reader = reader.schema(", ".join(f"`{c.name}` {c.type or 'string'}" for c in source.columns))
+        reader = reader.schema(", ".join(f"{quoted(c.name)} {c.type or 'string'}" for c in source.columns))
     if "files" in pin and Path(source.path).is_dir():
         files = [str(f) for f in data_files(Path(source.path))]
         return reader.option("basePath", source.path).load(files)
