@@ -26,6 +26,7 @@ from backfill_assets.build.events import Listener, silence
 from backfill_assets.errors import SettingsError, StateError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.facts import bounded_now, read_facts
+from backfill_assets.plan.narrowed import computing, narrowed
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts
 from backfill_assets.settings import UNTRUSTED, project_root
@@ -82,7 +83,10 @@ class Place:
             store = ReadOnlyStore(store, UNTRUSTED_WHY)
         control = Control.over(store)
         with suppress(StateError):  # whoever needs the records says what is wrong with them
-            loaded = under_known_names(loaded, versions_by_this_release(control))
+            versions = versions_by_this_release(control)
+            loaded = under_known_names(loaded, versions)
+            if versions:
+                loaded = narrowed(loaded, control.environments.read(loaded.settings.environment), versions)
         return cls(project=loaded, control=control, log=DeltaTableLog(loaded.settings.warehouse))
 
     @property
@@ -147,8 +151,9 @@ class Place:
         now, run = self.now(), run or new_id()
         if pins is None:
             pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
+        project = computing(self.project, self.control.versions.all()) if self.project.hidden else self.project
         return Workbench(
-            project=bounded_now(self.project, self.control, self.log, self._extents(pins), now),
+            project=bounded_now(project, self.control, self.log, self._extents(pins), now),
             control=self.control,
             log=self.log,
             engine=self.engine,

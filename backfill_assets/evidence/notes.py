@@ -86,6 +86,8 @@ def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
         return [f"it is new and has {shown}."]
     if m.kind == "restated":
         said = [f"corrected rows for {shown}."]
+    elif m.kind == "relisted":
+        said = ["it has other columns; its rows are those that you know."]
     elif m.kind == "extended":
         return [f"it now reaches further: {shown}."]
     else:

@@ -51,7 +51,7 @@ OWN = frozenset({"diff", "consumers", "kept"})
 QUIET = frozenset({"code", "path", "columns", "description", "helpers", "upstreams", "language"})
 """Parts of a definition that the list of changed settings leaves out: they are told elsewhere."""
 
-Kind = Literal["new", "changed", "restated", "forward", "extended"]
+Kind = Literal["new", "changed", "restated", "forward", "extended", "relisted"]
 _EMPTY = Summary(headline="", changed=[], depends=[], tests=[], accepted=[], mind=[])
 
 
@@ -221,6 +221,8 @@ def _kind(s: Subject, change: Json | None, known: bool) -> Kind:
         return "restated"
     if s.kept:
         return "forward"
+    if s.target.columns and not s.target.intervals:
+        return "relisted"
     if s.before is not None:
         return "extended" if s.before.version == s.target.version else "changed"
     return "changed" if not known and change and change["category"] != "new" else "new"
@@ -229,6 +231,9 @@ def _kind(s: Subject, change: Json | None, known: bool) -> Kind:
 def _columns(s: Subject, change: Json | None) -> list[ColumnPart]:
     old = dict(s.old.columns) if s.old else {}
     new = dict(s.record.columns) if s.record else {}
+    if s.target.columns:  # the same table: what its view lists
+        old = dict(s.before.columns) if s.before else old
+        new = {name: kind for name, kind in new.items() if name.lower() in s.target.columns}
     values = {c.lower() for c in (change or {}).get("columns", ())}
 
     def what(name: str) -> Literal["same", "values", "type", "added", "removed"]:

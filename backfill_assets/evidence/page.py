@@ -35,6 +35,7 @@ CHARTS = 5
 KINDS = {
     "new": "new table", "changed": "computed again", "restated": "corrected days", "forward": "new rules from a day on",
     "extended": "more days",
+    "relisted": "other columns",
 }  # fmt: skip
 
 

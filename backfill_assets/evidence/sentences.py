@@ -236,6 +236,8 @@ def cadence(m: ModelPart) -> Cadence:
 def _which(m: ModelPart, place: str) -> str:
     """Which intervals, and whether they are new, added or computed again."""
     done, shown, unit = ranges_from_json(m.ranges.recomputed), ranges_from_json(m.ranges.shown), cadence(m)
+    if m.kind == "relisted":
+        return f"Only the view of {m.model} changes: all of its rows stay exactly as they were."
     if not done:
         return f"{m.model} switches to rows that were computed before: {in_words(m, shown)}."
     many = amount(done.count(unit), unit)

@@ -129,7 +129,7 @@ class ModelPart(Part):
     """One model that the plan changes."""
 
     model: str
-    kind: Literal["new", "changed", "restated", "forward", "extended"]
+    kind: Literal["new", "changed", "restated", "forward", "extended", "relisted"]
     owner: str
     description: str
     cadence: Literal["hourly", "daily", "weekly", "monthly"]

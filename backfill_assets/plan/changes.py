@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from backfill_assets.plan.category import Category, Change, compare
+from backfill_assets.plan.narrowed import relisted
 from backfill_assets.snapshots.model import UNKNOWN, Project
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ def changes_of(project: Project, facts: Facts) -> dict[str, Change]:
         if pointer is None:
             changes[name] = Change(category=Category.NEW)
         elif pointer.version == project.fingerprints[name]:
-            changes[name] = Change(category=Category.UNCHANGED)
+            known = tuple(facts.shown.get(name, UNKNOWN).columns)
+            added, removed = relisted(project, pointer, known if pointer.columns else ())
+            kind = Category.REMOVAL if removed else Category.ADDITIVE if added else Category.UNCHANGED
+            changes[name] = Change(category=kind, added=added, removed=removed)
         elif UNKNOWN not in (facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN)):
             there = [column for column, _ in pointer.columns]
             changes[name] = compare(facts.shown[name], project.signatures[name], there)
@@ -34,6 +38,17 @@ def kind_of(project: Project, facts: Facts, models: Iterable[str]) -> str:
     changes = changes_of(project, facts)
     kinds = {changes[name].category if name in changes else None for name in models}
     return f"an {Category.ADDITIVE.said} change" if kinds == {Category.ADDITIVE} else "a change"
+
+
+def views(project: Project, facts: Facts, changes: Mapping[str, Change]) -> dict[str, tuple[str, ...]]:
+    """The models of which only the view changes, with the columns (lower-cased) that it will list."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, change in changes.items():
+        pointer = facts.environment.pointers.get(name)
+        if pointer and pointer.version == project.fingerprints[name] and change.category is not Category.UNCHANGED:
+            now = [column.lower() for column, _ in pointer.columns]
+            found[name] = tuple(c for c in (*now, *change.added) if c not in change.removed)
+    return found
 
 
 def reverts(project: Project, facts: Facts, name: str) -> str:

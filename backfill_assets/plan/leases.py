@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.stages import Audit, Build, Plan, Promote, Request
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, lists
 from backfill_assets.state.plans import PlanRecord, Target
 from backfill_assets.state.versions import logic_of
 
@@ -57,15 +57,24 @@ def targets(plan: Plan) -> tuple[Target, ...]:
             versions[stage.model] = stage.version
             intervals[stage.model] = intervals.get(stage.model, Ranges()) | stage.intervals
     return tuple(
-        Target(model=name, version=versions[name], intervals=intervals.get(name, Ranges()))
+        Target(
+            model=name,
+            version=versions[name],
+            intervals=intervals.get(name, Ranges()),
+            columns=plan.views.get(name, ()),
+        )
         for name in plan.models
         if name in versions
     )
 
 
-def leases(versions: Sequence[Target], shown: Environment) -> dict[str, str]:
-    """Model → version, of those that the environment does not show: growth of what it shows is free for all."""
-    return {t.model: t.version for t in versions if not _shows(shown, t)}
+Lead = tuple[str, tuple[str, ...]]
+"""Where a plan leads a model: a version, and the columns of its view where the plan changes only these."""
+
+
+def leases(versions: Sequence[Target], shown: Environment) -> dict[str, Lead]:
+    """Where models are led that the environment does not show so: growth of what it shows is free for all."""
+    return {t.model: _lead(t) for t in versions if not _shows(shown, t)}
 
 
 def claim(
@@ -80,7 +89,7 @@ def claim(
     says what somebody asked for when a stored plan was made: plans of different requests never continue one another.
     """
     mine = targets(plan)
-    wanted, leased = {t.model: t.version for t in mine}, leases(mine, shown)
+    wanted, leased = {t.model: _lead(t) for t in mine}, leases(mine, shown)
     continues: list[PlanRecord] = []
     supersedes: list[PlanRecord] = []
     beside: list[Beside] = []
@@ -89,8 +98,9 @@ def claim(
         if not other.live or other.environment != plan.environment:
             continue
         taken = leases(other.targets, shown)
-        clash = tuple(name for name, version in leased.items() if name in taken and _exclude(version, taken[name]))
-        if not clash and not wanted.items() & other.versions.items():
+        theirs = {t.model: _lead(t) for t in other.targets}
+        clash = tuple(name for name, lead in leased.items() if name in taken and _exclude(lead, taken[name]))
+        if not clash and not wanted.items() & theirs.items():
             continue
         asked = request_of(other)
         if clash and other.by == by and (asked == plan.request or _other_logic(clash, leased, taken)):
@@ -99,9 +109,9 @@ def claim(
             collisions.append(Collision(plan=other, models=clash))
         elif asked != plan.request:
             beside.append(Beside(plan=other, request=asked))
-        elif wanted.items() <= other.versions.items():
+        elif wanted.items() <= theirs.items():
             continues.append(other)
-        elif other.by == by and other.versions.items() <= wanted.items():
+        elif other.by == by and theirs.items() <= wanted.items():
             supersedes.append(other)
     same = next((r for r in continues if r.id == plan.id), None)
     return Claim(
@@ -112,18 +122,27 @@ def claim(
     )
 
 
-def _other_logic(models: Sequence[str], one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+def _other_logic(models: Sequence[str], one: Mapping[str, Lead], other: Mapping[str, Lead]) -> bool:
     """Whether the code of one of the models is another: two restatements of it are of the same code."""
-    return any(logic_of(one[name]) != logic_of(other[name]) for name in models)
+    return any((logic_of(one[name][0]), one[name][1]) != (logic_of(other[name][0]), other[name][1]) for name in models)
+
+
+def _lead(target: Target) -> Lead:
+    return target.version, target.columns
 
 
 def _shows(shown: Environment, target: Target) -> bool:
     pointer = shown.pointers.get(target.model)
-    return pointer is not None and target.version in {pointer.version, *(s.version for s in pointer.segments)}
+    if pointer is None or not lists(pointer, target.columns):
+        return False
+    return target.version in {pointer.version, *(s.version for s in pointer.segments)}
 
 
-def _exclude(one: str, other: str) -> bool:
+def _exclude(lead: Lead, taken: Lead) -> bool:
     """Whether an environment that shows one version cannot show the other. A restatement of what is shown and a new
     version can both be worked on: the new one replaces everything in any case.
     """
-    return one != other and (one == logic_of(one)) == (other == logic_of(other))
+    (one, columns), (other, others) = lead, taken
+    if one == other:
+        return bool(columns and others) and columns != others
+    return (one == logic_of(one)) == (other == logic_of(other))

@@ -11,7 +11,7 @@ from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.bounds import bounded, cut_offs
 from backfill_assets.plan.category import Category, Change
-from backfill_assets.plan.changes import changes_of, reverts
+from backfill_assets.plan.changes import changes_of, reverts, views
 from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, restatement, stays_beside
@@ -163,16 +163,19 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
             fix="choose --start and --end within a model's range, and within what its sources have rows of",
         )
     back = {name: release for name in selected if (release := reverts(project, facts, name))}
-    ways = strategies({name: changes[name] for name in selected}, {}, dict(request.strategies), back)
+    mine = {name: changes[name] for name in selected}
+    listing = views(project, facts, mine)
+    ways = strategies(mine, {}, dict(request.strategies), reverted=back, listing=listing)
     held = _held(project, ways)
     stuck = {b.model for b in blocked}.union(held)
     moves = tuple(
         (name, project.fingerprints[name])
         for name in selected
-        if name not in stuck | hollow and _moves(project, facts, request, name, complete[name], building[name])
+        if name not in stuck | hollow
+        and (name in listing or _moves(project, facts, request, name, complete[name], building[name]))
     )
     if moves:
-        stages.extend(_move(project, facts, moves, {}, complete))
+        stages.extend(_move(project, facts, moves, {}, complete, [n for n in listing if changes[n].removed]))
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
@@ -182,10 +185,11 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         blocked=tuple(blocked),
         kept=kept,
         sources=facts.sources,
-        changes={name: changes[name] for name in selected},
+        changes=mine,
         because={name: reasons(project, name, changes) for name in selected},
         strategies=ways,
         reverts=back,
+        views=listing,
         held=held,
         cut_off=cut_offs(whole, project, selected, facts.now),
         overrides=overrides(project, selected),
@@ -258,14 +262,14 @@ def _move(
     moves: tuple[tuple[str, str], ...],
     patches: Mapping[str, Patch],
     complete: Mapping[str, Ranges],
+    cut: Collection[str] = (),
 ) -> list[Stage]:
-    """The move, and before it the question to the owners of models whose published rows change."""
+    """The move, and before it the question to the owners of models whose published rows change or lose columns."""
     shown, rules = facts.environment, facts.rules_for(project)
     owners: dict[str, tuple[str, ...]] = {}
     for name, version in moves:
-        if (pointer := shown.pointers.get(name)) and _rewrites(
-            pointer, version, patches.get(name), complete.get(name, NOTHING)
-        ):
+        pointer = shown.pointers.get(name)
+        if pointer and (name in cut or _rewrites(pointer, version, patches.get(name), complete.get(name, NOTHING))):
             for owner in rules.owners_of(name, project.models[name].owner):
                 owners[owner] = (*owners.get(owner, ()), name)
     promote = Promote(environment=shown.name, models=moves)
@@ -365,6 +369,9 @@ def _kept(project: Project, facts: Facts, name: str, change: Change, empty: Rang
         return f"complete; {empty} is declared empty, and is never published"
     if change.category in (Category.NEW, Category.UNCHANGED):
         return "complete and audited"
+    pointer = facts.environment.pointers.get(name)
+    if pointer and pointer.version == project.fingerprints[name]:
+        return "only its view changes: the tables stay, nothing to compute"
     if release := reverts(project, facts, name):
         return f"a revert to the code of release {release}: its tables are used again, nothing to compute"
     return "its code is that of a version that was built before: nothing to compute"

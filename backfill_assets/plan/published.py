@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.errors import PlanError, StateError
+from backfill_assets.plan.narrowed import as_shown
 from backfill_assets.plan.rewritten import same_text
 from backfill_assets.snapshots.audit_reads import audit_tables
 from backfill_assets.snapshots.model import Audit, Model, Project
@@ -73,6 +74,7 @@ def published(
         | {name: record.signature for name, record in shown.items()},
         overrides={name: o for name, o in project.overrides.items() if name in own},
         warnings={},
+        hidden=as_shown(environment, versions),
     )
 
 

@@ -161,6 +161,8 @@ class Plan:
     """How the history of each model that changes is changed."""
     reverts: Mapping[str, str] = field(default_factory=dict[str, str])
     """Models whose code is that of an earlier release again, with the newest release that showed it."""
+    views: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Models of which only the view changes, with the columns (lower-cased) that it lists then."""
     held: tuple[str, ...] = ()
     """Models that are built but not moved: dual runs, and what reads them."""
     cut_off: tuple[CutOff, ...] = ()
@@ -182,6 +184,8 @@ class Plan:
         ]
         if self.request != Request():
             content.append(self.request.to_json())
+        if self.views:
+            content.append({name: list(columns) for name, columns in self.views.items()})
         if self.overrides:
             content.append([asdict(override) | {"place": ""} for override in self.overrides])
         text = json.dumps(content, sort_keys=True, default=str)
@@ -239,6 +243,7 @@ class Plan:
             },
             "strategies": {name: {"strategy": s.value, "proof": PROOF[s]} for name, s in self.strategies.items()},
             "reverts": dict(self.reverts),
+            "views": {name: list(columns) for name, columns in self.views.items()},
             "held": list(self.held),
             "cut_off": [
                 {"model": c.model, "reads": list(c.reads), "intervals": ranges_json(c.intervals), "count": c.count}

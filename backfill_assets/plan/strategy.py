@@ -22,6 +22,8 @@ class Strategy(StrEnum):
     """Some published intervals again; their neighbours are not touched."""
     FORWARD_ONLY = "forward-only"
     """New logic from a day on, older rows stay."""
+    VIEW_ONLY = "view-only"
+    """The view lists other columns of the same tables."""
     REVERT = "revert"
     """Back to what an earlier release showed, from its own tables."""
     DUAL_RUN = "dual-run"
@@ -33,6 +35,7 @@ PROOF: Mapping[Strategy, str] = {
     Strategy.COLUMN_ENRICHMENT: "only columns come on top: rows and old columns must be what they were, day by day",
     Strategy.PARTITION_REPAIR: "only these days are computed again: all others stay the same files at the same commit",
     Strategy.FORWARD_ONLY: "new logic begins with that day: older ones stay the same files at the same commit",
+    Strategy.VIEW_ONLY: "all days stay the same files at the same commit; what the view does not list is still in them",
     Strategy.REVERT: "tables of an earlier release are used again, what they lack is built; all days are compared",
     Strategy.DUAL_RUN: "what is shown stays; both can be compared for as long as you like",
 }
@@ -42,15 +45,18 @@ def strategies(
     changes: Mapping[str, Change],
     patches: Mapping[str, Patch],
     asked: Mapping[str, str],
+    *,
     reverted: Collection[str] = (),
+    listing: Collection[str] = (),
 ) -> dict[str, Strategy]:
     """Model → strategy, of the patched models and of those that changed. `asked` are the author's choices, by model,
-    `reverted` the models whose code is that of an earlier release again.
+    `reverted` the models whose code is that of an earlier release again, `listing` those whose view changes alone.
 
     Raises UsageError for a model that the plan is not about, and for a strategy that does not fit the change.
     """
     found = {name: _way(change) for name, change in changes.items() if change.category is not Category.UNCHANGED}
     found |= {name: Strategy.REVERT for name in reverted if name in found}
+    found |= dict.fromkeys(listing, Strategy.VIEW_ONLY)
     for name, patch in patches.items():
         restated = patch.version != logic_of(patch.version)
         found[name] = Strategy.PARTITION_REPAIR if restated else Strategy.FORWARD_ONLY
@@ -73,7 +79,7 @@ def _chosen(name: str, wanted: str, fitting: Strategy) -> Strategy:
     free = [fitting, Strategy.DUAL_RUN]
     if fitting is Strategy.COLUMN_ENRICHMENT:
         free.append(Strategy.FULL_REBUILD)
-    if fitting in (Strategy.PARTITION_REPAIR, Strategy.FORWARD_ONLY):
+    if fitting in (Strategy.PARTITION_REPAIR, Strategy.FORWARD_ONLY, Strategy.VIEW_ONLY):
         free.remove(Strategy.DUAL_RUN)
     if wanted in free:
         return Strategy(wanted)

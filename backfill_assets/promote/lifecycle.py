@@ -23,7 +23,7 @@ from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.reach import reachable
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment, Pointer, lists
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.tables import TableLog
 from backfill_assets.state.versions import logic_of, table_path
@@ -329,6 +329,8 @@ def _shows(shown: Environment, record: PlanRecord) -> bool:
     for target in record.targets:
         pointer = shown.pointers.get(target.model)
         own = [s for s in pointer.segments if target.version in (s.version, logic_of(s.version))] if pointer else []
-        if not own or target.intervals - Ranges.of(s.interval for s in own):
+        if not own or (pointer and not lists(pointer, target.columns)):
+            return False
+        if target.intervals - Ranges.of(s.interval for s in own):
             return False
     return True

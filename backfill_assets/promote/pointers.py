@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from backfill_assets.intervals import NOTHING, Cadence, Ranges
+from backfill_assets.plan.narrowed import listed
 from backfill_assets.plan.patch import Patch, kept_segments, overlay
 from backfill_assets.plan.plan import Facts
 from backfill_assets.snapshots.model import Project
@@ -35,7 +36,7 @@ def pin(
         model=name,
         time_column=model.time_column,
         timestamps=model.cadence is Cadence.HOURLY,
-        columns=as_written(versions[name, version].columns, project.columns.get(name, ())),
+        columns=as_written(listed(project, name, versions[name, version].columns), project.columns.get(name, ())),
         segments=overlay(
             [
                 *(Segment(version=version, commit=facts.heads[name], interval=part) for part in anew),
@@ -65,10 +66,12 @@ def patched(
 ) -> Pointer:
     """What the environment shows of a model, with the patch's intervals from the patch's table."""
     shown, record = facts.environment.pointers[name], versions[name, patch.version]
-    columns = as_written(record.columns, project.columns.get(name, ()))
-    below = [replace(s, columns=_other(s.columns or shown.columns, columns)) for s in patch.below or shown.segments]
+    columns = as_written(listed(project, name, record.columns), project.columns.get(name, ()))
+    known = versions.get((name, shown.version))  # its table may have columns that the view does not list
+    whole = known.columns if known and set(shown.columns) <= set(known.columns) else shown.columns
+    below = [replace(s, columns=_other(s.columns or whole, columns)) for s in patch.below or shown.segments]
     return replace(shown, columns=columns, segments=overlay(below, patch.segments(facts.head(name, patch.version))))
 
 
 def _other(there: tuple[tuple[str, str], ...], wanted: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    return there if sorted(there) != sorted(wanted) else ()
+    return there if set(wanted) - set(there) else ()

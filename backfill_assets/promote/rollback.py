@@ -220,7 +220,8 @@ def _step(
 ) -> Step:
     newer = (shown.covers - older.covers) if shown else NOTHING
     alike = [s for s in shown.segments if logic_of(s.version) == older.version] if shown else []
-    taken = [_with_columns(s, shown.columns if shown else (), older, p) for s, p in _cut(alike, newer)]
+    own = record.columns if record else shown.columns if shown else ()
+    taken = [_with_columns(s, own, older, p) for s, p in _cut(alike, newer)]
     rest = newer - Ranges.of(s.interval for s in taken)
     if model is None:
         return Step(model=older.model, shown=shown, older=older, taken=tuple(taken), never=rest)
@@ -253,9 +254,9 @@ def _cut(segments: Iterable[Segment], to: Ranges) -> list[tuple[Segment, Interva
 
 
 def _with_columns(segment: Segment, of: tuple[tuple[str, str], ...], older: Pointer, part: Interval) -> Segment:
-    """The segment in a pointer of other columns: it says its own where they are not the same."""
+    """The segment in a pointer of other columns: it says its own where it lacks any of these."""
     there = segment.columns or of
-    return replace(segment, interval=part, columns=there if sorted(there) != sorted(older.columns) else ())
+    return replace(segment, interval=part, columns=there if set(older.columns) - set(there) else ())
 
 
 def _after(seen: Environment, steps: Sequence[Step]) -> Environment:

@@ -285,6 +285,11 @@ def as_written(stored: Sequence[tuple[str, str]], written: Sequence[Column]) -> 
     return tuple(sorted(stored, key=lambda column: place.get(column[0].lower(), len(place))))
 
 
+def lists(pointer: Pointer, columns: Sequence[str]) -> bool:
+    """Whether the view has just these columns (lower-cased), in any order; none: any."""
+    return not columns or {name.lower() for name, _ in pointer.columns} == set(columns)
+
+
 def pointer_from_json(text: str) -> Pointer:
     """The pointer that `Pointer`'s JSON says."""
     raw = json.loads(text)

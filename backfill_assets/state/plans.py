@@ -35,6 +35,8 @@ class Target:
     model: str
     version: str
     intervals: Ranges
+    columns: tuple[str, ...] = ()
+    """What the view of a version that is shown already will list (lower-cased), where the plan is about that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,8 +172,8 @@ def _record(events: Sequence[Row]) -> PlanRecord:
         id=cast(str, first["id"]),
         environment=cast(str, first["environment"]),
         targets=tuple(
-            Target(model=model, version=version, intervals=ranges_from_json(parts))
-            for model, version, parts in json.loads(cast(str, first["targets"]))
+            Target(model=model, version=version, intervals=ranges_from_json(parts), columns=tuple(*columns))
+            for model, version, parts, *columns in json.loads(cast(str, first["targets"]))
         ),
         created=cast(datetime, opened["at"]),
         by=cast(str, opened["by"]),
@@ -182,7 +184,10 @@ def _record(events: Sequence[Row]) -> PlanRecord:
 
 
 def _row(entry: str, record: PlanRecord, status: Status, by: str, at: datetime, plan: str = "") -> Row:
-    targets = [[t.model, t.version, ranges_json(t.intervals)] for t in record.targets]
+    targets = [
+        [t.model, t.version, ranges_json(t.intervals), *([list(t.columns)] if t.columns else [])]
+        for t in record.targets
+    ]
     return {
         "entry": entry,
         "id": record.id,

@@ -23,8 +23,8 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.plans import PlanRecord, Status
-from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, a_pointer, days, gated
-from backfill_assets_tests.packets import a_proof, a_subject, a_table, an_approval, some_inputs
+from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, a_pointer, days, gated, ranges
+from backfill_assets_tests.packets import a_document, a_proof, a_subject, a_table, an_approval, some_inputs
 
 SCHEMA = json.loads((files("backfill_assets.evidence") / "packet.schema.json").read_text())
 
@@ -311,3 +311,20 @@ def test_nobody_accepted_is_said() -> None:
     assert said[0].startswith("ana accepted it for marketing@example.com on 1 February 2024, 12:00 UTC (not signed)")
     assert packet(some_inputs()).approvals[0].digest == "c0ffee"
     assert packet(some_inputs()).as_of == utc("2024-02-01T12:00").isoformat()
+
+
+def test_a_view_that_lists_fewer_columns_is_called_that() -> None:
+    """No row was computed, and the dropped column is named."""
+    scope = days("01", "04")
+    whole = a_subject(scope)
+    target = replace(whole.target, version="old", intervals=ranges(), columns=("ds", "id"))
+    subject = a_subject(scope, target=target, record=whole.old)
+    change = {"category": "removal", "rows": False, "columns": [], "added": [], "removed": ["conversions"]}
+    document = a_document(scope) | {"changes": {"performance": change | {"renamed": {}, "because": []}}}
+    assert whole.before and whole.old
+    said = replace(subject, before=replace(whole.before, columns=whole.old.columns))
+    found, written = make(some_inputs(subjects=(said,), document=document, proofs={}))
+    [model] = found.models
+    assert model.kind == "relisted" and [c.name for c in model.columns if c.what == "removed"] == ["conversions"]
+    assert "Only the view of performance changes" in found.summary.changed[0]
+    assert "it has other columns" in written["cutover_message.md"].decode()

@@ -1,0 +1,157 @@
+"""When does a dropped column leave the view only? When nothing else differs, and its version can go on by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backfill_assets.plan.category import Category
+from backfill_assets.plan.leases import claim
+from backfill_assets.plan.narrowed import as_shown, computing, narrowed
+from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.stages import Approve, Promote, Request
+from backfill_assets.snapshots.algorithm import ALGORITHM
+from backfill_assets.snapshots.model import Audit, Column, ColumnRef, Project, Signature
+from backfill_assets.snapshots.stored import to_definition
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.versions import Version
+from backfill_assets_tests.fakes import NOW, a_model, a_pointer, a_project, days, ranges
+
+A, B = a_model("a", "raw"), a_model("b", "a")
+NAMES = ("ds", "id", "n", "m")
+READS = {"n": frozenset({ColumnRef(table="raw", column="x")}), "m": frozenset({ColumnRef(table="raw", column="y")})}
+COLUMNS = tuple((name, "bigint") for name in NAMES)
+SHOWN = Environment(
+    name="prod",
+    revision=1,
+    pointers={"a": replace(a_pointer("a", "a-old", days("01", "10")), columns=COLUMNS)},
+    releases={},
+)
+
+
+def signed(*columns: str, rows: str = "r", **other: str) -> Signature:
+    return Signature(rows=rows, columns={c: other.get(c, c) for c in columns}, column_reads=READS)
+
+
+def record(**definition: Any) -> Version:
+    stored = to_definition(replace(A, code="SELECT all")) | {"algorithm": ALGORITHM} | definition
+    return Version(
+        model="a",
+        version="a-old",
+        upstream={},
+        columns=COLUMNS,
+        definition=stored,
+        signature=signed(*NAMES),
+        created=NOW,
+    )
+
+
+def project(own: Signature, *source: str) -> Project:
+    """Models a and b whose code says this of a; `source`: the columns that its source declares."""
+    made = a_project(replace(A, code="SELECT fewer", audits=(Audit(name="new", kind="completeness"),)), B)
+    raw = replace(made.sources["raw"], columns=tuple(Column(name=c) for c in source))
+    return replace(made, signatures={"a": own}, sources={"raw": raw})
+
+
+def held(own: Signature, *source: str, version: Version | None = None) -> Project:
+    return narrowed(project(own, *source), SHOWN, {("a", "a-old"): version or record()})
+
+
+def test_a_column_less_keeps_the_version() -> None:
+    """Its definition computes what comes; what the code says of audits counts."""
+    found = held(signed("ds", "id", "n"))
+    assert found.fingerprints["a"] == "a-old" and dict(found.hidden) == {"a": ("m",)}
+    model = computing(found, {("a", "a-old"): record()}).models["a"]
+    assert (model.code, [a.name for a in model.audits]) == ("SELECT all", ["new"])
+    assert found.models["a"].code == "SELECT fewer"
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        signed("ds", "id", "n", rows="other"),
+        signed("ds", "id", "n", n="other"),
+        signed("ds", "id", "n", "more"),
+        signed(*NAMES),
+        Signature(rows="", columns={}),
+    ],
+    ids=["rows", "a kept column", "another column", "none less", "unknown"],
+)
+def test_anything_else_is_a_version_of_its_own(own: Signature) -> None:
+    """Nothing is hidden."""
+    assert held(own) == project(own)
+
+
+def test_what_it_reads_has_to_be_there() -> None:
+    """A source that lost the column as well could not be read by the version's definition."""
+    own = signed("ds", "id", "n")
+    assert held(own, "x", "y").hidden and not held(own, "x").hidden
+
+
+def test_the_definition_has_to_be_executable() -> None:
+    """Helper modules may be others now, and an older release signed by other rules."""
+    own = signed("ds", "id", "n")
+    assert not held(own, version=record(helpers=["helper"])).hidden
+    assert not held(own, version=record(algorithm=ALGORITHM - 1)).hidden
+
+
+def planned(*columns: str, shown: Environment = SHOWN) -> Any:
+    found = narrowed(project(signed(*columns)), shown, {("a", "a-old"): record()})
+    if columns == NAMES:
+        found = replace(found, fingerprints={**found.fingerprints, "a": "a-old"})
+    facts = Facts(
+        now=NOW,
+        environment=shown,
+        coverage={"a": Coverage(green=ranges(days("01", "10"))), "b": Coverage()},
+        heads={"a": 1, "b": -1},
+        sources={},
+        shown={"a": signed(*NAMES)},
+    )
+    return make_plan(found, facts, Request(select=("a",)))
+
+
+def test_the_plan_asks_and_moves_and_builds_nothing() -> None:
+    """And says why."""
+    plan = planned("ds", "id", "n")
+    assert [type(s) for s in plan.stages] == [Approve, Promote] and not plan.work
+    assert str(plan.changes["a"]) == "removal: removes m"
+    assert plan.kept["a"] == "only its view changes: the tables stay, nothing to compute"
+
+
+def test_the_column_back_is_additive_and_asks_nobody() -> None:
+    """The view lists what the table has had all the time."""
+    pointer = replace(SHOWN.pointers["a"], columns=COLUMNS[:3])
+    plan = planned(*NAMES, shown=replace(SHOWN, pointers={"a": pointer}))
+    assert plan.changes["a"].category is Category.ADDITIVE and [type(s) for s in plan.stages] == [Promote]
+    assert as_shown(replace(SHOWN, pointers={"a": pointer}), {("a", "a-old"): record()}) == {"a": ("m",)}
+
+
+def test_what_is_shown_without_it_is_no_change() -> None:
+    """After the promotion there is nothing to do."""
+    pointer = replace(SHOWN.pointers["a"], columns=COLUMNS[:3])
+    plan = planned("ds", "id", "n", shown=replace(SHOWN, pointers={"a": pointer}))
+    assert plan.changes["a"].category is Category.UNCHANGED and not plan.stages
+
+
+def test_two_ways_to_narrow_are_two_plans() -> None:
+    """Of one version: neither goes on with the other's record, and they are in each other's way."""
+    one, other = planned("ds", "id", "n"), planned("ds", "id", "m")
+    assert one.id != other.id
+
+    def asked(_: PlanRecord) -> Request:
+        return one.request
+
+    def stored(by: str) -> PlanRecord:
+        from backfill_assets.plan.leases import targets
+
+        return PlanRecord(
+            id=one.id, environment="prod", targets=targets(one), created=NOW, by=by, status=Status.OPEN, since=NOW
+        )
+
+    assert claim(one, [stored("ana")], SHOWN, by="ana", request_of=asked).continues == stored("ana")
+    assert claim(other, [stored("ana")], SHOWN, by="ana", request_of=asked).supersedes == (stored("ana"),)
+    assert claim(other, [stored("bob")], SHOWN, by="ana", request_of=asked).collisions
