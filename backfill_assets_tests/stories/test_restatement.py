@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets.promote.compaction import crowds
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets_tests.projects import (
     backfill,
     backfill_here,
@@ -184,13 +186,7 @@ def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_pa
     # what was built beside the kept columns has other values in them: prod waits until somebody accepts that
     _, closed = added.promote()
     assert [o.what for o in closed.obstacles if "n changed in 2 rows" in o.what], closed.obstacles
-    waived = {
-        found.groups() for o in closed.obstacles if (found := re.search(r"approve (\S+) --accept (\S+)=", o.remedy))
-    }
-    assert len(waived) == len(closed.obstacles)
-    [opened] = {plan for plan, _ in waived}
-    accepted = [part for _, name in sorted(waived) for part in ("--accept", f"{name}=late rows of 2024-01-02")]
-    assert backfill_here("approve", opened, *accepted, project=root).code == 0
+    accept(root, closed.obstacles, "late rows of 2024-01-02")
     moved, verdict = added.promote()
     assert verdict.open, verdict.obstacles
     assert moved.pointers["running"] == running
@@ -209,10 +205,21 @@ def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_pa
     model.write_text(first)
     back = Workspace.open(root)
     assert not back.plan().work, "the table of the first version is there"
+    _, closed = back.promote()
+    accept(root, closed.obstacles, "the late rows go again: restated next")
     assert back.promote()[1].open
     assert back.control.environments.read(environment).pointers["daily"].version == place.project.fingerprints["daily"]
     shutil.rmtree(root / "data")
     assert shown_daily(root, environment), "nothing reads the source to show prod"
+
+
+def accept(root: Path, obstacles: Sequence[Obstacle], why: str) -> None:
+    """Accept findings, all of one plan, as their remedies say it."""
+    asked = [found.groups() for o in obstacles if (found := re.search(r"approve (\S+) --accept (\S+)=", o.remedy))]
+    assert asked and len(asked) == len(obstacles), obstacles
+    [plan] = {plan for plan, _ in asked}
+    accepted = [part for _, name in asked for part in ("--accept", f"{name}={why}")]
+    assert backfill_here("approve", plan, *accepted, project=root).code == 0
 
 
 def test_new_logic_from_a_day_on(spark: SparkSession, tmp_path: Path, environment: str) -> None:
