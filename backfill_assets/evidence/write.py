@@ -76,13 +76,14 @@ def write_packet(folder: Folder, plan: str, files: Mapping[str, bytes], *, seale
             why="; ".join(problems) or "the plan was promoted with the packet that is there",
             fix=f"leave {folder.location} as it is; when it was tampered with, restore it from a backup",
         )
-    folder.delete(MANIFEST)
-    for name in folder.names():
-        if name not in files:
-            folder.delete(name)
-    for name, content in files.items():
-        folder.write(name, content)
-    folder.write(MANIFEST, wanted)
+    try:
+        _replace(folder, {**files, MANIFEST: wanted})
+    except OSError as error:
+        raise StateError(
+            f"the packet of plan {plan} cannot be written to {folder.location}",
+            why=error.strerror or str(error),
+            fix="make the warehouse writable, or free some room; then run the same command again",
+        ) from None
     if problems := problems_of(folder):
         raise StateError(
             f"the packet of plan {plan} is not what was written",
@@ -90,6 +91,16 @@ def write_packet(folder: Folder, plan: str, files: Mapping[str, bytes], *, seale
             fix="run the same command again",
         )
     return Written(digest=_hash(wanted), changed=True)
+
+
+def _replace(folder: Folder, files: Mapping[str, bytes]) -> None:
+    """Put the files, the manifest last, in the place of what is there."""
+    folder.delete(MANIFEST)
+    for name in folder.names():
+        if name not in files:
+            folder.delete(name)
+    for name, content in files.items():
+        folder.write(name, content)
 
 
 def digest(folder: Folder) -> str:

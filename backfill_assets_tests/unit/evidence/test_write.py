@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -89,6 +91,21 @@ def test_killed_anywhere_it_is_told_and_finished_by_the_next(writes: int) -> Non
     folder.left = 100
     write_packet(folder, "7f3c", later, sealed=False)
     assert verify(folder, None).ok
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_warehouse_that_cannot_be_written(number: int) -> None:
+    """Read-only, not permitted, full: the reason, and what to do; no packet that anybody takes for one is left."""
+
+    class Refuses(MemoryFolder):
+        def write(self, name: str, content: bytes) -> None:
+            raise OSError(number, os.strerror(number))
+
+    folder = Refuses()
+    with pytest.raises(StateError, match="the packet of plan 7f3c cannot be written to") as error:
+        write_packet(folder, "7f3c", PACKET_FILES, sealed=False)
+    assert error.value.why == os.strerror(number) and "run the same command again" in error.value.fix
+    assert not verify(folder, None).ok
 
 
 @given(st.sampled_from([*FILES, MANIFEST]), st.data())
