@@ -25,7 +25,7 @@ from backfill_assets.promote.reach import reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import ENVIRONMENTS
 from backfill_assets.state.held import counted
-from backfill_assets.state.identity import IDENTITY
+from backfill_assets.state.identity import IDENTITY, Identity
 
 MANIFEST, EVIDENCE = "backup.json", "evidence"
 _LOOKS = 200
@@ -93,6 +93,19 @@ def backup(warehouse: str, target: Path, *, data: bool) -> Manifest:
     heads = _one_instant(warehouse)
     release = newest_release(warehouse, heads.get(ENVIRONMENTS.name, -1))
     identity = replace(identity, tables=heads, release=release)
+    try:
+        return _written(source, target, identity, data=data)
+    except OSError as error:
+        raise StateError(
+            f"the backup cannot be written to {target}",
+            why=error.strerror or str(error),
+            fix="name a folder that can be written and has room, then run it again: what is copied is kept",
+        ) from None
+
+
+def _written(source: Path, target: Path, identity: Identity, *, data: bool) -> Manifest:
+    """The copy, with its manifest last."""
+    heads, release = identity.tables, identity.release
     names = [name for table, head in heads.items() for name in _of_table(source, f"{CONTROL}/{table}", head)]
     names += [str(f.relative_to(source)) for f in sorted((source / EVIDENCE).rglob("[!.]*")) if f.is_file()]
     files = copy(source, target, names)
@@ -122,11 +135,15 @@ def read_backup(source: Path) -> Manifest:
         files = {str(name): File(**said) for name, said in raw.pop("files").items()}
         raw.pop("backup")
         found = Manifest(**raw, files=files)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise StateError(
             f"{source} is no backup, or one that was not finished",
             why=f"there is no {MANIFEST}, which is written last",
             fix="name another folder, or run `backfill backup` again",
+        ) from None
+    except OSError as error:
+        raise StateError(
+            f"the backup {source} cannot be read", why=str(error.strerror), fix="mount it, or name another folder"
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise StateError(
