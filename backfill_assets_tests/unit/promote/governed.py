@@ -1,0 +1,165 @@
+"""A world with owners and rules in force: what `Workspace` does beside the gate, over fakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+from backfill_assets.audit.judge import Counts
+from backfill_assets.build.engine import AuditReads, Job
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.facts import read_facts
+from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.select import select_models
+from backfill_assets.plan.stages import Request
+from backfill_assets.promote.approval import not_counted
+from backfill_assets.promote.approve import Giver
+from backfill_assets.promote.cases import Cases
+from backfill_assets.promote.gate import Case, Purpose, gate
+from backfill_assets.promote.promote import ViewCatalog
+from backfill_assets.promote.proposal import moved_meanwhile
+from backfill_assets.promote.release import Released, release_case
+from backfill_assets.promote.rules_change import record_rules, rules_to_record
+from backfill_assets.settings import ApprovalRules
+from backfill_assets.snapshots.model import Model
+from backfill_assets.state.control import Control
+from backfill_assets.state.rules import RulesInForce, declared_rules
+from backfill_assets.state.store import MemoryStore, Store
+from backfill_assets_tests.fakes import Cell, FakeEngine, FakeTables, World, nothing
+
+OWNERS = {"a": "ana@example.com", "b": "bo@example.com", "c": ""}
+PEOPLE = {"ana@example.com": ("ana",), "bo@example.com": ("bo",), "dev@example.com": ("dev", "dev.two")}
+
+
+class NumberedEngine(FakeEngine):
+    """No two computations give the same rows: each interval's rows have a number of their own (it is their count)."""
+
+    def __init__(self, tables: FakeTables) -> None:
+        self._numbers = count(11)
+        super().__init__(tables)
+        self.red: set[datetime] = set()
+        """Days on which the audit `edited` fails, where a model has it."""
+
+    @property
+    def cell(self) -> Callable[[Job, Interval], Cell]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return lambda job, unit: replace(self._cell(job, unit), rows=next(self._numbers))
+
+    @cell.setter
+    def cell(self, value: Callable[[Job, Interval], Cell]) -> None:
+        self._cell = value
+
+    def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> dict[datetime, Counts]:
+        found = super().scan(job, commit, intervals, reads)
+        edited = any(a.name == "edited" for a in job.model.audits)
+        return {
+            s: replace(c, failures={**c.failures, **({"edited": 1} if edited and s in self.red else {})})
+            for s, c in found.items()
+        }
+
+
+class GovernedWorld(World):
+    """Published rows change with their owners' approval, by the rules that the first release recorded."""
+
+    def __init__(self, *models: Model, store: Store | None = None, tables: FakeTables | None = None) -> None:
+        store = store or MemoryStore()
+        super().__init__(*(replace(m, owner=OWNERS[m.name]) for m in models), store=store, tables=tables)
+        self.project = self.written = replace(
+            self.project, settings=replace(self.project.settings, approvals=ApprovalRules(), people=PEOPLE)
+        )
+        self.engine = NumberedEngine(self.tables)
+        self.later = timedelta()
+
+    def clock(self) -> datetime:
+        """The real time, by the clock of whoever promotes."""
+        return datetime.now(UTC) + self.later
+
+    def rules(self) -> RulesInForce:
+        return self.control.rules.in_force("prod", declared_rules(self.project))
+
+    def facts(self, now: datetime = datetime.max, *, control: Control | None = None) -> Facts:  # type: ignore[override]
+        found = read_facts(self.project, control or self.control, self.tables, self.pins, now=now, environment="prod")
+        return replace(found, extents=self.extents, rules=self.rules())
+
+    def governed_cases(self, facts: Facts, control: Control | None = None) -> Cases:
+        """As `Workspace.cases` does."""
+        rules, project = facts.rules_for(self.project), self.project
+        return self.cases(
+            control=control or self.control,
+            required=rules.approvals.required,
+            owners=lambda name: rules.owners_of(name, project.models[name].owner if name in project.models else ""),
+            counts=lambda record, approval: not_counted(project, facts, record, approval, now=self.clock()),
+        )
+
+    def promote(
+        self,
+        request: Request,
+        *,
+        now: datetime,
+        by: str,
+        control: Control,
+        views: ViewCatalog | None,
+        between: Callable[[], object] = nothing,
+        routine: bool = False,
+    ) -> Released:
+        """As `Workspace.promote`, or as `Workspace.promote_green`, does. `between` happens when the gate has looked."""
+
+        def look() -> Case:
+            facts = self.facts(now, control=control)
+            cases, plan = self.governed_cases(facts, control), make_plan(self.project, facts, request)
+            if not routine:
+                return cases.promotion(request, facts, plan)
+            shown = facts.environment.pointers.items()
+            held = [o for name, p in shown if (o := moved_meanwhile(self.project, name, p)) is not None]
+            models = self._without(plan.models, [o.model for o in held])
+            while True:
+                case = cases.promotion(request, facts, replace(plan, models=models), purpose=Purpose.ROUTINE)
+                if (verdict := gate(case)).open:
+                    return case
+                models = self._without(models, [m for o in verdict.obstacles for m in o.model.split(", ")])
+
+        def evidence(_: Case) -> dict[str, str]:
+            between()
+            return {}
+
+        def rules(case: Case) -> dict[str, object]:
+            found = case.facts.rules or self.rules()
+            new = rules_to_record(found, case.environment, case.pointers, case.changed) if case.pointers else None
+            who = Giver(account=by, host="laptop")
+            return dict(record_rules(control, found, new, who, now=self.clock()).to_json())
+
+        return release_case(control, self.tables, "prod", views, look, by=by, evidence=evidence, rules=rules)
+
+    def _without(self, models: tuple[str, ...], stuck: list[str]) -> tuple[str, ...]:
+        named = [f"{m}+" for m in stuck if m in models]
+        gone = select_models(self.project, named) if named else models if stuck else ()
+        return tuple(m for m in models if m not in gone)
+
+    def files_say(self, what: str) -> None:
+        """Somebody edits the project's files: never what is in force. `back`: to what they were."""
+        code = self.project
+        approvals, people = self.written.settings.approvals, self.written.settings.people
+        owners = dict(OWNERS)
+        match what:
+            case "off":
+                approvals = replace(approvals, required=False)
+            case "self":
+                approvals = replace(approvals, self=True)
+            case "for ever":
+                approvals = replace(approvals, days=100_000)
+            case "deputies":
+                approvals = replace(approvals, owners={o: ("dev",) for o in OWNERS.values() if o})
+            case "accounts":
+                people = {"ana@example.com": ("ana", "dev.two"), "bo@example.com": ("bo", "dev")}
+            case "owner":
+                owners["a"] = "dev@example.com"
+            case "nobody":
+                owners |= {"a": "", "b": ""}
+            case _:
+                assert what == "back"
+        self.project = replace(
+            code,
+            settings=replace(code.settings, approvals=approvals, people=people),
+            models={n: replace(m, owner=owners[n]) for n, m in code.models.items()},
+        )

@@ -1,0 +1,200 @@
+"""May these rows be shown? Judged at each commit of an environment, by the rows that readers see and approvals' text.
+
+Nothing of the gate is asked: what it says, what it calls changed, whose approval it takes to count are not known here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, cast
+
+from backfill_assets.intervals import Cadence
+from backfill_assets.state.approvals import APPROVALS
+from backfill_assets.state.control import Control
+from backfill_assets.state.environment import ENVIRONMENTS, Environment
+from backfill_assets.state.store import ControlTable, Filter, Row, Store, TableSpec
+from backfill_assets_tests.fakes import FakeTables
+
+DAYS = timedelta(days=14)
+"""How long an approval holds, by the rules that the first release recorded."""
+
+
+class Seen(NamedTuple):
+    """What a reader sees of a day: the rows (no two computations give the same), and of which logic they are."""
+
+    rows: int
+    logic: str
+
+
+Rows = Mapping[tuple[str, datetime], Seen]
+"""Model and day → what is seen of it."""
+
+
+def rows_of(environment: Environment, tables: FakeTables) -> dict[tuple[str, datetime], Seen]:
+    """All that readers of an environment see, from the tables themselves."""
+    found: dict[tuple[str, datetime], Seen] = {}
+    for name, pointer in environment.pointers.items():
+        for segment in pointer.segments:
+            cells = tables.cells(name, segment.version, segment.commit)
+            for unit in Cadence.DAILY.split(segment.interval):
+                found[name, unit.start] = Seen(cells[unit.start].rows, segment.version.partition(".")[0])
+    return found
+
+
+@dataclass(kw_only=True)
+class Oracle:
+    """Holds what each release showed, what approvers looked at and who opened plans; `look` judges what is shown."""
+
+    store: Store
+    tables: FakeTables
+    clock: Callable[[], datetime]
+    declared: Callable[[], Mapping[str, str]]
+    """Model → the owner that the files name at this moment."""
+    people: Mapping[str, str]
+    """Account → person, by the rules that the first release recorded."""
+    shown: Rows = field(default_factory=dict[tuple[str, datetime], Seen])
+    releases: dict[str, Rows] = field(default_factory=dict[str, Rows])
+    """Release → all that was seen after it."""
+    owners: dict[str, str] = field(default_factory=dict[str, str])
+    """Model → its owner in force."""
+    authors: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """Plan → the accounts that opened it."""
+    looked_at: dict[str, Rows] = field(default_factory=dict[str, Rows])
+    """The text of a statement → what the candidate showed to whoever gave it."""
+    going_back_to: list[str] = field(default_factory=list[str])
+    """The release that whoever acts goes back to; empty: nobody goes back."""
+    problems: list[str] = field(default_factory=list[str])
+
+    def look(self) -> None:
+        """Judge what is shown by now, against what was shown before."""
+        control = Control.over(self.store)
+        prod = control.environments.read("prod")
+        now = rows_of(prod, self.tables)
+        others = [at for at, seen in self.shown.items() if (now[at].rows if at in now else 0) != seen.rows]
+        target = self.releases[self.going_back_to[-1]] if self.going_back_to else None
+        declared = self.declared()
+        moved = {name for name, _ in others}
+        for name, day in others:
+            if target is not None:
+                if not _back(target, now, name, day):
+                    self.problems.append(f"{name} {day:%m-%d} went back to rows that the release did not show")
+                continue
+            for owner in {self.owners[name], declared[name]} - {""} or {""}:
+                if (name, day) not in now:
+                    self.problems.append(f"{name} {day:%m-%d} is gone")
+                elif not any(self._covers(said, now, name, day, moved) for said in self._approvals(owner)):
+                    self.problems.append(f"{name} {day:%m-%d} shows other rows, and {owner or 'nobody'} said no yes")
+        names = {name for name, _ in now}
+        for name in names - {name for name, _ in self.shown} | moved:
+            if target is None or name not in self.owners:
+                self.owners[name] = declared[name]
+        self.shown = now
+        if made := control.releases.all("prod"):
+            self.releases.setdefault(made[-1].id, now)
+
+    def _approvals(self, owner: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The texts, and what they say, of the approvals that hold for an owner at this moment."""
+        for row in self.store.table(APPROVALS).read():
+            text = cast(str, row["statement"])
+            said, account = json.loads(text), cast(str, row["account"])
+            given = min(datetime.fromisoformat(said["at"]), cast(datetime, row["recorded"]).astimezone(UTC))
+            person = self.people.get(account, account)
+            authors = {self.people.get(a, a) for a in self.authors.get(said["plan"], set())}
+            if (
+                said["environment"] == "prod"
+                and said["owner"] == owner
+                and said["by"] in (account, person)
+                and (person == owner if owner else person not in authors)
+                and person not in authors
+                and given + DAYS > self.clock()
+            ):
+                yield text, said
+
+    def _covers(
+        self, approval: tuple[str, Mapping[str, Any]], now: Rows, name: str, day: datetime, moved: set[str]
+    ) -> bool:
+        """Whether it is about this day, and all rows in its scope, of models that moved, are those that were seen."""
+        text, said = approval
+        seen, scope = self.looked_at.get(text, {}), said["scope"]
+        for model in moved & set(scope):
+            for at in (at for at in now if at[0] == model and _within(scope[model], at[1])):
+                if at not in seen or seen[at].rows != now[at].rows:
+                    return False
+        if _within(scope.get(name, []), day):
+            return True
+        since = said.get("onward", {}).get(name)
+        if since is None or day < datetime.fromisoformat(since):
+            return False
+        last = max(at for at in seen if at[0] == name and _within(scope[name], at[1]))
+        return seen[last].logic == now[name, day].logic
+
+
+def _within(pairs: Sequence[Sequence[str]], day: datetime) -> bool:
+    return any(datetime.fromisoformat(a) <= day < datetime.fromisoformat(b) for a, b in pairs)
+
+
+def _back(target: Rows, now: Rows, name: str, day: datetime) -> bool:
+    """Whether a day shows what a release showed; where it showed nothing, rows of that logic, or nothing."""
+    logics = {seen.logic for (model, _), seen in target.items() if model == name}
+    if (name, day) not in now:
+        return (name, day) not in target
+    if (name, day) in target:
+        return target[name, day].rows == now[name, day].rows
+    return now[name, day].logic in logics
+
+
+class Watched:
+    """A store that calls `looked` after each commit to the table of environments, and whose clocks may be wrong."""
+
+    def __init__(self, store: Store) -> None:
+        self.inner, self.looked = store, _nothing
+        self.skew = timedelta()
+        """How far the clock of the machine that writes is off."""
+
+    def table(self, spec: TableSpec) -> ControlTable:
+        return _WatchedTable(self.inner.table(spec), spec, self)
+
+
+@dataclass(frozen=True, slots=True)
+class _WatchedTable:
+    table: ControlTable
+    spec: TableSpec
+    store: Watched
+
+    def read(self, where: Filter | None = None) -> list[Row]:
+        return self.table.read(where)
+
+    def revision(self) -> int:
+        return self.table.revision()
+
+    def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
+        return self.table.read_at(where)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        self.table.append([self._by_that_clock(row) for row in rows])
+
+    def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
+        found = self.table.replace(
+            [self._by_that_clock(row) for row in rows], where=where, revision=revision, note=note
+        )
+        if self.spec.name == ENVIRONMENTS.name:
+            self.store.looked()
+        return found
+
+    def compact(self, most_files: int = 64) -> None:
+        self.table.compact(most_files)
+
+    def _by_that_clock(self, row: Row) -> Row:
+        """As a machine writes it whose clock is off."""
+        if self.spec.name not in ("ledger", "proofs", "audits", "approvals"):
+            return row
+        return {
+            n: v + self.store.skew if n in ("at", "recorded") and isinstance(v, datetime) else v for n, v in row.items()
+        }
+
+
+def _nothing() -> None:
+    """Before anybody looks."""

@@ -1,0 +1,364 @@
+"""The same warehouse with owners, and an oracle beside the gate: whatever people do, published rows change with a yes.
+
+The oracle (`oracle.py`) judges each commit by the rows that readers see and by approvals' text; the gate is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, rule
+
+from backfill_assets.build.apply import apply
+from backfill_assets.build.by_hand import withdraw
+from backfill_assets.errors import PlanError, PromotionError
+from backfill_assets.intervals import Interval
+from backfill_assets.plan.published import published
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.approve import Giver, statements
+from backfill_assets.promote.lifecycle import abandon, end_promoted, open_plan, show_candidate
+from backfill_assets.promote.release import Released
+from backfill_assets.snapshots.model import Audit
+from backfill_assets.state.control import Control
+from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.store import MemoryStore
+from backfill_assets_tests.fakes import Cell, FakeViews, nothing
+from backfill_assets_tests.unit.promote.governed import PEOPLE, GovernedWorld
+from backfill_assets_tests.unit.promote.oracle import Oracle, Watched, rows_of
+from backfill_assets_tests.unit.promote.test_machine import MODELS, Warehouse
+
+WHO = {"ana@example.com": "ana", "bo@example.com": "bo", "": "eva"}
+EDITS = ("off", "self", "for ever", "deputies", "accounts", "owner", "nobody", "back")
+REQUESTS = st.sampled_from([Request(), Request(select=("a+",)), Request(select=("c",)), Request(select=("b",))])
+START = MODELS[0].start
+HOW = st.sampled_from(["well", "by its author", "too late", "built again", "a race", *EDITS[:-1]])
+
+
+class Governed(Warehouse):
+    """People with accounts: `dev` and `dev.two` are one author, `ana` and `bo` own models, `eva` owns none."""
+
+    world: GovernedWorld
+
+    def a_world(self) -> GovernedWorld:
+        self.store = Watched(MemoryStore())
+        return GovernedWorld(*MODELS, store=self.store)
+
+    def begun(self) -> None:
+        self.oracle = Oracle(
+            store=self.store.inner,
+            tables=self.world.tables,
+            clock=self.world.clock,
+            declared=lambda: {n: m.owner for n, m in self.world.project.models.items()},
+            people={account: person for person, accounts in PEOPLE.items() for account in accounts},
+        )
+        self.store.looked = self.oracle.look
+        self.between: Callable[[], object] = nothing
+
+    # --- who says yes -------------------------------------------------------------------------------------------------
+
+    @rule(which=st.integers(0, 5), owner=st.sampled_from(sorted(WHO)))
+    def an_owner_says_yes(self, which: int, owner: str) -> None:
+        """To an open plan as it is now."""
+        if records := [r for r in self.world.control.plans.all() if r.live]:
+            self._say_yes(records[which % len(records)], owner, WHO[owner])
+
+    @rule(which=st.integers(0, 5), account=st.sampled_from(["dev", "dev.two"]), claims=st.booleans())
+    def the_author_says_yes(self, which: int, account: str, claims: bool) -> None:
+        """By their own account, or claiming to be the owner; to the whole plan."""
+        if records := [r for r in self.world.control.plans.all() if r.live]:
+            for owner, other in WHO.items():
+                self._say_yes(records[which % len(records)], owner, other, forged=account, claims=claims)
+
+    @rule(which=st.integers(0, 5), owner=st.sampled_from(sorted(WHO)))
+    def a_yes_is_stretched(self, which: int, owner: str) -> None:
+        """What was said of some days is sent again for all days, and for another plan."""
+        records = self.world.control.plans.all()
+        given = [a for a in self.world.control.approvals.of([r.id for r in records]) if a.owner == owner]
+        if given:
+            said = given[which % len(given)]
+            year = Interval(START, START + timedelta(days=366))
+            wide = {name: type(part)((year,)) for name, part in said.scope.items()}
+            other = records[which % len(records)].id
+            for more in (replace(said, scope=wide, onward={}), replace(said, plan=other)):
+                if more.statement not in self.oracle.looked_at:
+                    self.world.control.approvals.put(more)
+
+    # --- time and files -----------------------------------------------------------------------------------------------
+
+    @rule(days=st.sampled_from([1, 10, 400]))
+    def time_goes_by(self, days: int) -> None:
+        """What was said so far holds for fourteen days."""
+        self.world.later += timedelta(days=days)
+
+    @rule(minutes=st.sampled_from([-5000, -10, 0, 10, 5000]))
+    def another_machine_writes(self, minutes: int) -> None:
+        """Whose clock is off."""
+        self.store.skew = timedelta(minutes=minutes)
+
+    @rule(what=st.sampled_from(EDITS))
+    def files_are_edited(self, what: str) -> None:
+        """After the first release: before it, they are the rules."""
+        if self.world.rules().number:
+            self.world.files_say(what)
+
+    @rule(name=st.sampled_from("abc"), red=st.sets(st.integers(0, 12), max_size=3), back=st.booleans())
+    def an_audit_is_edited(self, name: str, red: set[int], back: bool) -> None:
+        """Some published days may be red by it."""
+        self.world.engine.red = {START + timedelta(days=n) for n in red}
+        self._audits(name, back=back)
+
+    # --- plans --------------------------------------------------------------------------------------------------------
+
+    @rule(first=st.integers(2, 9), select=st.sampled_from([(), ("a",), ("c",)]), steps=st.sampled_from([None, 6]))
+    def new_logic_from_a_day_on(self, first: int, select: tuple[str, ...], steps: int | None) -> None:
+        """Older rows stay as they are."""
+        request = Request(forward_only=START + timedelta(days=first), select=select)
+        try:
+            plan = self.world.plan(request, now=self.now)
+        except PlanError:
+            return
+        self._well()
+        self.opened(plan)
+        apply(self.world.bench(pins=plan.sources, patches=plan.patches), plan)
+        self._promote(request, steps)
+
+    @rule(
+        name=st.sampled_from("abc"),
+        number=st.integers(1, 3),
+        yes=st.sets(st.sampled_from(sorted(WHO)), min_size=1),
+        how=HOW,
+        select=st.sampled_from([(), ("a+",), ("c",)]),
+    )
+    def a_change_goes_its_way(self, name: str, number: int, yes: set[str], how: str, select: tuple[str, ...]) -> None:
+        """From the edit to the promotion; some of its owners say yes."""
+        self.code_changes(name, number)
+        self._goes_its_way(Request(select=select), yes, how)
+
+    @rule(
+        name=st.sampled_from("abc"),
+        first=st.integers(0, 8),
+        yes=st.sets(st.sampled_from(sorted(WHO)), min_size=1),
+        how=HOW,
+    )
+    def a_correction_goes_its_way(self, name: str, first: int, yes: set[str], how: str) -> None:
+        """The same of a day that is computed again, with all that reads it."""
+        day = START + timedelta(days=first)
+        self._goes_its_way(Request(restate=((name, Interval(day, day + timedelta(days=1))),)), yes, how)
+
+    def _goes_its_way(self, request: Request, yes: set[str], how: str) -> None:
+        """`how`: what is wrong with it, if anything."""
+        self._well()
+        if self.crashed or not self._built(request):
+            return
+        for record in self.world.control.plans.all():
+            for owner in sorted(yes):
+                self._say_yes(record, owner, WHO[owner], forged="dev" if how == "by its author" else "")
+        if how == "too late":
+            self.world.later += timedelta(days=15)
+        if how in EDITS:
+            self.files_are_edited(how)
+        if how == "built again":
+            self._withdrawn_and_built(request)
+        if how == "a race":
+            self.between = self._a_race
+        self._promote(request, None)
+        self.between = nothing
+
+    def _withdrawn_and_built(self, request: Request) -> None:
+        """What was approved becomes other rows, of the same version."""
+        day = Interval(START, START + timedelta(days=12))
+        with suppress(PlanError):
+            for name in "abc":
+                withdraw(
+                    self.world.control, self.world.tables, self.world.project, [(name, day)], now=self.now, by="dev"
+                )
+        self._built(request)
+
+    def _a_race(self) -> None:
+        """Between look and commit a routine run adds a day, and the approvals are over."""
+        self.between = nothing
+        self.world.later += timedelta(days=15)
+        self.now += timedelta(days=1)
+        self.a_routine_run(False)
+
+    def _built(self, request: Request) -> bool:
+        try:
+            plan = self.world.plan(request, now=self.now)
+        except PlanError:
+            return False
+        self.opened(plan)
+        apply(self.world.bench(pins=plan.sources, patches=plan.patches), plan)
+        return True
+
+    @rule(which=st.integers(0, 5))
+    def somebody_abandons(self, which: int) -> None:
+        """An open plan, which may be approved already."""
+        if records := [r for r in self.world.control.plans.all() if r.live]:
+            plan = records[which % len(records)].id
+            abandon(self.world.control, self.world.tables, "warehouse", plan, by="dev", views=lambda: None)
+
+    @rule(name=st.sampled_from("abc"), first=st.integers(0, 11), length=st.integers(1, 3))
+    def somebody_withdraws(self, name: str, first: int, length: int) -> None:
+        """Only what no environment shows can be withdrawn."""
+        start = START + timedelta(days=first)
+        part = Interval(start, start + timedelta(days=length))
+        with suppress(PlanError):
+            withdraw(self.world.control, self.world.tables, self.world.project, [(name, part)], now=self.now, by="dev")
+
+    # --- moves --------------------------------------------------------------------------------------------------------
+
+    @rule(dies=st.booleans())
+    def a_routine_run(self, dies: bool) -> None:
+        """It extends what is shown, by the code that is shown."""
+        world, code = self.world, self.world.project
+        shown = world.control.environments.read("prod")
+        if not shown.pointers or self.crashed:
+            return
+        self._well()
+        try:
+            world.project = published(code, shown, world.control.versions.all())
+            plan = world.plan(now=self.now)
+            apply(world.bench(), plan)
+            if not dies:
+                views = FakeViews(self.catalog)
+                world.promote(Request(), now=self.now, by="cron", control=world.control, views=views, routine=True)
+        finally:
+            world.project = code
+
+    @rule(
+        request=REQUESTS,
+        other=st.sampled_from(["routine", "promotion", "rollback", "foreign", "edit"]),
+        which=st.integers(0, 5),
+    )
+    def two_at_once(self, request: Request, other: str, which: int) -> None:
+        """Between what a promotion looked at and its commit, somebody else does something."""
+        if self.crashed:
+            return
+
+        def once() -> None:
+            self.between = nothing
+            self._meanwhile(other, which)
+
+        self.between = once
+        try:
+            self._promote(request, None)
+        finally:
+            self.between = nothing
+
+    def _meanwhile(self, other: str, which: int) -> None:
+        match other:
+            case "routine":
+                self.a_routine_run(False)
+            case "promotion":
+                self._promote(Request(select=(("a",), ("b",), ("c",))[which % 3]), None)
+            case "rollback":
+                self.somebody_goes_back(which, True, None)
+            case "foreign":
+                self.somebody_touches_a_table("abc"[which % 3], "foreign")
+            case _:
+                self.files_are_edited(EDITS[which])
+
+    @rule(which=st.integers(0, 20), at_once=st.booleans(), steps=st.one_of(st.none(), st.integers(0, 12)))
+    def somebody_goes_back(self, which: int, at_once: bool, steps: int | None) -> None:
+        releases = self.world.control.releases.all("prod")
+        if not releases:
+            return
+        self.oracle.going_back_to.append(releases[which % len(releases)].id)
+        try:
+            super().somebody_goes_back(which, at_once, steps)
+        finally:
+            self.oracle.going_back_to.pop()
+
+    # --- what the other machine asks ----------------------------------------------------------------------------------
+
+    def opened(self, plan: Plan) -> None:
+        with suppress(PlanError):
+            if opened := open_plan(self.world.control, plan, by="dev", views=lambda: None):
+                self.oracle.authors.setdefault(opened.plan.id, set()).add("dev")
+
+    def agreed(self) -> None:
+        for record in self.world.control.plans.all():
+            for owner, account in WHO.items():
+                self._say_yes(record, owner, account)
+
+    def _release(self, request: Request, *, control: Control, views: FakeViews) -> Released | None:  # type: ignore[override]
+        """None where a table is wanted that a janitor, who was killed, has begun to remove."""
+        try:
+            done = self.world.promote(
+                request, now=self.now, by="dev", control=control, views=views, between=lambda: self.between()
+            )
+        except PromotionError as refused:
+            assert "the janitor removes it" in refused.why
+            return None
+        if done.moved:
+            end_promoted(control, done.environment, by="dev", views=lambda: None)
+        return done
+
+    @rule()
+    def all_is_well_in_the_end(self) -> None:
+        self._well()
+        super().all_is_well_in_the_end()
+
+    # --- what always holds --------------------------------------------------------------------------------------------
+
+    @invariant()
+    def published_rows_changed_with_a_yes(self) -> None:
+        """At each commit since the last step."""
+        assert not self.oracle.problems, self.oracle.problems
+
+    # --- in detail ----------------------------------------------------------------------------------------------------
+
+    def _say_yes(self, record: PlanRecord, owner: str, account: str, *, forged: str = "", claims: bool = False) -> None:
+        """After a look at the plan's candidate. `forged`: another account brings the statement."""
+        world, control = self.world, self.world.control
+        facts = world.facts(self.now)
+        cases = world.governed_cases(facts)
+        if not record.live or not cases.is_ours(facts, record) or not cases.complete(facts, record).open:
+            return
+        shown = show_candidate(
+            control, world.project, lambda: world.facts(self.now), record.id, by="dev", views=lambda: None
+        )
+        assert shown is not None
+        world.prove(record.id, now=self.now)
+        facts = world.facts(self.now)
+        hearing = world.governed_cases(facts).hearing(facts, record)
+        try:
+            made = statements(
+                world.project, facts, hearing, Giver(account=account, host="laptop"), owners=(owner,), now=world.clock()
+            )
+        except PlanError:
+            return
+        for said in made:
+            if forged:
+                said = replace(said, account=forged, by=said.by if claims else forged)
+            self.oracle.looked_at[said.statement] = rows_of(shown, world.tables)
+            control.approvals.put(said)
+
+    def _audits(self, name: str, *, back: bool) -> None:
+        model = self.world.project.models[name]
+        more = () if back else (Audit(name="edited", kind="not_null", arguments={"columns": ("id",)}),)
+        models = {**self.world.project.models, name: replace(model, audits=(*MODELS[0].audits, *more))}
+        self.world.project = replace(self.world.project, models=models)
+
+    def _well(self) -> None:
+        """Right clocks, the files and audits that there were, good rows, and nobody dies."""
+        if self.world.rules().number:
+            self.world.files_say("back")
+        self.store.skew = timedelta()
+        self.world.engine.red = set()
+        for name in "abc":
+            self._audits(name, back=True)
+        self.world.engine.cell = lambda job, unit: Cell()
+        self.world.engine.after_commit = lambda job, interval: None
+        self.world.engine.before_scan = lambda job, intervals: None
+
+
+TestGoverned = Governed.TestCase
+TestGoverned.settings = settings(
+    max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)
