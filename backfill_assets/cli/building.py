@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from backfill_assets.cli.base import (
 )
 from backfill_assets.cli.request import with_request
 from backfill_assets.cli.terminal import echo
+from backfill_assets.errors import StateError
 from backfill_assets.inert import markdown
 from backfill_assets.intervals import ranges_json
 from backfill_assets.plan.estimate import comparison
@@ -63,7 +65,12 @@ def plan(
         notes += "".join(f"\n\n**{markdown(str(fault))}**" for fault in wrong)
         echo(plan_markdown(made, place.project, estimate) + impact_markdown(made, impacts) + notes)
     else:
-        print_plan(made, place.project, estimate)
+        idle = not (made.work or made.invalidations or made.texts or made.blocked)
+        verdict = None
+        with suppress(StateError):  # what cannot be read is the gate's to say, when somebody promotes
+            verdict = place.gate(request, place.facts(), made) if idle and made.stages else None
+        stored = claim.continues.id if claim.continues else ""
+        print_plan(made, place.project, estimate, verdict=verdict, stored=stored)
         print_uncovered(gaps)
         print_impacts(made, impacts)
         if asked := hint(place.preflight(made)):

@@ -14,6 +14,7 @@ from backfill_assets.cli.texts import text_line
 from backfill_assets.inert import markdown, markdown_code
 from backfill_assets.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.cover import Uncovered
 from backfill_assets.plan.estimate import UNITS, PlanEstimate
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
@@ -26,8 +27,13 @@ from backfill_assets.state.environment import Environment
 SHOWN = 5
 
 
-def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
-    """The plan for a person: what is built, what is not and why, what it takes, what comes next."""
+def print_plan(
+    plan: Plan, project: Project, estimate: PlanEstimate, *, verdict: Verdict | None = None, stored: str = ""
+) -> None:
+    """The plan for a person: what is built, what is not and why, what it takes, what comes next.
+
+    `verdict` is the gate's about a plan of which nothing is left to build, `stored` the open plan that it continues.
+    """
     console = out()
     console.print(
         Text("Plan ")
@@ -98,7 +104,7 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
     for text in plan.texts:
         console.print(Text(text_line(text, project)))
     moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
-    for sentence in _then(plan):
+    for sentence in _then(plan) if verdict is None or verdict.open else ():  # the gate's own words come below
         console.print(Text(sentence))
     if plan.held:
         console.print(f"{', '.join(plan.held)} can be compared then; a plan without the dual run moves it.")
@@ -106,10 +112,19 @@ def print_plan(plan: Plan, project: Project, estimate: PlanEstimate) -> None:
         stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
         console.print(f"In {plan.environment}, {stuck} stays as it is until nothing of it waits.")
     if plan.work or plan.invalidations or plan.texts:
-        console.print(Text("Next: ") + Text("backfill apply", style="bold"))
+        console.print(Text("Next: ") + Text(apply_command(plan.request), style="bold"))
+    elif verdict is not None and not verdict.open:
+        console.print(f"Nothing to build, and {plan.environment} cannot move yet:")
+        for obstacle in verdict.obstacles:
+            console.print(Text(f"  {obstacle}".replace("\n", "\n  ")))
+    elif verdict is not None and moves:
+        console.print(Text("Nothing to build. Next: ") + Text(f"backfill promote {stored}".strip(), style="bold"))
     elif plan.owners and not plan.blocked:
         console.print(
-            styled("Nothing to build. Next: [bold]backfill apply[/], so that the owners have a plan to approve")
+            styled(
+                "Nothing to build. Next: [bold]{}[/], so that the owners have a plan to approve",
+                apply_command(plan.request),
+            )
         )
     elif moves and not plan.blocked:
         console.print(styled("Nothing to build. Next: [bold]backfill promote[/]"))
@@ -305,7 +320,9 @@ def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project
     for stuck in plan.blocked:
         console.print(styled("[yellow]{} waits[/] for {} {}", stuck.model, stuck.upstream, short(stuck.needs)))
     if plan.blocked or not all(o.ok for o in outcomes.values()):
-        console.print(styled("What is green is kept. After mending the cause: [bold]backfill apply[/]"))
+        console.print(
+            styled("What is green is kept. After mending the cause: [bold]{}[/]", apply_command(plan.request))
+        )
 
 
 def print_next(plan: Plan, opened: str) -> None:

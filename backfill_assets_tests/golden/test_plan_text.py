@@ -15,6 +15,8 @@ from backfill_assets.intervals import Interval, Ranges, utc
 from backfill_assets.plan.estimate import estimate
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.gate import Verdict
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Environment
@@ -82,7 +84,7 @@ def test_gaps_audits_and_waiting(project: Project, capsys: pytest.CaptureFixture
         "  needs daily_revenue 2024-01-05..2024-01-06, 2024-01-10..2024-01-19\n"
         "How long it takes nobody knows yet: backfill apply --sample 3 builds a little and tells.\n"
         "In prod, revenue_rolling stays as it is until nothing of it waits.\n"
-        "Next: backfill apply"
+        "Next: backfill apply --select revenue_rolling"
     )
     everything = make_plan(small, have, Request())
     assert said(everything, small, capsys) == (
@@ -108,3 +110,23 @@ def test_nothing_to_build(project: Project, capsys: pytest.CaptureFixture[str]) 
         "Then backfill promote shows daily_revenue, revenue_rolling in prod, in one step.\n"
         "Nothing to build. Next: backfill promote"
     )
+
+
+def test_nothing_to_build_says_what_the_gate_says(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """No promotion is announced that would be refused; one that is not names the stored plan."""
+    full = Coverage(green=days("2024-01-01", "2024-02-01"))
+    plan = make_plan(project, facts(project, daily_revenue=full, revenue_rolling=full), Request())
+    guess = estimate(plan.work, [], project.models, at_once=2)
+    asked = Obstacle(model="daily_revenue", what="needs approval by ana", remedy="backfill approve 1f3a")
+    print_plan(plan, project, guess, verdict=Verdict(pointers=(), obstacles=(asked,)), stored="1f3a")
+    closed = capsys.readouterr().out
+    assert "prod cannot move yet" in closed and "needs approval by ana" in closed and "backfill approve 1f3a" in closed
+    assert "backfill promote" not in closed
+    print_plan(plan, project, guess, verdict=Verdict(pointers=(), obstacles=()), stored="1f3a")
+    assert "Next: backfill promote 1f3a" in capsys.readouterr().out
+
+
+def test_the_next_step_keeps_the_request(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was asked for is in the command that builds it."""
+    plan = make_plan(project, facts(project), Request(select=("daily_revenue",), end=utc("2024-01-11")))
+    assert "Next: backfill apply --select daily_revenue --end 2024-01-10" in said(plan, project, capsys)
