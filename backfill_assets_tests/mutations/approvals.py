@@ -1,0 +1,33 @@
+# ruff: noqa: E501 (tables of texts)
+"""What an approval is about, and whose counts by which rules."""
+
+from __future__ import annotations
+
+from backfill_assets_tests.mutations.mutation import broken
+
+APPROVALS = (
+    broken("digest: of the rows as they are", "promote/approval.py", "    if subject(project, facts, about, approval.scope).digest != approval.digest:\n        return {}\n", "", "promote/test_approval.py"),
+    broken("digest: batches and commits", "promote/approval.py", "str(interval), entry.batch, entry.table_commit, entry.inputs]", "str(interval)]", "promote/test_approval.py"),
+    broken("digest: audits", "promote/approval.py", "{name: audits_digest(project.models[name]) for name in names},", "", "promote/test_gate_rules.py"),
+    broken("digest: consumers", "promote/approval.py", "        [[c.name, c.owner, list(c.reads)] for c in project.consumers.values() if set(c.reads) & set(scope)],\n", "", "promote/test_gate_rules.py"),
+    broken("digest: comparisons", "promote/approval.py", "digest=_hash(content, [proof.digest for proof in proofs]),", "digest=content,", "promote/test_gate_rules.py"),
+    broken("digest: columns", "promote/approval.py", "        [[p.model, p.columns] for p in hearing.pointers if p.model in scope],\n", "", "promote/test_gate_rules.py"),
+    broken("scope: later days of the same version only", "promote/approval.py", "if s.interval.end > since and any(s.version == e.version for e in ends)", "if s.interval.end > since", "promote/test_gate_rules.py"),
+    broken("scope: onward where it goes to the end of what is shown", "promote/approve.py", "if span and n in ends and span.end == ends[n]}", "if span and n in ends}", "promote/test_gate_rules.py"),
+    broken("of this plan and this environment", "promote/approval.py", "if (approval.plan, approval.environment) != (record.id, record.environment):", "if False:", "promote/test_gate_rules.py"),
+    broken("proofs of exactly these rows", "state/proofs.py", "if content in (None, proof.content)}", "if True}", "promote/test_approval.py"),
+    broken("own", "state/counting.py", "if own and not rules.approvals.self:", "if False:", "state/test_counting.py", "promote/test_approval.py"),
+    broken("own: by a name that may be the author's", "state/counting.py", "return any(perhaps_same(rules.people, giver(approval), author) for author in authors)", "return any(same(rules.people, giver(approval), author) for author in authors)", "state/test_counting.py"),
+    broken("expired", "state/counting.py", "if approval.since + timedelta(days=rules.approvals.days) <= now:", "if False:", "state/test_counting.py", "promote/test_approval.py"),
+    broken("expired: counted from the earlier of two times", "state/approvals.py", "return min(self.at, self.recorded or self.at)", "return max(self.at, self.recorded or self.at)", "state/test_counting.py"),
+    broken("account: records without one", "state/counting.py", "if not approval.account:", "if False:", "state/test_counting.py"),
+    broken("whoever is listed for the owner", "state/counting.py", "return any(same(rules.people, given, one) for one in listed)", "return True", "state/test_counting.py"),
+    broken("the owner where nobody is listed", "state/counting.py", "if not owner or same(rules.people, given, owner):", "if True:", "state/test_counting.py"),
+    broken("signature: checked by ssh-keygen", "adapters/signatures.py", "if given.returncode == 0:", "if True:", "promote/test_signatures.py"),
+    broken("signature: a key counts at its time", "adapters/signatures.py", 'f"verify-time={at:%Y%m%d%H%M%S}"', '"print-pubkey"', "promote/test_signatures.py"),
+    broken("signature: no signers, no signature", "adapters/signatures.py", "if not signers.strip():", "if False:", "promote/test_signatures.py"),
+    broken("rules: both owners", "state/rules.py", "both = dict.fromkeys((self.owners.get(model, declared), declared))", "both = dict.fromkeys((declared,))", "promote/test_rules_change.py"),
+    broken("rules: the owner in force", "state/rules.py", "both = dict.fromkeys((self.owners.get(model, declared), declared))", "both = dict.fromkeys((self.owners.get(model, declared),))", "promote/test_rules_change.py"),
+    broken("rules: a chain of records", "state/rules.py", "if record.number != number or ids[number] != record.id or record.parent != parent:", "if False:", "promote/test_rules_change.py"),
+    broken("rules: a promotion brings owners and nothing else", "promote/rules_change.py", "found = rules.rules.with_owners(new)", "found = rules.edited", "promote/test_rules_change.py"),
+)  # fmt: skip

@@ -1,0 +1,19 @@
+"""All mutations, by what they break."""
+
+from __future__ import annotations
+
+from backfill_assets_tests.mutations.approvals import APPROVALS
+from backfill_assets_tests.mutations.gate import FINDINGS, GATE
+from backfill_assets_tests.mutations.mutation import Mutation
+from backfill_assets_tests.mutations.plans import JANITOR, LEASES, ROUTINE, SAMPLES, TEXTS
+
+MUTATIONS: tuple[Mutation, ...] = (
+    *GATE,
+    *FINDINGS,
+    *APPROVALS,
+    *ROUTINE,
+    *SAMPLES,
+    *TEXTS,
+    *LEASES,
+    *JANITOR,
+)

@@ -1,0 +1,59 @@
+# ruff: noqa: E501 (tables of texts)
+"""The gate's rules, and what it takes to be other rows."""
+
+from __future__ import annotations
+
+from backfill_assets_tests.mutations.mutation import broken
+
+_COVERED = "i for c in valid for i in c.get(name, NOTHING)"
+
+GATE = (
+    broken("from_rows", "promote/gate.py", "            if hollow:\n", "            if False:\n", "promote/test_gate_rules.py::test_rows_that_were_computed_from_declared_empty_ones"),
+    broken("way_back", "promote/gate.py", "yield from case.way_back", "yield from ()", "promote/test_gate_rules.py::test_what_a_rollback_finds_in_its_way"),
+    broken("not_in_place", "promote/gate.py", "case.rewritten.items():", "dict(case.rewritten and {}).items():", "promote/test_gate_rules.py::test_rows_written_over_published_ones"),
+    broken("built", "promote/gate.py", "if w.unbuilt:", "if False:", "promote/test_gate.py"),
+    broken("audited", "promote/gate.py", "if w.unaudited:", "if False:", "promote/test_gate.py"),
+    broken("with_rows", "promote/gate.py", "if w.hollow:", "if False:", "promote/test_gate.py"),
+    broken("nothing_lost", "promote/gate.py", "if w.lost:", "if False:", "promote/test_gate.py"),
+    broken("fits_together", "promote/gate.py", "if case.wanted.ready and case.purpose is not", "if case.purpose is", "promote/test_gate.py"),
+    broken("only_more", "promote/gate.py", "if case.purpose not in (Purpose.ROUTINE, Purpose.JOIN):", "if True:", "promote/test_gate_rules.py"),
+    broken("known", "promote/gate.py", "if gap.blocking:", "if False:", "promote/test_gate_rules.py"),
+    broken("known: where approvals are required", "promote/gate.py", "if case.required and case.purpose is Purpose.PROMOTION:", "if case.purpose is Purpose.PROMOTION:", "promote/test_gate_rules.py"),
+    broken("compared", "promote/gate.py", "if left := part - Ranges.of(i for ranges in seen", "if left := part - part - Ranges.of(i for ranges in seen", "promote/test_approval.py"),
+    broken("compared: by every kind of proof", "promote/gate.py", "if s.proved >= EVERY_PROOF]", "if s.proved]", "promote/test_gate_rules.py"),
+    broken("approved", "promote/gate.py", f"if open_ := part - Ranges.of({_COVERED}):", f"if open_ := part - part - Ranges.of({_COVERED}):", "promote/test_approval.py"),
+    broken("approved: by each owner", "promote/gate.py", "for owner in case.owners(name):\n            valid", "for owner in case.owners(name)[:1]:\n            valid", "promote/test_gate_rules.py"),
+    broken("approved: by the owner and not by another one", "promote/gate.py", "_approvals(case) if a.owner == owner]\n            if open_", "_approvals(case)]\n            if open_", "promote/test_approval.py"),
+    broken("approved: each interval", "promote/gate.py", f"part - Ranges.of({_COVERED})", "part - Ranges.of(i for c in valid if c.get(name) for i in part)", "promote/test_approval.py"),
+    broken("approved: by approvals that count", "promote/gate.py", "for a in h.approvals if not case.counts(h.record, a)]", "for a in h.approvals]", "promote/test_approval.py"),
+    broken("accepted", "promote/gate.py", "if lacking:", "if False:", "promote/test_approval.py"),
+    broken("accepted: by its name", "promote/gate.py", "finding.name in approval.accepted and covered_by(case", "covered_by(case", "promote/test_approval.py"),
+    broken("accepted: by the model's owner", "promote/gate.py", "if not case.required or approval.owner == owner\n", "if owner or True\n", "promote/test_gate_rules.py"),
+    broken("texts_hold: they were compared", "promote/gate.py", "in unchecked(found, case.facts.text_checks):", "in unchecked((), case.facts.text_checks):", "build/test_text_check.py"),
+    broken("texts_hold: they gave the same", "promote/gate.py", "in refuted(found, case.facts.text_checks):", "in refuted((), case.facts.text_checks):", "build/test_text_check.py"),
+    broken("a closed gate moves nothing", "promote/release.py", "if not verdict.open or not verdict.moves:", "if not verdict.moves:", "promote/test_gate_rules.py"),
+    broken("a lost race is gated again", "promote/release.py", "        verdict = gate(case)\n", "        verdict = gate(case) if not _ else verdict\n", "promote/test_gate_rules.py"),
+    broken("rows of another commit are others", "state/shown.py", "odd = {at for at in here.keys() | there.keys() if here.get(at) != there.get(at)}", "odd = set[object]()", "state/test_replaced.py"),
+    broken("rows of another table are others", "state/shown.py", "    if one.version != other.version:\n        return NOTHING\n", "    if one.version != other.version:\n        return within\n", "promote/test_approval.py"),
+    broken("somebody else's commit may have written anywhere", "state/shown.py", "return not commit.batch or commit.interval is None or", "return commit.interval is not None and", "state/test_replaced.py"),
+    broken("columns that go are a change", "state/shown.py", "return all(then.get(name) == kind and kept.get(name) == kind for", "return all(True for", "state/test_replaced.py"),
+    broken("what is not shown any more is a change", "state/shown.py", "    if after is None:\n        return before.covers", "    if after is None:\n        return NOTHING", "state/test_replaced.py"),
+    broken("removed models are a change", "promote/weigh.py", "changed[name] = gone.covers", "changed[name] = Ranges()", "promote/test_gate_rules.py"),
+    broken("partial intervals are replaced as growth, others are not", "promote/weigh.py", "if part := others - grown:", "if part := others - others:", "promote/test_approval.py"),
+    broken("rows written over published ones are told", "promote/weigh.py", "if over := part and part & written_over(", "if over := part and part - part & written_over(", "promote/test_gate_rules.py"),
+    broken("a commit checks all that was shown", "state/environment.py", "if moved or current.promotion != seen.promotion:", "if set(moved) & set(models) or current.promotion != seen.promotion:", "state/test_environment.py"),
+)  # fmt: skip
+"""The first word of each is the rule's name, where it is one of the gate's."""
+
+FINDINGS = (
+    broken("rows that came or went", "promote/findings.py", "if rows.added or rows.removed:", "if False:", "promote/test_findings.py"),
+    broken("columns that the change does not name", "promote/findings.py", "if c.both and c.name.lower() not in free | declared", "if c.name and not c.name", "promote/test_findings.py"),
+    broken("columns that it names", "promote/findings.py", 'for c in (*said["columns"], (markers', 'for c in (*said["columns"][:0], (markers', "promote/test_findings.py"),
+    broken("markers are new in new tables", "promote/findings.py", '(markers or {}).get(model.model) or "")}', '"")}', "promote/test_findings.py"),
+    broken("what was declared", "promote/findings.py", "judge_moves(diff, [*implied, *expected])", "judge_moves(diff, implied)", "promote/test_findings.py"),
+    broken("changes that may move rows", "promote/findings.py", 'said["rows"] or said["category"] in', 'said["category"] in', "promote/test_findings.py"),
+    broken("consumers' queries", "promote/findings.py", "if not r.met", "if r.met", "promote/test_findings.py"),
+    broken("kept tables", "promote/findings.py", "for d in drift\n", "for d in list(drift)[:0]\n", "promote/test_findings.py"),
+    broken("a moved column that should not have", "compare/expect.py", "    if moves:\n        return f", "    if not moves:\n        return f", "compare/test_expect.py"),
+    broken("what was not compared is not held", "compare/expect.py", "if model is None or not (model.compared or model.proofs):", "if model is None:", "compare/test_expect.py"),
+)  # fmt: skip

@@ -1,0 +1,39 @@
+# ruff: noqa: E501 (tables of texts)
+"""Routine runs, samples, texts that count as unchanged, leases and the janitor."""
+
+from __future__ import annotations
+
+from backfill_assets_tests.mutations.mutation import broken
+
+ROUTINE = (
+    broken("a routine run executes the stored text", "plan/published.py", "if loaded is not None and same_text(loaded, definition):", "if loaded is not None:", "plan/test_published_code.py"),
+    broken("a routine run keeps sources that are gone in mind", "plan/published.py", "if upstream.name not in models and upstream.name not in project.sources:", "if False:", "plan/test_published_code.py"),
+)  # fmt: skip
+
+SAMPLES = (
+    broken("a sample promotes nothing", "plan/sample.py", "for s in stages if isinstance(s, Build | Audit)))", "for s in stages))", "plan/test_sample.py"),
+    broken("a sample is of as many intervals as asked", "plan/sample.py", "sample_intervals(stage.intervals, model.cadence, count)", "stage.intervals", "plan/test_sample.py"),
+    broken("a sample has what it needs of upstreams", "plan/sample.py", "chosen.get(upstream.name, Ranges()) | needed(model, upstream, interval)", "chosen.get(upstream.name, Ranges()) | Ranges((interval,))", "plan/test_sample.py"),
+    broken("a sample builds nothing that is there", "plan/sample.py", "chosen[name] = mine & stage.intervals", "chosen[name] = mine", "plan/test_sample.py"),
+)  # fmt: skip
+
+TEXTS = (
+    broken("a text check takes the oldest and the newest", "plan/rewritten.py", "return Ranges.of([units[0], units[-1], *between[: count - 2]])", "return Ranges.of(between[:count])", "build/test_text_check.py"),
+    broken("a text check is of the same intervals each time", "plan/rewritten.py", "key=lambda unit: digest(seed, unit.start.isoformat()))", "key=lambda unit: id(unit))", "build/test_text_check.py"),
+    broken("a text check that failed is tried again", "plan/rewritten.py", "is None or check.error)", "is None)", "build/test_text_check.py"),
+    broken("another text is another text", "plan/rewritten.py", "return built_by == model.text", "return True", "build/test_text_check.py"),
+    broken("rows that differ are found", "build/text_check.py", "return replace(check, differ=differ)", "return check", "build/test_text_check.py"),
+    broken("late data is no fault of the text", "build/text_check.py", "differ = differ - _differs_in_both(bench, one, differ, tried)", "pass", "build/test_text_check.py"),
+    broken("a text check that cannot be computed is kept", "build/text_check.py", "    if outcome.failures:\n        return replace(check", "    if False:\n        return replace(check", "build/test_text_check.py"),
+)  # fmt: skip
+
+LEASES = (
+    broken("another person's plan is in the way", "plan/leases.py", "            collisions.append(Collision(plan=other, models=clash))\n", "            pass\n", "plan/test_leases.py"),
+    broken("plans of other environments are no matter", "plan/leases.py", "if not other.live or other.environment != plan.environment:", "if not other.live:", "plan/test_leases.py"),
+    broken("plans that ended are no matter", "plan/leases.py", "if not other.live or other.environment != plan.environment:", "if other.environment != plan.environment:", "plan/test_leases.py"),
+    broken("a lease ends when the version is shown", "plan/leases.py", "for t in versions if not _shows(shown, t)}", "for t in versions}", "plan/test_leases.py"),
+)  # fmt: skip
+
+JANITOR = (
+    broken("nothing can be pointed at what goes", "state/environment.py", "if t in current.condemned or current.removals.get(t, -1) > since}:", "if t in ()}:", "promote/test_janitor.py"),
+)  # fmt: skip
