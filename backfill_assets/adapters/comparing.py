@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from backfill_assets.adapters.planning import Planning
 from backfill_assets.compare.ask import questions
 from backfill_assets.compare.diff import SAMPLE, Diff
-from backfill_assets.compare.sides import Side, resolve_side
+from backfill_assets.compare.sides import Side, cut, resolve_side
 from backfill_assets.contracts.rerun import Reruns, concerned
 from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Interval, Ranges
@@ -45,15 +45,22 @@ class Comparing(Planning):
         slices: Sequence[str] = (),
         tolerance: float | None = None,
         sample: int = SAMPLE,
+        without: Mapping[str, Ranges] | None = None,
     ) -> Diff:
         """Compare two sides of the project's models (none named: all that either shows). Opens a session only where
-        days have to be read; `sample` is how many keys of each kind of row are shown.
+        days have to be read; `sample` is how many keys of each kind of row are shown. `without` are, by model,
+        intervals that are left out.
 
         Raises PlanError for sides or columns that cannot be compared, StateError, BuildError.
         """
         from backfill_assets.adapters.diff import diff_model
 
         old, new = self.sides(target)
+        if without:
+            old, new = cut(old, without), cut(new, without)
+            models = [name for name in models if name in old.pointers and name in new.pointers]
+            if not models:
+                return Diff(old=old.name, new=new.name, models=())
         asked = questions(
             self.project,
             self.control.versions.all(),

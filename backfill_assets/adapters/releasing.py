@@ -17,15 +17,17 @@ from backfill_assets.compare.expect import expectations
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.errors import PlanError
 from backfill_assets.evidence.write import digest, evidence_path, write_packet
+from backfill_assets.intervals import Ranges
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.proof import Drift
 from backfill_assets.plan.stages import Plan, Request, request_from_json
 from backfill_assets.promote.approval import Hearing, not_counted, subject, why_not
 from backfill_assets.promote.approve import Giver, complete, statements
 from backfill_assets.promote.cases import Cases
-from backfill_assets.promote.findings import drifted, unanswered, unexpected
+from backfill_assets.promote.findings import drifted, incomparable, unanswered, unexpected
 from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate, vouching
 from backfill_assets.promote.lifecycle import end_promoted, find_plan, fulfilled, meant_plan, record_move
+from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets.promote.release import release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 from backfill_assets.state.approvals import Approval
@@ -89,10 +91,13 @@ class Releasing(Comparing):
 
         if about.scope and DIFF not in known:
             said, request = cases.document(record), cases.request(record)
-            diff = self.diff(record.id, models=tuple(about.scope))
+            lost = self.unreadable(facts, about.scope)
+            without = {name: Ranges.of(i for part in found.values() for i in part) for name, found in lost.items()}
+            diff = self.diff(record.id, models=tuple(about.scope), without=without)
             expected = expectations(self.project.column_names, request.expect_moved, request.expect_unmoved)
             markers = {name: model.updated_at for name, model in self.project.models.items()}
-            keep(DIFF, unexpected(diff, said.get("changes", {}), expected, markers), diff.to_json())
+            findings = unexpected(diff, said.get("changes", {}), expected, markers)
+            keep(DIFF, (*incomparable(lost), *findings), diff.to_json())
         if about.scope and CONSUMERS not in known:
             reruns = self.rerun_consumers(record.id)
             keep(CONSUMERS, unanswered(reruns, self.project.consumers, tuple(about.scope)), reruns.to_json())
@@ -100,6 +105,14 @@ class Releasing(Comparing):
             keep(KEPT, drifted(drift), {"drift": [str(d) for d in drift]})
         self.control.proofs.put(found)
         return tuple(found)
+
+    def unreadable(self, facts: Facts, scope: Mapping[str, Ranges]) -> dict[str, dict[str, Ranges]]:
+        """What of the published intervals that change cannot be read: by model, what is wrong with files and where."""
+        pointers = [p for name, p in facts.environment.pointers.items() if name in scope]
+        lost = damages(self.project, rehearse(pointers, self.storage, self.log, self.control.ledger))
+        cut = {n: {what: part & scope[n] for what, part in problems.items()} for n, problems in lost.items()}
+        found = {n: {what: part for what, part in problems.items() if part} for n, problems in cut.items()}
+        return {name: problems for name, problems in found.items() if problems}
 
     def statements(
         self, plan: str, *, by: str = "", owners: Sequence[str] = (), signs: bool = False, **said: Any

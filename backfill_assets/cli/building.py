@@ -214,7 +214,7 @@ def apply(
         from backfill_assets.cli.render import print_next, print_outcomes
         from backfill_assets.cli.texts import print_text_checks
 
-        print_outcomes(made, outcomes, place.project)
+        print_outcomes(made, outcomes, place.project, opened.plan.id if opened else "")
         print_text_checks(texts, place.project)
         if outcomes:
             echo(comparison(guess, took))

@@ -33,12 +33,15 @@ def plans(as_json: AsJson = False) -> None:
     Who opened each and when, what became of it, and which models it changes. Needs no Spark.
     """
     from backfill_assets.cli.plans import plan_json, print_plans
+    from backfill_assets.promote.lifecycle import undone
 
-    records = open_place().control.plans.all()
+    control = open_place().control
+    records = control.plans.all()
+    back = undone(control, records)
     if as_json:
-        print_json([plan_json(r) for r in records])
+        print_json([plan_json(r) | {"undone_by": back.get(r.id)} for r in records])
     else:
-        print_plans(records)
+        print_plans(records, back)
 
 
 @app.command()

@@ -81,8 +81,8 @@ def plan_json(record: PlanRecord) -> dict[str, object]:
     }
 
 
-def print_plans(records: Sequence[PlanRecord]) -> None:
-    """A line a plan, newest first."""
+def print_plans(records: Sequence[PlanRecord], undone: Mapping[str, str]) -> None:
+    """A line a plan, newest first; `undone` names the rollback that took a plan's rows away."""
     console = out()
     if not records:
         console.print(styled("No plan was applied yet. Next: [bold]backfill plan[/]"))
@@ -93,7 +93,9 @@ def print_plans(records: Sequence[PlanRecord]) -> None:
             Text(r.id, style="bold"),
             r.by,
             f"{r.created:%Y-%m-%d %H:%M} UTC",
-            Text(r.status.value, style=STYLES.get(r.status, "dim")),
+            Text(f"promoted, undone by {undone[r.id]}", style="yellow")
+            if r.id in undone
+            else Text(r.status.value, style=STYLES.get(r.status, "dim")),
             ", ".join(r.versions),
         )
     console.print(table)

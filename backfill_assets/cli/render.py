@@ -22,7 +22,8 @@ from backfill_assets.plan.strategy import PROOF
 from backfill_assets.plan.why import few
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.snapshots.model import Override, Project
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.releases import elsewhere
 
 SHOWN = 5
 
@@ -127,7 +128,7 @@ def print_plan(
             )
         )
     elif moves and not plan.blocked:
-        console.print(styled("Nothing to build. Next: [bold]backfill promote[/]"))
+        console.print(styled("Nothing to build. Next: [bold]{}[/]", _promote_command(plan)))
     elif not plan.blocked:
         console.print("Nothing to do.")
 
@@ -276,13 +277,13 @@ def _print_warnings(console: Console, plan: Plan) -> None:
                 console.print(Text(f"  {word}: {said}"))
 
 
-def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project) -> None:
-    """What an apply did, what failed, and how to mend it."""
+def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project, opened: str = "") -> None:
+    """What an apply did, what failed, and how to mend it; `opened` is the id of the stored plan that it worked on."""
     console = out()
     for stage in plan.invalidations:
         console.print(f"Invalidated {stage.model} {short(stage.intervals)} of version {stage.version}")
     if not plan.work:
-        console.print(f"Nothing to build: plan {plan.id} has no missing interval.")
+        console.print(f"Nothing to build: plan {opened or plan.id} has no missing interval.")
     table = grid()
     for name, outcome in outcomes.items():
         cadence = project.models[name].cadence
@@ -329,11 +330,15 @@ def print_next(plan: Plan, opened: str) -> None:
     """What comes after an apply that is complete; `opened` is the id of the stored plan that it worked on."""
     if any(isinstance(stage, Promote) for stage in plan.stages):
         steps = [f"backfill approve {opened}"] if opened and plan.owners else []
-        steps.append(f"backfill promote {opened}".strip() if plan.patches else "backfill promote")
+        steps.append(f"backfill promote {opened}".strip() if plan.patches else _promote_command(plan))
         out().print(
             styled("{} still shows what it showed. Next: ", plan.environment)
             + Text(", then ").join(Text(step, style="bold") for step in steps)
         )
+
+
+def _promote_command(plan: Plan) -> str:
+    return apply_command(plan.request).replace("apply", "promote", 1)
 
 
 def print_promotion(before: Environment, after: Environment, verdict: Verdict) -> None:
@@ -358,15 +363,20 @@ def print_promotion(before: Environment, after: Environment, verdict: Verdict) -
     table = grid()
     for pointer in verdict.pointers:
         old = before.pointers.get(pointer.model)
-        was = (
-            "new"
-            if old is None
-            else f"was {old.version}"
-            if old.version != pointer.version
-            else "same version, more intervals"
-        )
+        was = _was(old, pointer)
         table.add_row(f"  {after.name}.{pointer.model}", pointer.version, short(pointer.covers), Text(was, style="dim"))
     console.print(table)
+
+
+def _was(old: Pointer | None, new: Pointer) -> str:
+    """What a promotion did to a model: what came, and what is shown from other tables by now."""
+    if old is None:
+        return "new"
+    if old.version != new.version:
+        return f"was {old.version}"
+    said = [f"{short(part)} restated" for part in (elsewhere(old, new),) if part]
+    said += [f"{short(part)} more" for part in (new.covers - old.covers,) if part]
+    return f"same version, {', '.join(said) or 'other columns'}"
 
 
 def outcomes_json(outcomes: Mapping[str, Outcome]) -> dict[str, object]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.errors import PromotionError, StateError
-from backfill_assets.intervals import Cadence
+from backfill_assets.intervals import Cadence, Ranges
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Pointer, Segment
@@ -24,6 +24,18 @@ class Side:
 
     name: str
     pointers: Mapping[str, Pointer]
+
+
+def cut(side: Side, without: Mapping[str, Ranges]) -> Side:
+    """The side without these intervals of its models; a model of which nothing is left is gone."""
+    pointers = dict(side.pointers)
+    for name, left_out in without.items():
+        if (pointer := pointers.pop(name, None)) is None:
+            continue
+        segments = [replace(s, interval=part) for s in pointer.segments for part in Ranges((s.interval,)) - left_out]
+        if segments:
+            pointers[name] = replace(pointer, segments=tuple(segments))
+    return replace(side, pointers=pointers)
 
 
 def resolve_side(name: str, project: Project, control: Control, log: TableLog) -> Side:

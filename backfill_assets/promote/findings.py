@@ -8,6 +8,7 @@ from typing import Any
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import Expectation, judge_moves
 from backfill_assets.contracts.rerun import Reruns
+from backfill_assets.intervals import Ranges
 from backfill_assets.plan.proof import Drift
 from backfill_assets.snapshots.consumer import Consumer
 from backfill_assets.state.proofs import Finding
@@ -43,6 +44,20 @@ def unexpected(
         ]
     surprises = judge_moves(diff, [*implied, *expected]).surprises
     return (*found, *(Finding(name=str(s.expected), model=s.expected.model, text=str(s)) for s in surprises))
+
+
+def incomparable(lost: Mapping[str, Mapping[str, Ranges]]) -> tuple[Finding, ...]:
+    """Published intervals whose files cannot be read: by model, what is wrong and where. What replaces them was
+    compared with nothing."""
+    return tuple(
+        Finding(
+            name=f"{name}.unreadable",
+            model=name,
+            text=f"what is shown of {Ranges.of(i for part in problems.values() for i in part)} cannot be read, and the "
+            f"new rows were compared with nothing: {'; '.join(list(problems)[:3])}",
+        )
+        for name, problems in lost.items()
+    )
 
 
 def unanswered(reruns: Reruns, consumers: Mapping[str, Consumer], models: Sequence[str]) -> tuple[Finding, ...]:

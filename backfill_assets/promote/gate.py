@@ -126,7 +126,7 @@ def built(case: Case) -> Iterator[Obstacle]:
                 model=w.model,
                 what=f"{count} intervals are not built, or failed their audits:",
                 intervals=w.unbuilt,
-                remedy=apply_command(case.request, w.model),
+                remedy=apply_command(case.request),
             )
 
 
@@ -138,7 +138,7 @@ def audited(case: Case) -> Iterator[Obstacle]:
                 model=w.model,
                 what=f"{w.unaudited.count(case.project.models[w.model].cadence)} intervals lack audits:",
                 intervals=w.unaudited,
-                remedy=apply_command(case.request, w.model),
+                remedy=apply_command(case.request),
             )
 
 

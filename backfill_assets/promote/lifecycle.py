@@ -25,6 +25,7 @@ from backfill_assets.snapshots.model import Project
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer, lists
 from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.releases import Move
 from backfill_assets.state.tables import TableLog
 from backfill_assets.state.versions import logic_of, table_path
 
@@ -231,6 +232,29 @@ def end_promoted(
 def fulfilled(control: Control, shown: Environment) -> list[PlanRecord]:
     """The open plans of which the environment shows (or would show) all that they built."""
     return [r for r in control.plans.all() if r.live and r.environment == shown.name and _shows(shown, r)]
+
+
+def undone(control: Control, records: Sequence[PlanRecord]) -> dict[str, str]:
+    """Plan → the rollback that took away what it had promoted; not of plans of which all is shown, or came back."""
+    found: dict[str, str] = {}
+    done = [r for r in records if r.status is Status.PROMOTED]
+    for name in {r.environment for r in done}:
+        shown = control.environments.read(name)
+        back = [release for release in reversed(control.releases.all(name)) if release.back_to]
+        for record in done:
+            if record.environment == name and not _shows(shown, record):
+                gone = (r.id for r in back if any(_takes_away(m, record.versions.get(m.model)) for m in r.moves))
+                if (release := next(gone, None)) is not None:
+                    found[record.id] = release
+    return found
+
+
+def _takes_away(move: Move, version: str | None) -> bool:
+    before, after = (
+        {logic for s in (p.segments if p else ()) for logic in (s.version, logic_of(s.version))}
+        for p in (move.before, move.after)
+    )
+    return version in before - after
 
 
 def find_plan(control: Control, name: str) -> PlanRecord:

@@ -85,7 +85,7 @@ def test_what_is_missing_is_in_the_way() -> None:
     verdict = ask(a_project(A), {"a": Coverage(green=ranges(days("01", "04"), days("06", "10")))})
     assert obstacles(verdict) == [("a", "2024-01-05")]
     assert "1 intervals are not built" in verdict.obstacles[0].what
-    assert verdict.obstacles[0].remedy == "backfill apply --select a"
+    assert verdict.obstacles[0].remedy == "backfill apply", "the same request: it goes on with the plan that is open"
     assert verdict.pointers == ()
 
 

@@ -21,6 +21,7 @@ from backfill_assets.promote.lifecycle import (
     look,
     open_plan,
     show_candidate,
+    undone,
 )
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.environment import Environment
@@ -222,6 +223,22 @@ def test_a_promotion_ends_the_plan(desk: Desk) -> None:
     assert desk.shown(plan.candidate) == {} and desk.shown("prod") == wanted
     with pytest.raises(PlanError, match="cannot be abandoned"):
         desk.abandon(plan.id)
+
+
+def test_a_rollback_undoes_a_plan(desk: Desk) -> None:
+    """It was promoted; what it brought is not shown any more: `plans` names the release that took it away, until that
+    comes back."""
+    before = desk.prod
+    plan = desk.apply().plan
+    desk.promote()
+    control = desk.world.control
+    assert undone(control, control.plans.all()) == {}
+    newer = desk.prod
+    older = [before.pointers[n] for n in "ab"]
+    promote(control.environments, newer, older, None, release="r9", by="bob", back_to="r1")
+    assert undone(control, control.plans.all()) == {plan.id: "r9"}
+    promote(control.environments, desk.prod, [newer.pointers[n] for n in "ab"], None, by="bob", back_to="r2")
+    assert plan.id not in undone(control, control.plans.all())
 
 
 def test_growth_takes_no_lease_and_ends_with_its_promotion(desk: Desk) -> None:
