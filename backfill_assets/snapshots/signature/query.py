@@ -187,9 +187,9 @@ def _renamed(relation: Relation, names: Sequence[str]) -> Relation:
         return relation
     if len(names) != len(relation.columns) or not relation.known:
         raise Opaque("names for some columns")
-    columns = tuple((new, mark) for new, (_, mark) in zip(names, relation.columns, strict=True))
-    rows = relation.rows.reading(relation.stars)
-    return Relation(rows=rows, columns=columns, filtered=relation.filtered, stars=relation.stars)
+    stars = relation.stars  # each name means a place
+    columns = tuple((new, mark.reading(stars)) for new, (_, mark) in zip(names, relation.columns, strict=True))
+    return Relation(rows=relation.rows.reading(stars), columns=columns, filtered=relation.filtered, stars=stars)
 
 
 def _by_name(columns: Sequence[tuple[str, Mark]]) -> Callable[[str], Mark | None]:

@@ -35,6 +35,9 @@ READERS = {
     "SELECT z AS q FROM o WHERE k IN (SELECT id FROM a WHERE z > 7)": "-sss",
     "SELECT id, x AS n FROM a GROUP BY id, n": "s-ss",
     "SELECT p, q FROM a AS r(p, q)": "---s",
+    "SELECT p, q FROM (SELECT * FROM a) AS r(p, q)": "---s",
+    "SELECT p FROM (SELECT * FROM a WHERE id > 1) AS r(p, q)": "---s",
+    "WITH r(p, q) AS (SELECT * FROM a) SELECT q FROM r": "---s",
 }
 
 
