@@ -18,6 +18,7 @@ from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame,
 from backfill_assets.adapters.jvm import current_jvm, jvm_answers
 from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.model_code import load_function
+from backfill_assets.adapters.source_keys import SourceKeys
 from backfill_assets.adapters.spark_errors import as_build_error, engine_died, own_code_error
 from backfill_assets.adapters.stable_key import moved_rows, moved_samples
 from backfill_assets.adapters.table_log import (
@@ -62,6 +63,7 @@ class SparkEngine:
         self._views: dict[tuple[int, str], threading.Lock] = {}
         self._lock = threading.Lock()
         self._jvm = current_jvm()
+        self._keys = SourceKeys(warehouse)
 
     def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
         with self._errors(f"prepare {job.model.name}", job):
@@ -81,6 +83,7 @@ class SparkEngine:
                 self._replace(job, batch, interval, frame)
             for read in job.inputs.values():
                 check_pin(read)
+            self._check_keys(job)  # again: a source that is not frozen may have changed
         commit = self._commit_of(job, batch)
         if commit.changes is None:
             return commit
@@ -206,8 +209,9 @@ class SparkEngine:
                 spark.interruptAll()
 
     def _frame(self, job: Job, interval: Interval) -> DataFrame:
-        """The rows of the interval, not computed yet."""
+        """The rows of the interval, not computed yet. What the job reads has the keys that are declared."""
         spark, model = self._session(job), job.model
+        self._check_keys(job)
         if model.language == "sql":
             # Together: a first look at a Delta table costs a cold JVM more than a second, and it is one thread's work.
             with ThreadPoolExecutor(max(1, len(job.inputs))) as pool:
@@ -222,6 +226,10 @@ class SparkEngine:
                 frame = frame.where(in_interval(read.model, read.model.cadence.cover(model.window(interval))))
             arguments[upstream.parameter or upstream.name] = frame
         return self._function(job)(**arguments)
+
+    def _check_keys(self, job: Job) -> None:
+        for read in job.inputs.values():
+            self._keys.check(self._session(job), read)
 
     def _input_view(self, spark: SparkSession, name: str, read: ModelInput | SourceInput) -> str:
         if isinstance(read, ModelInput):

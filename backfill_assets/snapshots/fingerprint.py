@@ -106,6 +106,11 @@ def unique_columns(model: Model) -> frozenset[str] | None:
     return None
 
 
+def declared_key(source: Source) -> frozenset[str] | None:
+    """The columns that its entry says are unique; each build that reads the source looks first. None: no key."""
+    return frozenset(c.lower() for c in source.key) or None
+
+
 def source_fingerprint(source: Source, location: str) -> str:
     """A source's physical identity. `location` is its path as written, so that a project's folder may move."""
     return digest(source.format, location, dict(source.options))

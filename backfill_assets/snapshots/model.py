@@ -233,6 +233,8 @@ class Source:
     time_column: str | None = None
     columns: tuple[Column, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    key: tuple[str, ...] = ()
+    """Columns that no two of its rows share, as its entry says; every build that reads it looks."""
     mask: tuple[str, ...] = ()
     """The columns whose values nobody should see, nor anything computed from them."""
     owner: str = ""

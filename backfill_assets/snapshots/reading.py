@@ -16,7 +16,7 @@ from backfill_assets.snapshots.audit_links import link_audits
 from backfill_assets.snapshots.consumers import read_consumers
 from backfill_assets.snapshots.draft import Draft
 from backfill_assets.snapshots.files import misnamed, model_files
-from backfill_assets.snapshots.fingerprint import model_signature, source_signature, unique_columns
+from backfill_assets.snapshots.fingerprint import declared_key, model_signature, source_signature, unique_columns
 from backfill_assets.snapshots.linking import Linked, link
 from backfill_assets.snapshots.masking import with_masks
 from backfill_assets.snapshots.model import Column, Model, Override, Project, Signature, Source
@@ -109,7 +109,7 @@ def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Re
     if problems:
         raise ProjectError(problems)
     tables = {
-        n: Table(name=n, signature=s, key=_key(models.get(n)), columns=visible.get(n, ()))
+        n: Table(name=n, signature=s, key=_key(n, models, sources), columns=visible.get(n, ()))
         for n, s in signatures.items()
     }
     for name in models:
@@ -159,7 +159,10 @@ def _signatures(
     `meant` says what a model counts as whose code says this by itself.
     """
     signatures = {name: source_signature(source, written[name]) for name, source in sources.items()}
-    tables = {name: Table(name=name, signature=s, columns=visible[name]) for name, s in signatures.items()}
+    tables = {
+        name: Table(name=name, signature=s, key=declared_key(sources[name]), columns=visible[name])
+        for name, s in signatures.items()
+    }
     for model in models.values():
         found = outputs[model.name]
         query = None
@@ -176,8 +179,8 @@ def _signatures(
     return signatures
 
 
-def _key(model: Model | None) -> frozenset[str] | None:
-    return unique_columns(model) if model else None
+def _key(name: str, models: Mapping[str, Model], sources: Mapping[str, Source]) -> frozenset[str] | None:
+    return unique_columns(models[name]) if name in models else declared_key(sources[name])
 
 
 def _reached(name: str, models: Mapping[str, Model], changed: Collection[str]) -> tuple[str, ...]:

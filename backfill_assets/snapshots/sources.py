@@ -96,6 +96,7 @@ class _Entry(Strict):
     columns: Annotated[dict[ColumnName, Annotated[_Column, BeforeValidator(_typed)]], BeforeValidator(_columns)] = (
         Field(default_factory=dict[str, _Column])
     )
+    key: ColumnNames = ()
     mask: ColumnNames = ()
 
     @field_validator("table")
@@ -112,6 +113,7 @@ _FIXES = {
     "path": _PLACE,
     "table": _PLACE,
     "name": "write a name such as events or raw.events",
+    "key": "write the columns that no two rows share, as `key: [id]`",
     "freshness": "write it as 36h or 90m",
     "columns": 'write `name: type`, or `name: {type: "decimal(18,4)", description: …}`',
     "format": "write delta, parquet, csv, json, orc or avro",
@@ -162,11 +164,11 @@ def read_sources(root: Path, problems: list[Problem]) -> Sources:
             fix = did_you_mean(source.time_column, names, f"name one of: {', '.join(names)}")
             problems.append(document.problem("sources", index, "time_column", what=what, fix=fix))
         names = [c.name for c in columns]
-        for at, name in enumerate(source.mask):
+        for said, at, name in [(s, i, n) for s in ("key", "mask") for i, n in enumerate(getattr(source, s))]:
             if columns and name.lower() not in {n.lower() for n in names}:
                 what = f"`{source.name}` has no column `{name}`"
                 fix = did_you_mean(name, names, f"name one of: {', '.join(names)}")
-                problems.append(document.problem("sources", index, "mask", at, what=what, fix=fix))
+                problems.append(document.problem("sources", index, said, at, what=what, fix=fix))
         sources[source.name] = replace(source, columns=columns, declared=_declared(data, columns))
         written[source.name] = f"path {_plain(entry.path)}" if entry.path is not None else f"table {entry.table}"
     return Sources(entries=sources, written=written, found_out=frozenset(found_out), certain=certain)
@@ -232,8 +234,9 @@ def _source(entry: _Entry, root: Path, file: Path, line: int) -> Source:
         name=entry.name, format=entry.format, table=entry.table, time_column=entry.time_column, owner=entry.owner,
         path=resolve_location(entry.path, state_root(root)) if entry.path is not None else None,
         columns=tuple(Column(name=n, type=c.type, description=c.description) for n, c in entry.columns.items()),
-        options=entry.options, mask=entry.mask, freshness_hours=entry.freshness / 3600 if entry.freshness else None,
-        cut_off=entry.cut_off, description=entry.description, file=file, line=line,
+        options=entry.options, key=entry.key, mask=entry.mask,
+        freshness_hours=entry.freshness / 3600 if entry.freshness else None, cut_off=entry.cut_off,
+        description=entry.description, file=file, line=line,
     )  # fmt: skip
 
 

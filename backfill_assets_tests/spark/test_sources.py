@@ -154,6 +154,24 @@ def test_files_that_change_during_a_batch_do_not_count(spark: SparkSession, tmp_
     assert build_all(place)["copy"].ok and len(rows_of(place)) == 6
 
 
+def test_a_declared_key_is_looked_at_first(spark: SparkSession, tmp_path: Path) -> None:
+    """A source with two rows of one key (NULL is one, too) is not read: nothing is built."""
+    declared = as_delta(tmp_path / "rows") + "\n    key: [ID]"
+    place = a_place(tmp_path, declared)
+    without_id = ROWS.slice(0, 2).set_column(1, "id", pa.nulls(2, pa.int64()))
+    write_deltalake(str(tmp_path / "rows"), pa.concat_tables([ROWS, ROWS.slice(1, 1), without_id]), mode="overwrite")
+
+    outcome = build_all(place)["copy"]
+
+    [failure] = outcome.failures
+    assert "source raw.rows has several rows of one key (ID)" in failure.error
+    assert "ID=NULL (2 rows); ID=2 (2 rows): nothing" in failure.error
+    assert "correct the source, or remove its `key:` (sources.yml:2)" in failure.error
+    assert not outcome.green and open_table(path_of(place, "copy")) is None
+    write_deltalake(str(tmp_path / "rows"), ROWS, mode="overwrite")
+    assert build_all(place)["copy"].ok and rows_of(place) == ROWS.to_pylist()
+
+
 def a_place(root: Path, source: str) -> Workspace:
     sources = f"sources:\n  - name: raw.rows\n    {source}\n"
     project = write_project(root / "project", {"copy.sql": MODEL}, sources=sources, clock="2024-01-03")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from backfill_assets.errors import ProjectError
 from backfill_assets.plan.category import compare
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets_tests.unit.snapshots.helpers import EVENTS, PYTHON, REPORT, SOURCES, project
@@ -116,3 +117,31 @@ def test_a_model_joined_on_its_grain_keeps_the_rows(tmp_path: Path, audits: str)
     other = JOINED.replace("MORE", "spend").replace(" AND b.campaign_id = a.campaign_id", "")
     changed = load_project(project(tmp_path / "other", m_sql=other, events_sql=upstream)).signatures["m"]
     assert changed.rows != found[0].rows
+
+
+KEYED = (
+    SOURCES
+    + """\
+  - name: raw.names
+    path: data/names
+    columns: {campaign_id: bigint, name: string}
+"""
+)
+JOINED = EVENTS.replace("FROM raw.ad_events", "FROM raw.ad_events LEFT JOIN raw.names USING (campaign_id)")
+
+
+@pytest.mark.parametrize("key", ["", "    key: [Campaign_ID]\n", "    key: [name]\n", "    key: [campaign_id, name]\n"])
+def test_a_sources_key_keeps_the_rows_of_a_join(tmp_path: Path, key: str) -> None:
+    """A LEFT JOIN on what `sources.yml` says is unique adds no row; on anything else it may."""
+    plain = load_project(project(tmp_path / "a", events_sql=EVENTS, sources=KEYED + key)).signatures["events"]
+    joined = load_project(project(tmp_path / "b", events_sql=JOINED, sources=KEYED + key)).signatures["events"]
+    assert (plain.rows == joined.rows) == ("[Campaign_ID]" in key)
+
+
+def test_a_sources_key_is_of_its_columns(tmp_path: Path) -> None:
+    """Another name is wrong, at its line."""
+    with pytest.raises(ProjectError) as caught:
+        load_project(project(tmp_path, events_sql=EVENTS, sources=KEYED + "    key: [campaign_idd]\n"))
+    [problem] = caught.value.problems
+    assert (problem.what, problem.fix) == ("`raw.names` has no column `campaign_idd`", "did you mean `campaign_id`?")
+    assert problem.line == KEYED.count("\n") + 1
