@@ -33,6 +33,17 @@ def changes_of(project: Project, facts: Facts) -> dict[str, Change]:
     return changes
 
 
+def unproved(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
+    """Why a model counts as changed where nobody knows what its shown version is made of; nothing otherwise."""
+    pointer = facts.environment.pointers.get(name)
+    if pointer is None or pointer.version == project.fingerprints[name] or facts.shown.get(name, UNKNOWN) != UNKNOWN:
+        return ()
+    return (
+        f"nothing proves that {pointer.version}, which is shown, is what the code says: an earlier release recorded it"
+        " without its files, or this release cannot read them",
+    )
+
+
 def kind_of(project: Project, facts: Facts, models: Iterable[str]) -> str:
     """What the owners of these models are asked about: `a change`, or that it is none that breaks anything."""
     changes = changes_of(project, facts)

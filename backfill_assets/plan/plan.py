@@ -11,7 +11,7 @@ from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.bounds import bounded, cut_offs
 from backfill_assets.plan.category import Category, Change
-from backfill_assets.plan.changes import changes_of, reverts, views
+from backfill_assets.plan.changes import changes_of, reverts, unproved, views
 from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, restatement, stays_beside
@@ -186,7 +186,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         kept=kept,
         sources=facts.sources,
         changes=mine,
-        because={name: reasons(project, name, changes) for name in selected},
+        because={name: unproved(project, facts, name) or reasons(project, name, changes) for name in selected},
         strategies=ways,
         reverts=back,
         views=listing,
@@ -243,7 +243,7 @@ def _patched(
         sources=facts.sources,
         patches=patches,
         changes=touched,
-        because={name: reasons(project, name, changes) for name in patches},
+        because={name: unproved(project, facts, name) or reasons(project, name, changes) for name in patches},
         strategies=strategies(touched, patches, dict(request.strategies)),
         overrides=overrides(project, patches),
         warnings=warnings(project, patches),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from backfill_assets.documents import did_you_mean
 from backfill_assets.errors import Problem
+from backfill_assets.snapshots import algorithm
 from backfill_assets.snapshots.algorithm import version_of
 from backfill_assets.snapshots.model import UNKNOWN, Model, Override, SameAs, Signature
 from backfill_assets.snapshots.records import Records
@@ -39,6 +40,8 @@ def hold(
         warnings.append(_problem(model, said, what, why, "remove `same_as`"))
     elif said.code != version_of(own):
         why = f"it is about code of version {said.code}; the code, or what it reads, is {version_of(own)} by now"
+        if 0 < record.named_by < algorithm.ALGORITHM:
+            why += ", perhaps only because this release makes hashes by other rules: nothing of then says what it was"
         fix = f"if it is still true, write `code: {version_of(own)}`; otherwise remove `same_as`"
         warnings.append(_problem(model, said, "`same_as` does not count any more", why, fix))
     else:

@@ -15,6 +15,8 @@ class Recorded:
     signature: Signature
     cadence: str
     time_column: str
+    named_by: int = 0
+    """The algorithm that its version's name is of; 0: nobody asked."""
 
 
 Records = Mapping[tuple[str, str], Recorded]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from backfill_assets.snapshots.algorithm import ALGORITHM, version_of
 from backfill_assets.snapshots.model import UNKNOWN, Project
 from backfill_assets.state.control import Control
-from backfill_assets.state.versions import Version, logic_of
+from backfill_assets.state.versions import NAMED_BY, Version, logic_of
 
 
 def versions_by_this_release(control: Control) -> dict[tuple[str, str], Version]:
@@ -36,7 +36,7 @@ def versions_by_this_release(control: Control) -> dict[tuple[str, str], Version]
         replace(
             v,
             signature=signature_now(v.model, v.version, stored) or UNKNOWN,
-            definition={**v.definition, "algorithm": ALGORITHM},
+            definition={NAMED_BY: v.algorithm, **v.definition, "algorithm": ALGORITHM},
         )
         for v in old
     ]

@@ -36,6 +36,8 @@ class Version:
         return int(cast(Any, self.definition.get("algorithm", UNNUMBERED)))
 
 
+NAMED_BY = "named_by"
+"""In a definition that was signed again: the algorithm that its version's name is of."""
 VERSIONS = TableSpec(
     name="versions",
     columns={
@@ -79,7 +81,7 @@ class Versions:
             key = (record.model, record.version)
             first = found.setdefault(key, record)
             if record.algorithm > first.algorithm:
-                newer = {**first.definition, "algorithm": record.algorithm}
+                newer = {NAMED_BY: first.algorithm, **first.definition, "algorithm": record.algorithm}
                 found[key] = replace(first, signature=record.signature, definition=newer)
         return found
 
@@ -94,6 +96,7 @@ class Versions:
                 signature=found.signature,
                 cadence=cast(str, found.definition.get("cadence", "")),
                 time_column=cast(str, found.definition.get("time_column", "")),
+                named_by=int(cast(Any, found.definition.get(NAMED_BY, found.algorithm))),
             )
             for key, found in self.all().items()
         }

@@ -172,6 +172,35 @@ def test_a_declared_key_is_looked_at_first(spark: SparkSession, tmp_path: Path) 
     assert build_all(place)["copy"].ok and rows_of(place) == ROWS.to_pylist()
 
 
+def test_a_reader_by_places_reads_the_codes_order(spark: SparkSession, tmp_path: Path) -> None:
+    """An upstream's columns change places in its code: its table stays, with the old places. Who pairs columns by their
+    places has other rows, so it is another version, and it pairs them as the code says. Expected rows: from Python."""
+    head, within = "/*\nstart: 2024-01-01\ngrain: [ds, p, q]\n*/\n", "WHERE ds >= :start AND ds < :end"
+    pair = f"{head}SELECT ds, id AS p, id * 10 AS q FROM raw.rows {within}"
+    other = f"{head.replace('p, q', 'r')}SELECT ds, id + 100 AS r, id + 200 AS s FROM raw.rows {within}"
+    reader = f"{head}SELECT * FROM pair {within} UNION ALL SELECT * FROM other {within}"
+    sources = f"sources:\n  - name: raw.rows\n    {as_delta(tmp_path / 'rows')}\n"
+    models = {"pair.sql": pair, "other.sql": other, "reader.sql": reader}
+    root = write_project(tmp_path / "project", models, sources=sources, clock="2024-01-03")
+
+    def reads(place: Workspace) -> list[tuple[int, int]]:
+        found = open_table(path_of(place, "reader"))
+        assert found is not None
+        return sorted((row["p"], row["q"]) for row in found.to_pyarrow_table().to_pylist())
+
+    before = Workspace.open(root)
+    assert all(o.ok for o in build_all(before).values())
+    assert reads(before) == sorted([(i, i * 10) for i in (1, 2, 3)] + [(i + 100, i + 200) for i in (1, 2, 3)])
+    (root / "models" / "pair.sql").write_text(pair.replace("id AS p, id * 10 AS q", "id * 10 AS q, id AS p"))
+    after = Workspace.open(root)
+    outcomes = build_all(after)
+
+    then, now = before.project.fingerprints, after.project.fingerprints
+    assert {name for name in now if now[name] != then[name]} == {"reader"}
+    assert [name for name, outcome in outcomes.items() if outcome.built] == ["reader"]
+    assert reads(after) == sorted([(i, i * 10) for i in (1, 2, 3)] + [(i + 200, i + 100) for i in (1, 2, 3)])
+
+
 def a_place(root: Path, source: str) -> Workspace:
     sources = f"sources:\n  - name: raw.rows\n    {source}\n"
     project = write_project(root / "project", {"copy.sql": MODEL}, sources=sources, clock="2024-01-03")

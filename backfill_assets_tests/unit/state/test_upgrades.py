@@ -11,6 +11,7 @@ import pytest
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.plan.category import Category, compare
+from backfill_assets.plan.changes import unproved
 from backfill_assets.promote.promote import promote
 from backfill_assets.snapshots import algorithm, fingerprint, stored, upgrade
 from backfill_assets.snapshots.model import UNKNOWN
@@ -163,6 +164,57 @@ def test_a_record_that_does_not_say_enough(root: Path, tmp_path: Path, monkeypat
         assert place.project.fingerprints["daily"] != shown
     assert upgrade.signature_now("daily", shown, {("daily", shown): {**bare.definition, "upstream": {}}}) is None
     assert UNKNOWN.rows == ""
+
+
+WORD = "grain: [ds]\nsame_as: {{version: {version}, code: '{code}', reason: rounding is the same}}\n"
+ROUNDED = TOTALS.replace("sum(total) AS total", "sum(round(total, 9)) AS total, max(n) AS most")
+
+
+def test_what_was_built_by_an_authors_word(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own text proves it, so it keeps its version; the word itself is about a hash that nobody can make again."""
+    old = Workspace.open(root).project.fingerprints["totals"]
+    totals = root / "models" / "totals.sql"
+    totals.write_text(ROUNDED)
+    code = Workspace.open(root).project.fingerprints["totals"]
+    totals.write_text(ROUNDED.replace("grain: [ds]\n", WORD.format(version=old, code=code)))
+    place = Workspace.open(root)
+    by_word = place.project.fingerprints["totals"]
+    assert by_word not in (old, code) and "totals" in place.project.overrides
+    record = place.control.versions.all()["totals", old]
+    model = place.project.models["totals"]
+    definition = stored.to_definition(model) | stored.made_from(place.project, model)
+    signature = place.project.signatures["totals"]
+    built = replace(record, version=by_word, definition=definition, signature=signature)
+    place.control.versions.put(built)
+    environments = place.control.environments
+    seen = environments.read("prod")
+    pointer = seen.pointers["totals"]
+    segments = tuple(replace(s, version=by_word) for s in pointer.segments)
+    promote(environments, seen, [replace(pointer, segments=segments)], None, by="ana")
+    with monkeypatch.context() as patch:
+        another_release(patch, tmp_path)
+        after = Workspace.open(root).project
+        assert after.fingerprints["totals"] == by_word
+        [void] = [w for w in after.warnings["totals"] if "same_as" in w.what]
+        assert "perhaps only because this release makes hashes by other rules" in void.why
+
+
+def test_the_plan_says_what_it_cannot_prove(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record of a release before 0.2 has no files: the model is built, and the plan says why."""
+    (root / "data" / "events").mkdir(parents=True)
+    (root / "data" / "events" / "1.csv").write_text("1,2024-01-01 00:00:00,a,1.5\n")
+    place = Workspace.open(root)
+    shown = place.control.environments.read("prod").pointers["daily"].version
+    record = place.control.versions.all()["daily", shown]
+    bare = replace(record, definition={k: v for k, v in record.definition.items() if k != "files"})
+    with monkeypatch.context() as patch:
+        another_release(patch, tmp_path)
+        patch.setattr(type(place.control.versions), "all", _with(type(place.control.versions).all, bare))
+        place = Workspace.open(root)
+        facts = place.facts()
+        said = unproved(place.project, facts, "daily")
+    assert f"nothing proves that {shown}, which is shown, is what the code says" in said[0]
+    assert unproved(place.project, replace(facts, shown=place.project.signatures), "daily") == ()
 
 
 def test_the_parser_is_the_one_that_the_algorithm_names() -> None:
