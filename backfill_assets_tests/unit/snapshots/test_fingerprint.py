@@ -119,7 +119,7 @@ def test_a_model_joined_on_its_grain_keeps_the_rows(tmp_path: Path, audits: str)
     assert changed.rows != found[0].rows
 
 
-KEYED = (
+WITH_NAMES = (
     SOURCES
     + """\
   - name: raw.names
@@ -127,21 +127,21 @@ KEYED = (
     columns: {campaign_id: bigint, name: string}
 """
 )
-JOINED = EVENTS.replace("FROM raw.ad_events", "FROM raw.ad_events LEFT JOIN raw.names USING (campaign_id)")
+NAMED = EVENTS.replace("FROM raw.ad_events", "FROM raw.ad_events LEFT JOIN raw.names USING (campaign_id)")
 
 
 @pytest.mark.parametrize("key", ["", "    key: [Campaign_ID]\n", "    key: [name]\n", "    key: [campaign_id, name]\n"])
 def test_a_sources_key_keeps_the_rows_of_a_join(tmp_path: Path, key: str) -> None:
     """A LEFT JOIN on what `sources.yml` says is unique adds no row; on anything else it may."""
-    plain = load_project(project(tmp_path / "a", events_sql=EVENTS, sources=KEYED + key)).signatures["events"]
-    joined = load_project(project(tmp_path / "b", events_sql=JOINED, sources=KEYED + key)).signatures["events"]
+    plain = load_project(project(tmp_path / "a", events_sql=EVENTS, sources=WITH_NAMES + key)).signatures["events"]
+    joined = load_project(project(tmp_path / "b", events_sql=NAMED, sources=WITH_NAMES + key)).signatures["events"]
     assert (plain.rows == joined.rows) == ("[Campaign_ID]" in key)
 
 
 def test_a_sources_key_is_of_its_columns(tmp_path: Path) -> None:
     """Another name is wrong, at its line."""
     with pytest.raises(ProjectError) as caught:
-        load_project(project(tmp_path, events_sql=EVENTS, sources=KEYED + "    key: [campaign_idd]\n"))
+        load_project(project(tmp_path, events_sql=EVENTS, sources=WITH_NAMES + "    key: [campaign_idd]\n"))
     [problem] = caught.value.problems
     assert (problem.what, problem.fix) == ("`raw.names` has no column `campaign_idd`", "did you mean `campaign_id`?")
-    assert problem.line == KEYED.count("\n") + 1
+    assert problem.line == WITH_NAMES.count("\n") + 1
