@@ -154,7 +154,7 @@ def test_each_renderer(bad: str, capsys: pytest.CaptureFixture[str]) -> None:
     packet, _ = make(a_packet(bad))
     rules = some_rules(bad)
     for show in (
-        lambda: print_plans([a_plan(bad)]),
+        lambda: print_plans([a_plan(bad)], {a_plan(bad).id: bad}),
         lambda: print_approved([said], Rules(), [bad]),
         lambda: print_rules(rules, [a_change(bad).record], [a_change(bad)]),
         lambda: print_change(replace(a_change(bad), took_effect=True)),

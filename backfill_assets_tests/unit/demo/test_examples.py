@@ -14,7 +14,7 @@ from backfill_assets.plan.category import compare
 from backfill_assets.snapshots.loader import load_project
 
 CHANGES = {
-    "events": "additive: adds session_length_sec",
+    "events": "additive, non-breaking: adds session_length_sec",
     "fact_orders_daily": "breaking: rows may differ; adds cost, gross_profit, gross_margin",
     "customer_days": "breaking: paid may differ",
     "fact_order_items": "unchanged",
