@@ -99,11 +99,11 @@ def test_a_scan_looks_at_its_days_and_its_commit_only(built: tuple[Workspace, in
 @pytest.mark.parametrize(
     ("audit", "day", "sample"),
     [
-        ("range_amount", "2024-01-01", {"ds=2024-01-01, id=2", "ds=2024-01-01, id=3"}),
+        ("range_amount", "2024-01-01", {"ds=2024-01-01, id=2, amount=-0.01", "ds=2024-01-01, id=3, amount=90.51"}),
         ("unique_grain", "2024-01-01", {"ds=2024-01-01, id=3"}),
         ("unique_grain", "2024-01-02", {"ds=2024-01-02, id=NULL"}),
         ("one_kind_a_day", "2024-01-02", {"ds=2024-01-02, kind=b"}),
-        ("accepted_values_kind", "2024-01-01", {"ds=2024-01-01, id=3"}),
+        ("accepted_values_kind", "2024-01-01", {"ds=2024-01-01, id=3, kind=zebra"}),
         ("completeness", "2024-01-03", set()),
         ("range_amount", "2024-01-04", set()),
     ],
