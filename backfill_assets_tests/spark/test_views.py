@@ -73,7 +73,7 @@ def changed_verdict(place: Workspace) -> Verdict:
     from backfill_assets.plan.stages import Request
 
     verdict = place.gate(Request(), facts, make_plan(place.project, facts, Request()))
-    assert verdict.open, [str(o) for o in verdict.obstacles]
+    assert [o.what for o in verdict.obstacles] == ["was not compared with what is shown:"], "ready but for that"
     return verdict
 
 
