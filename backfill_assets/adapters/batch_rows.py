@@ -83,7 +83,8 @@ def comparable(frame: DataFrame, name: str, of: str = "") -> Column:
     from pyspark.sql import functions as F
 
     there = column(name, of)
-    return F.to_json(F.struct(there)) if "map<" in frame.schema[name].dataType.simpleString() else there
+    kinds = {field.name.lower(): field.dataType.simpleString() for field in frame.schema}
+    return F.to_json(F.struct(there)) if "map<" in kinds[name.lower()] else there
 
 
 def _check(rows: DataFrame, model: Model, interval: Interval) -> int:

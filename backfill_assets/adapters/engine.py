@@ -197,8 +197,8 @@ class SparkEngine:
         from pyspark.sql import functions as F
 
         frame = model_frame(self._spark, self._warehouse, model, segments)
-        loose = {f.name for f in frame.schema.fields if f.dataType.typeName() in ("double", "float")}
-        values = [F.format_string("%.9e", column(c)) if c in loose else comparable(frame, c) for c in columns]
+        loose = {f.name.lower() for f in frame.schema.fields if f.dataType.typeName() in ("double", "float")}
+        values = [F.format_string("%.9e", column(c)) if c.lower() in loose else comparable(frame, c) for c in columns]
         hashed = F.sum(content_hash(values).cast("decimal(38,0)"))
         found = frame.groupBy(F.expr(interval_text(model)).alias(INTERVAL)).agg(F.count("*"), hashed).collect()
         return {utc(row[0].replace(" ", "T")): (row[1], row[2]) for row in found if row[0] is not None}

@@ -215,5 +215,6 @@ def test_values_that_changed_places_with_null_differ(spark: SparkSession, tmp_pa
         shown.append(Segment(version=version, commit=head, interval=days("2024-01-01", "2024-01-02")))
     model, one, other = place.project.models["swapped"], shown[:1], shown[1:]
     assert str(engine(place).differing(model, ["a", "b"], one, other)) == "2024-01-01..2024-01-02"
+    assert str(engine(place).differing(model, ["A", "B"], one, other)) == "2024-01-01..2024-01-02", "names have no case"
     assert not engine(place).differing(model, ["ds", "id"], one, other)
     assert not engine(place).differing(model, ["a", "b"], one, one)
