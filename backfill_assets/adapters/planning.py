@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from backfill_assets.adapters.place import Place
@@ -62,6 +62,12 @@ class Planning(Place):
     def claim(self, plan: Plan) -> Claim:
         """How the plan stands to those that are open: which it continues, replaces or collides with."""
         return look(self.control, plan, by=self.user)
+
+    def worded(self, plan: Plan, claim: Claim) -> Plan:
+        """The plan with what its author said that it is for: now, or when the plan that it continues was opened."""
+        if plan.request.why or not claim.continues:
+            return plan
+        return replace(plan, request=replace(plan.request, why=self.control.plans.why(claim.continues.id)))
 
     def open_plan(self, plan: Plan) -> Opened | None:
         """Store a plan that is about to be built; None when there is nothing to it.

@@ -77,9 +77,11 @@ def approval_json(said: Approval, rules: Rules, authors: Collection[str]) -> dic
     }
 
 
-def print_approved(given: Sequence[Approval], rules: Rules, authors: Collection[str]) -> None:
-    """Who approved what, how long it holds, and what comes next."""
+def print_approved(given: Sequence[Approval], rules: Rules, authors: Collection[str], why: str = "") -> None:
+    """Who approved what, how long it holds, and what comes next; `why` is what the plan's author said it is for."""
     console = out()
+    if why:
+        console.print(Text(f"Plan {given[0].plan} is for: {one_line(why)}"))
     for one in given:
         how = "signed" if one.signature else f"unsigned: recorded of the account {one.account} on {one.host}"
         own = "; it is the author's own plan, which the record says too" if is_own(one, rules, authors) else ""

@@ -18,7 +18,7 @@ from backfill_assets.cli.base import (
     print_json,
     promote_and_tell,
 )
-from backfill_assets.cli.request import with_request
+from backfill_assets.cli.request import Why, explained, with_request
 from backfill_assets.cli.terminal import echo
 from backfill_assets.errors import StateError
 from backfill_assets.inert import markdown
@@ -31,6 +31,7 @@ from backfill_assets.plan.stages import Request
 @with_request
 def plan(
     request: Request,
+    why: Why = None,
     as_json: AsJson = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
 ) -> None:
@@ -46,9 +47,12 @@ def plan(
     from backfill_assets.cli.render import plan_markdown, print_plan, print_uncovered, uncovered_json
     from backfill_assets.cli.rules import print_notes
 
+    request = explained(request, why)
     place = open_place()
     made = place.plan(request)
-    estimate, claim, gaps = place.estimate(made), place.claim(made), place.uncovered(made)
+    claim = place.claim(made)
+    made = place.worded(made, claim)
+    estimate, gaps = place.estimate(made), place.uncovered(made)
     impacts, wrong = place.impacts(made), place.faults()
     if as_json:
         more = {
@@ -132,6 +136,7 @@ def lineage(
 @with_request
 def apply(
     request: Request,
+    why: Why = None,
     promote_after: Annotated[
         bool, typer.Option("--promote", help="Promote afterwards if everything is green.")
     ] = False,
@@ -154,6 +159,7 @@ def apply(
     from backfill_assets.cli.plans import print_candidate, print_opened
     from backfill_assets.cli.proofs import print_proofs
 
+    request = explained(request, why)
     place = open_place()
     if empty:
         from backfill_assets.cli.by_hand import apply_empty

@@ -15,6 +15,7 @@ from backfill_assets.cli.terminal import out, styled
 from backfill_assets.evidence.make import Evidence
 from backfill_assets.evidence.verify import Verification, verify
 from backfill_assets.evidence.write import MANIFEST, PAGE
+from backfill_assets.inert import one_line
 from backfill_assets.promote.lifecycle import meant_plan
 
 
@@ -23,6 +24,8 @@ def print_evidence(made: Evidence) -> None:
     console, packet = out(), made.packet
     console.print(Text(f"Plan {packet.plan.id}: ", style="bold") + Text(packet.summary.headline))
     said = packet.summary
+    if packet.plan.why:
+        console.print(Text("  Why      ", style="bold") + Text(one_line(packet.plan.why)))
     for title, lines in (
         ("Changed", said.changed),
         ("Depends", said.depends),

@@ -174,7 +174,7 @@ def approve(
     if as_json:
         print_json([approval_json(one, rules, authors) for one in given])
     else:
-        print_approved(given, rules, authors)
+        print_approved(given, rules, authors, place.control.plans.why(given[0].plan))
 
 
 class RulesAction(StrEnum):

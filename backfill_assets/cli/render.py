@@ -11,10 +11,10 @@ from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.estimates import estimate_lines, estimate_markdown
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.cli.texts import text_line
-from backfill_assets.inert import markdown, markdown_code
+from backfill_assets.inert import markdown, markdown_code, one_line
 from backfill_assets.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.plan.category import Category, Change
-from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.commands import apply_command, with_why
 from backfill_assets.plan.cover import Uncovered
 from backfill_assets.plan.estimate import UNITS, PlanEstimate
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
@@ -41,6 +41,8 @@ def print_plan(
         + Text(plan.id, style="bold")
         + Text(f" for {plan.environment}, as of {plan.now:%Y-%m-%d %H:%M} UTC")
     )
+    if plan.request.why:
+        console.print(Text(f"Why: {one_line(plan.request.why)}"))
     table = grid()
     for stage in plan.stages:
         match stage:
@@ -113,7 +115,8 @@ def print_plan(
         stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
         console.print(f"In {plan.environment}, {stuck} stays as it is until nothing of it waits.")
     if plan.work or plan.invalidations or plan.texts:
-        console.print(Text("Next: ") + Text(apply_command(plan.request), style="bold"))
+        next_step = apply_command(plan.request) if stored else with_why(apply_command(plan.request), plan.request)
+        console.print(Text("Next: ") + Text(one_line(next_step), style="bold"))
     elif verdict is not None and not verdict.open:
         console.print(f"Nothing to build, and {plan.environment} cannot move yet:")
         for obstacle in verdict.obstacles:
@@ -180,7 +183,8 @@ def uncovered_json(found: Sequence[Uncovered]) -> list[dict[str, object]]:
 
 def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
     """The plan as a comment of a pull request."""
-    lines = [f"## Plan `{plan.id}` for {plan.environment}", "", "| model | change | to do |", "|---|---|---|"]
+    why = [f"**Why:** {markdown(plan.request.why)}", ""] if plan.request.why else []
+    lines = [f"## Plan `{plan.id}` for {plan.environment}", "", *why, "| model | change | to do |", "|---|---|---|"]
     work = {stage.model: stage for stage in plan.work}
     for name in plan.models:
         change, stage = plan.changes.get(name), work.get(name)

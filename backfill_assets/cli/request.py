@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -64,6 +65,11 @@ ExpectUnmoved = Annotated[
 ]
 
 
+Why = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="What the change is for: kept with the plan, told to all.")
+]
+
+
 def asked_for(
     start: Start = None,
     end: End = None,
@@ -91,6 +97,11 @@ def asked_for(
         expect_moved=expect_moved or (),
         expect_unmoved=expect_unmoved or (),
     )
+
+
+def explained(request: Request, why: str | None) -> Request:
+    """The request with what its author says that it is for. Raises UsageError for words that say nothing."""
+    return replace(request, why=request_of(why=why).why)
 
 
 def with_request(command: Callable[..., None]) -> Callable[..., None]:

@@ -44,6 +44,8 @@ def approve_job(workspace: Workspace) -> dg.JobDefinition:
                     Log(context).info(f"{change.record.id} needs approval by {owner or 'somebody else'}")
             else:
                 given = [place.approve(approval) for approval in given]
+                if why := place.control.plans.why(given[0].plan):
+                    Log(context).info(f"plan {given[0].plan} is for: {why}")
         except BackfillError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from None
         for approval in given:

@@ -33,6 +33,7 @@ class Asked(dg.Config):
     )
     forward_only: str | None = Field(default=None, description="The day from which on changed models get new logic.")
     ignore_cron: bool = Field(default=False, description="Include the interval that is not over yet.")
+    why: str | None = Field(default=None, description="What the change is for: kept with the plan, told to all.")
 
     def request(self) -> Request:
         """The request. Raises UsageError for what is no day, and for options that do not go together."""
@@ -44,6 +45,7 @@ class Asked(dg.Config):
             restate=self.restate,
             forward_only=self.forward_only,
             ignore_cron=self.ignore_cron,
+            why=self.why,
             spell=_key,
         )
 

@@ -26,6 +26,8 @@ def release_note(packet: Packet) -> str:
     plan, said = packet.plan, packet.summary
     by = markdown(f"Plan {plan.id} for {plan.environment}, opened by {plan.by}.")
     lines = [f"# Release note: {markdown(said.headline)}", "", by, ""]
+    if plan.why:
+        lines += [f"Why: {markdown(plan.why)}", ""]
     if part := [sentence for m in packet.models for sentence in partial(m)]:
         lines += ["**This release covers a part of history only.**", "", *_bullets(part), ""]
     lines += ["## What changed", ""]
@@ -61,6 +63,7 @@ def cutover_message(packet: Packet) -> str:
         "Hello,",
         "",
         f"we are about to switch {markdown(names)} to newly computed rows.",
+        *([f"The reason: {markdown(packet.plan.why)}"] if packet.plan.why else []),
         "",
         "What you will see:",
         "",

@@ -74,6 +74,7 @@ def packet(inputs: Inputs) -> Packet:
             now=inputs.document["now"],
             stages=[dict(s) for s in inputs.document["stages"]],
             kept=_kept(inputs.document),
+            why=inputs.document.get("request", {}).get("why", ""),
         ),
         models=models,
         sources=_sources(inputs.subjects, changed),

@@ -46,6 +46,7 @@ class PlanPart(Part):
     now: str = Field(description="The instant that decided which intervals were over.")
     stages: list[Section] = Field(description="What was to be done, in order, as the plan was stored.")
     kept: dict[str, str] = Field(description="Model → why it was not touched.")
+    why: str = Field(default="", description="What the change is for, in its author's words; empty: nobody said.")
 
 
 class Change(Part):

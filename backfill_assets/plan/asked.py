@@ -17,7 +17,7 @@ def request_of(
     *, start: str | None = None, end: str | None = None, select: Sequence[str] = (), restate: Sequence[str] = (),
     forward_only: str | None = None, end_bounded: bool = False, ignore_cron: bool = False, all_versions: bool = False,
     strategies: Sequence[tuple[str, str]] = (), expect_moved: Sequence[str] = (), expect_unmoved: Sequence[str] = (),
-    spell: Callable[[str], str] = "--{}".format,
+    why: str | None = None, spell: Callable[[str], str] = "--{}".format,
 ) -> Request:  # fmt: skip
     """The request that texts say; `spell` writes an option's name as its user does.
 
@@ -29,6 +29,9 @@ def request_of(
         if any(not part.strip() for text in texts for part in (text.split(",") if name == "select" else (text,))):
             fix = f"name what is meant, or leave {spell(name)} out: without it everything is"
             wrong.append(UsageError(f"{spell(name)} is empty", why="it would name nothing", fix=fix))
+    if why is not None and not why.strip():
+        fix = "say in a sentence what the change is for, or leave it out"
+        wrong.append(UsageError(f"{spell('why')} is empty", why="it would say nothing", fix=fix))
     first = _noted(wrong, None, lambda: instant(start, spell("start")))
     after = _noted(wrong, None, lambda: instant(end, spell("end"), last=True))
     if first is not None and after is not None and first >= after:
@@ -43,6 +46,7 @@ def request_of(
         start=first, end=after, end_bounded=end_bounded, ignore_cron=ignore_cron, select=tuple(select),
         restate=tuple(d for d in days if d is not None), all_versions=all_versions, forward_only=since,
         strategies=tuple(strategies), expect_moved=tuple(expect_moved), expect_unmoved=tuple(expect_unmoved),
+        why=(why or "").strip(),
     )  # fmt: skip
 
 

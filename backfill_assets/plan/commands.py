@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime, timedelta
 
 from backfill_assets.intervals import Cadence, Ranges
@@ -43,6 +44,15 @@ def apply_command(request: Request, model: str = "") -> str:
     words += [f"--expect-moved {name}" for name in request.expect_moved]
     words += [f"--expect-unmoved {name}" for name in request.expect_unmoved]
     return " ".join(words)
+
+
+def with_why(command: str, request: Request) -> str:
+    """The command, with what its author said that it is for, as a shell takes it.
+
+    >>> with_why("backfill apply", Request(why="clicks count once"))
+    "backfill apply --why 'clicks count once'"
+    """
+    return f"{command} --why {shlex.quote(request.why)}" if request.why else command
 
 
 def _first(instant: datetime) -> str:

@@ -57,7 +57,7 @@ APART = (
     ),
     Apart(
         option="empty",
-        others=("restate", "forward-only", "ignore-cron", "strategy", *EXPECTED, "sample", "promote"),
+        others=("restate", "forward-only", "ignore-cron", "strategy", *EXPECTED, "sample", "promote", "why"),
         why="it computes nothing", instead="give --empty with --start, --end, --end-bounded and --select only",
     ),
     Apart(

@@ -96,6 +96,8 @@ class Request:
     expect_moved: tuple[str, ...] = ()
     """What should be different afterwards: `model`, or `model.column`."""
     expect_unmoved: tuple[str, ...] = ()
+    why: str = field(default="", compare=False)
+    """What the change is for, in its author's words. It decides nothing: requests with other words ask for the same."""
 
     def to_json(self) -> dict[str, object]:
         """The request as plain values; `request_from_json` reads it back."""
@@ -111,6 +113,7 @@ class Request:
             "strategies": [list(choice) for choice in self.strategies],
             "expect_moved": list(self.expect_moved),
             "expect_unmoved": list(self.expect_unmoved),
+            "why": self.why,
         }
 
 
@@ -183,7 +186,7 @@ class Plan:
             dict(self.sources),
         ]
         if self.request != Request():
-            content.append(self.request.to_json())
+            content.append({name: said for name, said in self.request.to_json().items() if name != "why"})
         if self.views:
             content.append({name: list(columns) for name, columns in self.views.items()})
         if self.overrides:
@@ -273,6 +276,7 @@ def request_from_json(said: Mapping[str, Any]) -> Request:
         strategies=tuple((model, strategy) for model, strategy in said.get("strategies", ())),
         expect_moved=tuple(said.get("expect_moved", ())),
         expect_unmoved=tuple(said.get("expect_unmoved", ())),
+        why=said.get("why", ""),
     )
 
 

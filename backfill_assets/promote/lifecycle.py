@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from backfill_assets.errors import ConflictError, PlanError, PromotionError, StateError
+from backfill_assets.inert import one_line
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.leases import Beside, Claim, Collision, claim, targets
@@ -67,7 +68,8 @@ class Abandoned:
 def open_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened | None:
     """Store the plan and take its leases, before anything is built; None for a plan without stages.
 
-    Older plans of the same person that it replaces end. Raises PlanError when another person's plan is in the way.
+    Older plans of the same person that it replaces end. Raises PlanError when another person's plan is in the way, and
+    when the stored plan that it goes on with is for something else.
     """
     if not plan.stages:
         return None
@@ -77,7 +79,9 @@ def open_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened 
         if found.collisions:
             raise refusal(plan, found.collisions, by=by)
         record = found.continues or _new(plan, by)
-        if not found.continues:
+        if found.continues:
+            _explain(control, found.continues, plan.request.why)
+        else:
             try:
                 control.plans.put(record, plan.to_json(), revision=revision)
             except ConflictError:
@@ -121,6 +125,19 @@ def look(control: Control, plan: Plan, *, by: str) -> Claim:
 def request_of(control: Control, record: PlanRecord) -> Request:
     """What somebody asked for when a stored plan was made."""
     return request_from_json((control.plans.document(record.id) or {}).get("request", {}))
+
+
+def _explain(control: Control, record: PlanRecord, why: str) -> None:
+    """Keep what the plan is for, where nothing is kept yet: people approve it by that."""
+    stored = control.plans.why(record.id) if why else ""
+    if why and not stored:
+        control.plans.explain(record, why)
+    elif stored != why:
+        raise PlanError(
+            f"{plan_text(record)} says already what it is for",
+            why=f"“{one_line(stored)}”: owners decide by that, so that it stays",
+            fix=f"leave --why out to go on with it, or end it with `backfill abandon {record.id}` and apply again",
+        )
 
 
 def refusal(plan: Plan, collisions: Sequence[Collision], *, by: str) -> PlanError:

@@ -98,7 +98,7 @@ _EVENTS = replace(PLANS, columns={n: kind for n, kind in PLANS.columns.items() i
 
 
 class Plans:
-    """The append-only table of plans. What a plan says is written once; each later row is only a status."""
+    """The append-only table of plans. What a plan says is written once; a later row is a status, or what it is for."""
 
     def __init__(self, store: Store) -> None:
         self._table = store.table(PLANS)
@@ -124,24 +124,39 @@ class Plans:
     def document(self, plan: str) -> Mapping[str, Any] | None:
         """What the plan said when it was first stored (`Plan.to_json`); None for an unknown id."""
         rows = sorted(self._table.read({"id": [plan]}), key=_order)
-        return next((json.loads(cast(str, row["plan"])) for row in rows if row["plan"]), None)
+        first, *later = [json.loads(cast(str, row["plan"])) for row in rows if row["plan"]] or [None]
+        for said in later:
+            first["request"] = {**first.get("request", {}), "why": said["why"]}
+        return first
 
     def put(self, record: PlanRecord, document: Mapping[str, object], *, revision: int) -> None:
         """Store the plan and open it; one that is open already is left as it is, one that was ended is opened again.
 
-        Raises ConflictError, having written nothing, when any plan moved since `revision`: look again who has what.
+        Another reason of one that is opened again is kept beside what it says. Raises ConflictError, having written
+        nothing, when any plan moved since `revision`: look again who has what.
         """
         known = next((r for r in self.all() if r.id == record.id), None)
         if known is not None and known.live:
             return
         entry = new_id()
-        text = "" if known else json.dumps(document, sort_keys=True)
+        text = json.dumps(document, sort_keys=True)
+        if known:
+            why = cast(Mapping[str, str], document.get("request", {})).get("why", "")
+            text = json.dumps({"why": why}) if why and why != self.why(record.id) else ""
         self._table.replace(
             [_row(entry, record, Status.OPEN, record.by, _after(known, record.created), text)],
             where={"entry": [entry]},
             revision=revision,
             note={"plan": record.id},
         )
+
+    def why(self, plan: str) -> str:
+        """What its author said that a plan is for; empty: nothing."""
+        return (self.document(plan) or {}).get("request", {}).get("why", "")
+
+    def explain(self, record: PlanRecord, why: str) -> None:
+        """From now on that is what the plan is for; neither its status nor its times change."""
+        self._table.append([_row(new_id(), record, record.status, record.by, record.since, json.dumps({"why": why}))])
 
     def compact(self) -> None:
         """Join the small files that many plans left."""

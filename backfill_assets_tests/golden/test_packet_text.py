@@ -32,7 +32,13 @@ def a_part_of_history() -> Inputs:
     return some_inputs(subjects=(subject,), document=document, approvals=(), proofs={}, consumers_confirmed=None)
 
 
-CASES: Mapping[str, Inputs] = {"changed": some_inputs(), "partial": a_part_of_history()}
+def for_a_reason() -> Inputs:
+    """Its author said what it is for."""
+    inputs = some_inputs()
+    return replace(inputs, document={**inputs.document, "request": {"why": "a double click is one *click*"}})
+
+
+CASES: Mapping[str, Inputs] = {"changed": for_a_reason(), "partial": a_part_of_history()}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -258,9 +258,10 @@ def test_additive(tmp_path: Path, check: Callable[..., None]) -> None:
 
 
 def test_breaking_on_one_column(tmp_path: Path, check: Callable[..., None]) -> None:
-    """A6: cost per acquisition by the real timestamp."""
+    """A6: cost per acquisition by the real timestamp, with what its author says that it is for."""
     story = Story(tmp_path, REAL_TIMESTAMP)
-    check(story, make_plan(story.code, story.facts(), Request()))
+    why = "conversions belong to the day on which they happened [red]_now_[/]"
+    check(story, make_plan(story.code, story.facts(), Request(why=why)))
 
 
 def test_revert(tmp_path: Path, check: Callable[..., None]) -> None:

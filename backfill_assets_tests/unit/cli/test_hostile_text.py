@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from backfill_assets.cli.impact import impact_markdown, print_impacts
 from backfill_assets.cli.plans import print_plans
 from backfill_assets.cli.proofs import print_proofs
 from backfill_assets.cli.releases import print_release, print_releases
-from backfill_assets.cli.render import print_outcomes, print_promotion
+from backfill_assets.cli.render import plan_markdown, print_outcomes, print_plan, print_promotion
 from backfill_assets.cli.rules import print_change, print_rules
 from backfill_assets.cli.terminal import echo, grid, out, styled
 from backfill_assets.compare.markdown import diff_markdown
@@ -32,6 +33,8 @@ from backfill_assets.evidence.inputs import Inputs, Yes
 from backfill_assets.evidence.make import Evidence, make
 from backfill_assets.evidence.verify import Verification
 from backfill_assets.inert import escaped_html, markdown, markdown_code, one_line, visible
+from backfill_assets.plan.estimate import estimate
+from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Obstacle, Verdict
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.settings import ApprovalRules
@@ -115,12 +118,17 @@ def a_packet(bad: str) -> Inputs:
     return replace(
         inputs,
         plan=replace(inputs.plan, by=bad),
+        document={**inputs.document, "request": {"why": bad}},
         subjects=(subject,),
         approvals=(said, replace(said, doubt=bad)),
         consumers=readers,
         proofs=proofs,
         rules=some_rules(bad),
     )
+
+
+def a_plan_for(why: str) -> Plan:
+    return World(a_model("a", "raw")).plan(Request(why=why))
 
 
 # --- terminals --------------------------------------------------------------------------------------------------------
@@ -283,3 +291,18 @@ def test_diffs_and_impacts(bad: str) -> None:
     assert not SEEN.search(said) and "<script" not in said and "<img" not in said
     assert bad in ("zero\x00byte",) or markdown(bad) in said
     assert impact_markdown(World(a_model("a", "raw")).plan(), ()) == ""
+
+
+def test_what_a_plan_is_for(bad: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line in the plan's text, in the next step and in an approval; no markup in Markdown."""
+    plan, world = a_plan_for(bad), World(a_model("a", "raw"))
+    guess = estimate(plan.work, [], world.project.models, at_once=1)
+    said = printed(capsys, lambda: print_plan(plan, world.project, guess))
+    assert (
+        f"Why: {one_line(bad)}\n" in said
+        and f"\nNext: {one_line(f'backfill apply --why {shlex.quote(bad)}')}\n" in said
+    )
+    approved = printed(capsys, lambda: print_approved([an_approval().approval], Rules(), (), bad))
+    assert approved.startswith(f"Plan 7f3c is for: {one_line(bad)}\n")
+    text = plan_markdown(plan, world.project, guess)
+    assert f"**Why:** {markdown(bad)}\n" in text and not SEEN.search(text)

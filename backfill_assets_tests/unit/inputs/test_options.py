@@ -44,6 +44,7 @@ TOGETHER: list[tuple[str, tuple[str, ...]]] = [
     ("apply --forward-only 2024-01-01 --end 2024-01-03", ("--forward-only with --end",)),
     ("apply --empty --promote", ("--empty with --promote", "computes nothing", "--select only")),
     ("apply --empty --sample 2", ("--empty with --sample",)),
+    ("apply --empty --why x", ("--empty with --why",)),
     (f"apply --empty --restate {DAY}", ("--empty with --restate",)),
     ("apply --empty --forward-only 2024-01-01", ("--empty with --forward-only",)),
     ("apply --empty --ignore-cron", ("--empty with --ignore-cron",)),
@@ -83,6 +84,8 @@ VALUES: list[tuple[list[str], tuple[str, ...]]] = [
     (["apply", "-s", ""], ("--select is empty",)),
     (["promote", "--select", ","], ("--select is empty",)),
     (["plan", "--restate", ""], ("--restate is empty",)),
+    (["plan", "--why", " "], ("--why is empty", "what the change is for")),
+    (["apply", "--why", ""], ("--why is empty",)),
     (["plan", "--expect-moved", ""], ("--expect-moved is empty",)),
     (["plan", "--expect-unmoved", " "], ("--expect-unmoved is empty",)),
     (["plan", "--select", "dialy"], ("no model named dialy", "did you mean daily?")),
@@ -195,6 +198,10 @@ def test_the_job_configuration_knows_the_same_pairs() -> None:
     """Dagster's jobs refuse what the command line refuses, in their own spelling."""
     from backfill_assets.defs.jobs import Asked
     from backfill_assets.errors import UsageError
+
+    assert Asked(why=" clicks count once ").request().why == "clicks count once"
+    with pytest.raises(UsageError, match="why is empty"):
+        Asked(why=" ").request()
 
     with pytest.raises(UsageError, match="restate with select; restate with forward_only"):
         Asked(restate=[DAY], select=["daily"], forward_only="2024-01-02").request()

@@ -106,6 +106,24 @@ def test_an_empty_plan_is_not_stored() -> None:
     assert desk.world.control.plans.all() == before
 
 
+def test_what_it_is_for_is_said_once(desk: Desk) -> None:
+    """The first word is kept, also when it comes with a later apply; it makes no other plan. Another is refused."""
+    world, why = desk.world, "clicks count once"
+    opened = desk.apply()
+    told = world.plan(Request(why=why))
+    claim = look(world.control, told, by="ana")
+    assert told.id == world.plan().id and claim.continues and claim.continues.id == opened.plan.id
+    again = open_plan(world.control, told, by="bob", views=no_views)
+    assert again is not None and again.plan == claim.continues and world.control.plans.why(opened.plan.id) == why
+    desk.apply()  # without a word: it goes on
+    with pytest.raises(PlanError) as refused:
+        open_plan(world.control, world.plan(Request(why="something else")), by="ana", views=no_views)
+    assert why in str(refused.value) and f"backfill abandon {opened.plan.id}" in refused.value.fix
+    desk.abandon(opened.plan.id)
+    open_plan(world.control, world.plan(Request(why="something else")), by="ana", views=no_views)
+    assert world.control.plans.why(opened.plan.id) == "something else"
+
+
 def test_the_candidate_shows_new_beside_old(desk: Desk) -> None:
     """Its models at the new versions, the others as in prod; prod is what it was."""
     before = desk.prod.pointers

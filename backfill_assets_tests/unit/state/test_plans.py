@@ -83,6 +83,26 @@ def test_an_ended_plan_is_opened_again() -> None:
     assert sum(bool(row["plan"]) for row in store.tables[PLANS.name].rows) == 1
 
 
+def test_what_a_plan_is_for() -> None:
+    """A word that comes later is kept beside what the plan says, and moves neither its status nor its times."""
+    plans, _ = stored(record())
+    plans.explain(plans.all()[0], "clicks count once")
+    plans.mark(plans.all(), Status.APPLIED, by="bob", at=AT + timedelta(hours=1))
+    before = plans.all()
+    assert plans.document("ab12") == {"id": "ab12", "request": {"why": "clicks count once"}}
+    plans.explain(before[0], "clicks count twice")
+    assert plans.all() == before and plans.why("ab12") == "clicks count twice"
+    assert (before[0].created, before[0].by) == (AT, "ana")
+
+
+def test_an_ended_plan_is_opened_again_for_another_reason() -> None:
+    """Its stages stay as they were stored; what it is for is what was said last."""
+    plans, _ = stored(record())
+    plans.mark(plans.all(), Status.ABANDONED, by="ana", at=AT)
+    plans.put(record(), {"id": "again", "request": {"why": "again"}}, revision=plans.read_at()[1])
+    assert plans.document("ab12") == {"id": "ab12", "request": {"why": "again"}}
+
+
 def test_who_did_not_see_the_newest_plan_cannot_open_one() -> None:
     """Two people who look at the same moment: the second one has to look again, at the first one's plan."""
     plans, _ = stored()
