@@ -120,8 +120,8 @@ def test_what_it_is_for_is_said_once(desk: Desk) -> None:
         open_plan(world.control, world.plan(Request(why="something else")), by="ana", views=no_views)
     assert why in str(refused.value) and f"backfill abandon {opened.plan.id}" in refused.value.fix
     desk.abandon(opened.plan.id)
-    open_plan(world.control, world.plan(Request(why="something else")), by="ana", views=no_views)
-    assert world.control.plans.why(opened.plan.id) == "something else"
+    other = open_plan(world.control, world.plan(Request(why="something else")), by="ana", views=no_views)
+    assert other is not None and world.control.plans.why(other.plan.id) == "something else"
 
 
 def test_the_candidate_shows_new_beside_old(desk: Desk) -> None:
