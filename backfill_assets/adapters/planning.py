@@ -88,10 +88,10 @@ class Planning(Place):
 
     def estimate(self, plan: Plan) -> PlanEstimate:
         """How long the plan will take and what it costs, from what the ledger knows."""
-        known = self.control.ledger.entries(kinds=USEFUL) if plan.work else []
+        known = self.control.ledger.entries(kinds=USEFUL) if plan.work or plan.whole else []
         entries = [e for e in known if not e.through]  # a part of an interval says little of a whole one
         price = self.project.settings.cost
-        return estimate(plan.work, entries, self.project.models, at_once=MODELS_AT_ONCE, price=price)
+        return estimate(plan.work, entries, self.project.models, at_once=MODELS_AT_ONCE, price=price, whole=plan.whole)
 
     def took(self, plan: Plan, run: str, began: datetime) -> Actual:
         """What a run that began then has taken until now."""

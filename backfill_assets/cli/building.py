@@ -23,7 +23,7 @@ from backfill_assets.cli.terminal import echo
 from backfill_assets.errors import StateError
 from backfill_assets.inert import markdown
 from backfill_assets.intervals import ranges_json
-from backfill_assets.plan.estimate import comparison
+from backfill_assets.plan.estimate import comparison, saving
 from backfill_assets.plan.stages import Request
 
 
@@ -224,6 +224,8 @@ def apply(
         print_text_checks(texts, place.project)
         if outcomes:
             echo(comparison(guess, took))
+            if complete and sample is None and (less := saving(guess, took)):
+                echo(less)
         for found in drift:
             echo(found)
         print_proofs(proofs)

@@ -16,7 +16,7 @@ from backfill_assets.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.commands import apply_command, with_why
 from backfill_assets.plan.cover import Uncovered
-from backfill_assets.plan.estimate import UNITS, PlanEstimate
+from backfill_assets.plan.estimate import UNITS, PlanEstimate, saving
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
 from backfill_assets.plan.strategy import PROOF
 from backfill_assets.plan.why import few
@@ -102,6 +102,8 @@ def print_plan(
         console.print("It takes")
         for line in lines:
             console.print(Text("  ") + line)
+    if less := saving(estimate):
+        console.print(Text(less))
     _print_cut_offs(plan, project)
     _print_warnings(console, plan)
     for text in plan.texts:
@@ -207,6 +209,8 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
         lines += ["", f"`{stuck.model}` waits for `{stuck.upstream}` {short(stuck.needs)}."]
     if table := estimate_markdown(estimate):
         lines += ["", *table]
+    if less := saving(estimate):
+        lines += ["", markdown(less)]
     for word in plan.overrides:
         lines += [
             "",

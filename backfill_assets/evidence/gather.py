@@ -73,7 +73,11 @@ def gather(
         )
         for target in plan.targets
     )  # fmt: skip
-    guess, took = _spent(plan, document, entries, subjects, project.settings.cost)
+    others = _others(project, document, {s.target.model for s in subjects})
+    known = [*entries, *(control.ledger.entries(list(others), kinds=USEFUL) if others else ())]
+    guess, took = _spent(
+        plan, document, known, {s.target.model: s.model for s in subjects} | others, project.settings.cost
+    )
     changed = {s.target.model for s in subjects}
     return Inputs(
         plan=plan,
@@ -205,14 +209,21 @@ def _readers(consumers: Iterable[Consumer], models: Collection[str]) -> tuple[Co
     return tuple(c for c in consumers if any(name in models for name in c.reads))
 
 
+def _others(project: Project, document: Json, mine: Collection[str]) -> dict[str, Model]:
+    """What else building everything again would build; of older records, and of models that are gone: nothing."""
+    names = {raw["model"] for raw in document.get("whole", ())} - set(mine)
+    return {name: project.models[name] for name in names if name in project.models}
+
+
 def _spent(
-    plan: PlanRecord, document: Json, entries: Sequence[Entry], subjects: Sequence[Subject], price: Cost | None
+    plan: PlanRecord, document: Json, entries: Sequence[Entry], models: Mapping[str, Model], price: Cost | None
 ) -> tuple[PlanEstimate, Actual]:
     """The estimate as the ledger had it when the plan was opened, and what its stages took since."""
-    models = {s.target.model: s.model for s in subjects}
     stages = [stage for raw in document["stages"] if (stage := _stage(raw))]
     earlier = [e for e in entries if e.kind in USEFUL and e.at < plan.created]
-    guess = estimate(stages, earlier, models, at_once=MODELS_AT_ONCE, price=price)
+    everything = [s for raw in document.get("whole", ()) if isinstance(s := _stage(raw), Build)]
+    whole = everything if all(s.model in models for s in everything) else ()
+    guess = estimate(stages, earlier, models, at_once=MODELS_AT_ONCE, price=price, whole=whole)
     took = actual(entries, stages, models, began=plan.created, price=price)
     seconds = _at_work(entries, stages, plan.created)
     return guess, replace(

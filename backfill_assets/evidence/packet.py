@@ -38,7 +38,7 @@ from backfill_assets.evidence.shape import (
 )
 from backfill_assets.evidence.words import listed
 from backfill_assets.intervals import Ranges, ranges_json
-from backfill_assets.plan.estimate import comparison
+from backfill_assets.plan.estimate import comparison, saving
 from backfill_assets.state.counting import expires, is_own
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.proofs import Proof
@@ -99,7 +99,7 @@ def packet(inputs: Inputs) -> Packet:
         spent=Spent(
             estimate=inputs.estimate.to_json(),
             actual=inputs.actual.to_json(),
-            sentence=comparison(inputs.estimate, inputs.actual),
+            sentence=f"{comparison(inputs.estimate, inputs.actual)} {saving(inputs.estimate, inputs.actual)}".rstrip(),
         ),
         rollback=_rollback(inputs),
         data_diff=proofs.get("diff"),

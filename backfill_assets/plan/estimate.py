@@ -115,6 +115,8 @@ class PlanEstimate:
     total: Estimate
     unknown: tuple[str, ...]
     price: Cost | None
+    whole: PlanEstimate | None = None
+    """The same for building everything again; None when that is no more work, or not known."""
 
     def to_json(self) -> dict[str, object]:
         """Plain values; `partial` says that models are missing in the total."""
@@ -125,6 +127,7 @@ class PlanEstimate:
             "unknown": list(self.unknown),
             "currency": self.price and self.price.currency,
             "unit": self.price and self.price.unit,
+            "whole": self.whole and self.whole.to_json(),
         }
 
 
@@ -187,13 +190,16 @@ def estimate(
     *,
     at_once: int,
     price: Cost | None = None,
+    whole: Sequence[Build] = (),
 ) -> PlanEstimate:
     """What the stages (`plan.work`) will take, going by the ledger's entries of USEFUL kinds, in any order.
 
-    `at_once` is how many models run side by side. The plan's time is not the sum of its stages': models are scheduled
-    as `build.apply` does it, each when what it reads is done.
+    `whole` (`plan.whole`) is what they are measured against. `at_once` is how many models run side by side. The plan's
+    time is not the sum of its stages': models are scheduled as `build.apply` does it, each when what it reads is done.
     """
-    history = by_version(e for e in entries if e.kind in USEFUL)
+    entries = [e for e in entries if e.kind in USEFUL]
+    everything = estimate(whole, entries, models, at_once=at_once, price=price) if whole else None
+    history = by_version(entries)
     found: list[StageEstimate] = []
     seconds: dict[str, Spread] = {}
     for stage in stages:
@@ -219,7 +225,8 @@ def estimate(
     unknown = tuple(s.model for s in found if s.takes.seconds is None)
     reads = {name: [u.name for u in models[name].upstreams if u.name in seconds] for name in seconds}
     total = _priced(_of_plan(found, seconds, reads, at_once), price)
-    return PlanEstimate(stages=tuple(found), total=total, unknown=unknown, price=price)
+    known = everything if everything and not everything.unknown and not unknown else None
+    return PlanEstimate(stages=tuple(found), total=total, unknown=unknown, price=price, whole=known)
 
 
 def sample_intervals(intervals: Ranges, cadence: Cadence, n: int) -> Ranges:
@@ -332,6 +339,27 @@ def comparison(before: PlanEstimate, after: Actual) -> str:
         more = f", {after.seconds / guess.likely - 1:.0%} over the likely" if guess.likely else ""
         return f"{took}, more than the estimated {said}{more}."
     return f"{took}, as estimated ({said})."
+
+
+def saving(guess: PlanEstimate, took: Actual | None = None) -> str:
+    """What building everything again would take, and what of that this way saves (so far as it `took`, where that is
+    known), in one sentence; "" where building everything is no more work, or nobody knows."""
+    if guess.whole is None or guess.whole.total.seconds is None:
+        return ""
+    everything, cost, price = guess.whole.total.seconds, guess.whole.total.cost, guess.price
+    names = ", ".join(f"{amount(s.count, s.cadence)} of {s.model}" for s in guess.whole.stages)
+    said = duration(everything.low, everything.high)
+    likely = guess.total.seconds.likely if guess.total.seconds else 0.0
+    seconds = everything.likely - (took.seconds if took else likely)
+    if seconds < TICK:
+        return f"Building everything again ({names}) would take about as long, {said}."
+    saved = duration(seconds, seconds)
+    if price and cost:
+        less = seconds * price.per_hour / 3600
+        said += f" and {money(price.currency, cost.low, cost.high)}"
+        saved += f" and {money(price.currency, less, less)}"
+    part = seconds / everything.likely
+    return f"Building everything again ({names}) would take {said}: this saves about {saved}, {part:.0%}."
 
 
 # --- words ------------------------------------------------------------------------------------------------------------

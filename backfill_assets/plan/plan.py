@@ -20,6 +20,7 @@ from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Approve, Audit, Blocked, Build, Plan, Promote, Request, Stage
 from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import Known, invalidations
+from backfill_assets.plan.whole import whole
 from backfill_assets.plan.why import reasons
 from backfill_assets.snapshots.model import Model, Project, Signature
 from backfill_assets.state.environment import Environment, Pointer, Segment, as_written
@@ -92,7 +93,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     not shown.
     """
     _check_range(request)
-    whole, project = project, facts.bounded(project)
+    unbounded, project = project, facts.bounded(project)
     if request.restate:
         lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
         patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, lapsed)
@@ -174,6 +175,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         if name not in stuck | hollow
         and (name in listing or _moves(project, facts, request, name, complete[name], building[name]))
     )
+    new = [name for name, change in mine.items() if change.category not in (Category.NEW, Category.UNCHANGED)]
     if moves:
         stages.extend(_move(project, facts, moves, {}, complete, [n for n in listing if changes[n].removed]))
     return Plan(
@@ -191,10 +193,11 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         reverts=back,
         views=listing,
         held=held,
-        cut_off=cut_offs(whole, project, selected, facts.now),
+        cut_off=cut_offs(unbounded, project, selected, facts.now),
         overrides=overrides(project, selected),
         warnings=warnings(project, selected),
         texts=_texts(facts, selected),
+        whole=whole(project, facts.now, stages, () if blocked else new, _begun(facts, new, back)),
     )
 
 
@@ -232,6 +235,7 @@ def _patched(
         stages.extend(_move(project, facts, moves, patches, {}))
     changes = changes or {}
     touched = {name: change for name, change in changes.items() if name in patches}
+    done = {name: patch.intervals & facts.of(name, patch.version).complete for name, patch in patches.items()}
     return Plan(
         environment=facts.environment.name,
         now=facts.now,
@@ -248,7 +252,13 @@ def _patched(
         overrides=overrides(project, patches),
         warnings=warnings(project, patches),
         texts=_texts(facts, patches),
+        whole=whole(project, facts.now, stages, list(why), done),
     )
+
+
+def _begun(facts: Facts, changed: Collection[str], reverted: Collection[str]) -> dict[str, Ranges]:
+    """What there is already of the changed models' new versions; a revert finds the tables of its first time."""
+    return {name: facts.coverage[name].complete for name in changed if name not in reverted}
 
 
 def _texts(facts: Facts, models: Collection[str]) -> tuple[Rewritten, ...]:

@@ -175,6 +175,8 @@ class Plan:
     warnings: tuple[PlanWarning, ...] = ()
     texts: tuple[Rewritten, ...] = ()
     """Models that count as unchanged although their text is another: a sample of each is to be compared."""
+    whole: tuple[Build, ...] = ()
+    """What building again all that changes, and all that reads it, would be, where that is more than is to be done."""
 
     @property
     def id(self) -> str:
@@ -259,6 +261,7 @@ class Plan:
                 {"model": t.model, "version": t.version, "text": t.text, "intervals": ranges_json(t.sample)}
                 for t in self.texts
             ],
+            "whole": [stage_json(s) for s in self.whole],
         }
 
 

@@ -107,7 +107,7 @@ class Story:
             )
             for part in self.shown.models[name].expected(NOW).batches(self.shown.models[name].cadence, 270)
         ]
-        return estimate(plan.work, history, self.code.models, at_once=2, price=PRICE)
+        return estimate(plan.work, history, self.code.models, at_once=2, price=PRICE, whole=plan.whole)
 
     def named(self, text: str) -> str:
         """A text with names for hashes, and without the width of its columns."""

@@ -328,3 +328,17 @@ def test_a_view_that_lists_fewer_columns_is_called_that() -> None:
     assert model.kind == "relisted" and [c.name for c in model.columns if c.what == "removed"] == ["conversions"]
     assert "Only the view of performance changes" in found.summary.changed[0]
     assert "it has other columns" in written["cutover_message.md"].decode()
+
+
+def test_it_says_what_building_everything_again_would_take() -> None:
+    """Also the models that the plan leaves alone, by what the ledger knew when the plan was opened."""
+    world = two_models()
+    opened(world)
+    promoted(world)
+    newer = two_models(daily="2")
+    newer.store, newer.control, newer.tables, newer.engine = world.store, world.control, world.tables, world.engine
+    record = opened(newer)
+    inputs = gathered(newer, record)
+    assert inputs.estimate.whole is not None
+    assert [stage.model for stage in inputs.estimate.whole.stages] == ["daily", "sums"]
+    assert "Building everything again" in packet(inputs).spent.sentence

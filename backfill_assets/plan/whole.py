@@ -1,0 +1,44 @@
+"""What would it be to build everything again? The work that a plan is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from backfill_assets.intervals import NOTHING, Ranges
+from backfill_assets.plan.missing import batches, split_open, wanted
+from backfill_assets.plan.select import select_models
+from backfill_assets.plan.stages import Build, Stage
+from backfill_assets.snapshots.model import Project
+
+
+def whole(
+    project: Project, now: datetime, stages: Sequence[Stage], changed: Collection[str], done: Mapping[str, Ranges]
+) -> tuple[Build, ...]:
+    """What builds the `changed` models, all that reads them, and what the stages build, over all of their history.
+
+    Without the intervals that are `done` of a model already: somebody began with the plan. Nothing when the stages
+    build as much.
+    """
+    built = [stage for stage in stages if isinstance(stage, Build)]
+    if not changed:
+        return ()
+    names = select_models(project, [*(f"{name}+" for name in changed), *(stage.model for stage in built)])
+    found: list[Build] = []
+    for name in names:
+        model = project.models[name]
+        intervals = wanted(model, now=now) - done.get(name, NOTHING)
+        if intervals:
+            found.append(
+                Build(
+                    model=name,
+                    version=project.fingerprints[name],
+                    intervals=intervals,
+                    count=intervals.count(model.cadence),
+                    batches=batches(model, intervals, now),
+                    concurrency=model.batch_concurrency,
+                    reason="to build everything again",
+                    open=split_open(model, intervals, now)[1],
+                )
+            )
+    return tuple(found) if sum(b.count for b in found) > sum(b.count for b in built) else ()
