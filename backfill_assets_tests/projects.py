@@ -315,7 +315,7 @@ def script(text: str, *arguments: str | Path) -> Sequence[str]:
     return [sys.executable, "-c", dedent(text), *map(str, arguments)]
 
 
-def eventually(look: Callable[[], T], *, within: float = 120, while_: Callable[[], bool] = lambda: True) -> T:
+def eventually(look: Callable[[], T], *, within: float = 300, while_: Callable[[], bool] = lambda: True) -> T:
     """The first true value that `look` gives. Fails when time is up, or when `while_` ends before."""
     deadline = time.monotonic() + within
     while time.monotonic() < deadline:
