@@ -6,7 +6,15 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.defs.metadata import column_schema, consumer_key, model_key, source_key, split_owner, view_key
+from backfill_assets.defs.metadata import (
+    column_schema,
+    consumer_key,
+    model_key,
+    source_key,
+    split_owner,
+    view_key,
+    view_lineage,
+)
 from backfill_assets.snapshots.model import Consumer, Project, Source
 
 SOURCES_GROUP = "sources"
@@ -45,10 +53,9 @@ def _view(project: Project, name: str) -> dg.AssetSpec:
     model, environment = project.models[name], project.settings.environment
     owners, metadata = split_owner(model.owner)
     columns = project.columns[name]
-    key = model_key(name)
     return dg.AssetSpec(
         view_key(environment, name),
-        deps=[dg.AssetDep(key)],
+        deps=[dg.AssetDep(model_key(name))],
         description=f"What {environment} shows of {name}. Only a promotion moves it.\n\n{model.description}".strip(),
         owners=owners,
         kinds={"spark", "view"},
@@ -57,9 +64,7 @@ def _view(project: Project, name: str) -> dg.AssetSpec:
             **metadata,
             "dagster/table_name": f"{environment}.{name}",
             "dagster/column_schema": column_schema(columns, model.grain),
-            "dagster/column_lineage": dg.TableColumnLineage(
-                {c.name: [dg.TableColumnDep(asset_key=key, column_name=c.name)] for c in columns}
-            ),
+            "dagster/column_lineage": view_lineage(name, [c.name for c in columns]),
         },
     )
 

@@ -14,11 +14,12 @@ from backfill_assets.build.build import build
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
+from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.partitions import chosen
-from backfill_assets.defs.report import report
-from backfill_assets.defs.runs import PLAN_TAG, Runs
+from backfill_assets.defs.range_plans import plan_of, worked_on
+from backfill_assets.defs.report import Worked, report
+from backfill_assets.defs.runs import PLAN_TAG, RECORDED_TAG, Runs
 from backfill_assets.intervals import Ranges
-from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.snapshots.model import Model
 
 if TYPE_CHECKING:
@@ -48,19 +49,17 @@ class VersionTables(dg.IOManager):
     def handle_output(self, context: dg.OutputContext, obj: Order) -> None:
         """Build the order's range. Raises Failure, after reporting what is good, when any interval is not green."""
         step, model = obj.context, obj.model
+        place = acting(self._runs.workspace, step.run)
         with short_failures():
             require_lasting(step.instance)
             keys = step.partition_keys if step.has_partition_key or step.has_partition_key_range else []
             interval = chosen(model.cadence, keys, step.run.tags)
-            plan = step.run.tags.get(PLAN_TAG)
-            if plan:
-                find_plan(self._runs.workspace.control, plan)  # an unknown one is refused before anything is built
+            plan = plan_of(place, step, model, interval)  # what is in its way is said before anything is built
             bench = self._runs.bench(step)
             with bench.beating():
                 obj.outcome = build(bench, model.name, Ranges((interval,)))
-            if plan:
-                self._runs.workspace.show_candidate(plan)
-        report(self._runs.workspace, step, model, obj.outcome)
+            worked = worked_on(place, step, plan) if plan else Worked(metadata={})
+        report(place, step, model, obj.outcome, worked)
 
     def load_input(self, context: dg.InputContext) -> DataFrame:
         """The upstream's rows of the asked partitions as a Spark DataFrame, of the version that the code says.
@@ -75,6 +74,7 @@ class VersionTables(dg.IOManager):
         asked = None
         if context.has_asset_partitions:
             asked = chosen(model.cadence, context.asset_partition_keys, {})
-        if plan := context.step_context.dagster_run.tags.get(PLAN_TAG):
+        tags = context.step_context.dagster_run.tags
+        if (plan := tags.get(PLAN_TAG)) and plan != tags.get(RECORDED_TAG):
             return candidate_frame(workspace, plan, model, asked)
         return version_frame(workspace, model, asked)

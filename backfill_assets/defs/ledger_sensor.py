@@ -3,6 +3,9 @@
 The ledger and the environment are the truth, Dagster's events a projection of them: the sensor looks at what is there,
 at what Dagster has events for, and reports the difference. So it can be killed or run twice without harm, and what a
 crashed Dagster run built and could not report is reported too.
+
+A partition counts in Dagster when the version of the loaded code is complete in it. Events of other versions would say
+the same of rows that do not exist, so the sensor wipes them (decisions/0032).
 """
 
 import json
@@ -20,14 +23,15 @@ from backfill_assets.intervals import Cadence, Interval, Ranges
 from backfill_assets.state.ledger import Coverage, by_version
 from backfill_assets.state.tables import version_coverage
 
-Report = dg.AssetMaterialization | dg.AssetCheckEvaluation
+Report = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
 MOST_EVENTS = 300
 """Events a tick: each costs about 7 ms, and a tick has a minute."""
 SECONDS_BETWEEN_TICKS = 30
 
 
 def ledger_sensor(workspace: Workspace) -> dg.SensorDefinition:
-    """The sensor. Its cursor is the revision of ledger and environments at which everything was reported."""
+    """The sensor. Its cursor is what everything was reported of: the revisions of ledger and environments, the loaded
+    versions, and Dagster's own newest events."""
 
     @dg.sensor(
         name="ledger_sensor",
@@ -36,15 +40,21 @@ def ledger_sensor(workspace: Workspace) -> dg.SensorDefinition:
         description="Reports what was built and promoted by other ways than Dagster: the ledger is the truth.",
     )
     def ledger_to_events(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        revisions = json.dumps([workspace.control.ledger.revision(), workspace.control.environments.revision()])
+        instance = context.instance
+        revisions = json.dumps(
+            [
+                workspace.control.ledger.revision(),
+                workspace.control.environments.revision(),
+                workspace.project.fingerprints,
+                _newest(instance, workspace.project.models),
+            ]
+        )
         if context.cursor == revisions:
             return dg.SkipReason("nothing happened since the last look")
-        views = unreported_views(workspace, context.instance)
-        busy = _busy(context.instance)
-        events: list[Report] = [*views]
-        complete = True
+        events: list[Report] = [*unreported_views(workspace, instance)]
+        busy, complete = _busy(instance), True
         for name in workspace.project.models:
-            found, settled = _unreported(workspace, context.instance, name, busy, MOST_EVENTS - len(events))
+            found, settled = _unreported(workspace, instance, name, busy, MOST_EVENTS - len(events))
             events += found
             complete = complete and settled
         return dg.SensorResult(
@@ -79,22 +89,49 @@ def to_report(
 def _unreported(
     workspace: Workspace, instance: dg.DagsterInstance, name: str, busy: Callable[[str], bool], most: int
 ) -> tuple[list[Report], bool]:
-    """A model's events, at most `most`, and whether there are no more. The last ones say what the audits found."""
+    """A model's events, at most `most`, and whether there are no more. The last ones say what the audits found.
+
+    What Dagster has is read before the ledger: a run records there first, so that nothing true is taken for untrue.
+    """
     model, version = workspace.project.models[name], workspace.project.fingerprints[name]
+    there, known = instance.get_materialized_partitions(model_key(name)), set(_known(instance, name, version))
     entries = by_version(workspace.control.ledger.entries([name])).get((name, version), [])
-    if not entries:
+    if not entries and not there:
         return [], True
     digest = audits_digest(model)
     have, _ = version_coverage(entries, workspace.log, model=name, version=version, audits=digest, now=workspace.now())
-    intervals, settled = to_report(model.cadence, have, _known(instance, name, version), busy)
-    some = intervals[: max(most - len(model.audits), 0)]
+    green = {model.cadence.key(i.start) for i in (have.green - have.partial).split(model.cadence)}
+    events: list[Report] = []
+    if untrue := there - green:
+        instance.wipe_assets([model_key(name)])
+        events.append(_wiped(name, version, len(untrue), len(green)))
+        known.clear()
+    intervals, settled = to_report(model.cadence, have, known, busy)
+    settled = settled and not untrue  # what a run told meanwhile is wiped as well: look again
+    some = intervals[: max(most - len(model.audits) - len(events), 0)]
     if not some:
-        return [], settled and not intervals
-    shared = {"version": version, "outcome": "built by the backfill command"}
-    events: list[Report] = [*materializations(workspace, model, Ranges.of(some), shared)]
+        return events, settled and not intervals
+    shared = {"version": version, "outcome": "complete in the ledger, which says who built it"}
+    events += materializations(workspace, model, Ranges.of(some), shared)
     if len(some) < len(intervals):
         return events, False
     return events + summary_evaluations(model, recorded(workspace, model, have.green)), settled
+
+
+def _wiped(name: str, version: str, untrue: int, green: int) -> dg.AssetObservation:
+    """What the asset's page says of partitions that do not count any more."""
+    return dg.AssetObservation(
+        model_key(name),
+        description=f"{untrue} partitions are not complete in version {version} of the loaded code and are shown as "
+        f"missing; {green} are complete. No rows were touched: prod's views show what they showed.",
+        metadata={"version": version, "partitions wiped": untrue, "partitions complete": green},
+    )
+
+
+def _newest(instance: dg.DagsterInstance, models: Iterable[str]) -> dict[str, int | None]:
+    """The newest materialization that Dagster has of each model, whoever reported it."""
+    records = instance.get_asset_records([model_key(name) for name in models])
+    return {r.asset_entry.asset_key.to_user_string(): r.asset_entry.last_materialization_storage_id for r in records}
 
 
 def _known(instance: dg.DagsterInstance, name: str, version: str) -> Iterator[str]:

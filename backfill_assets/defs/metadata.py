@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -102,6 +102,12 @@ def column_lineage(model: Model, project: Project) -> dg.TableColumnLineage | No
             for column, refs in lineage.items()
         }
     )
+
+
+def view_lineage(model: str, columns: Iterable[str]) -> dg.TableColumnLineage:
+    """A view's columns are the model's."""
+    key = model_key(model)
+    return dg.TableColumnLineage({c: [dg.TableColumnDep(asset_key=key, column_name=c)] for c in columns})
 
 
 def describe_model(model: Model) -> str:

@@ -8,7 +8,7 @@ from itertools import takewhile
 import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.defs.metadata import built_schema, view_key
+from backfill_assets.defs.metadata import built_schema, view_key, view_lineage
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.releases import Release
 
@@ -49,6 +49,7 @@ def view_event(workspace: Workspace, shown: Environment, pointer: Pointer) -> dg
             "range": str(pointer.covers),
             "dagster/row_count": rows_shown(workspace, pointer),
             "dagster/column_schema": built_schema(pointer.columns, columns, model.grain),
+            "dagster/column_lineage": view_lineage(pointer.model, [name for name, _ in pointer.columns]),
             "segments": len(pointer.segments),
             POINTER: pointer.id,
         },

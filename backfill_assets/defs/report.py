@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +16,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.defs.checks import Target, evaluations, newest, summary_evaluations
-from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, built_schema, model_key
+from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, built_schema, column_lineage, model_key
 from backfill_assets.defs.texts import Log
 from backfill_assets.inert import visible
 from backfill_assets.intervals import Ranges
@@ -26,33 +27,51 @@ from backfill_assets.state.versions import table_path
 Step = dg.AssetExecutionContext | dg.OpExecutionContext
 
 
-def report(workspace: Workspace, step: dg.AssetExecutionContext, model: Model, outcome: Outcome) -> None:
-    """Tell Dagster what came of a step's build. A complete one leaves the range's events to Dagster itself.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worked:
+    """What came of the plan that a step worked on."""
+
+    metadata: Mapping[str, str]
+    """Its id and the next step, for Dagster's pages."""
+    problems: tuple[str, ...] = ()
+    """Why its rows cannot be promoted, whatever was built."""
+
+
+def report(
+    workspace: Workspace, step: dg.AssetExecutionContext, model: Model, outcome: Outcome, worked: Worked
+) -> None:
+    """Tell Dagster what came of a step's build, and of the plan that it worked on. A complete one leaves the range's
+    events to Dagster itself.
 
     Raises Failure after everything that is good was logged, when anything that was asked for is not: Dagster launches
     downstream work as soon as it sees a materialization, so a red interval must never be reported.
     """
-    if outcome.ok:
+    if outcome.ok and not worked.problems:
         Log(step).info(done_text(model, outcome))
-        shared = run_metadata(workspace, model, outcome)
+        shared = run_metadata(workspace, model, outcome) | dict(worked.metadata)
         for key, own in partition_metadata(workspace, model, outcome.green).items():
             step.add_asset_metadata({**shared, **own}, partition_key=key)
         return
-    log_outcome(workspace, step, model, outcome)
+    log_outcome(workspace, step, model, outcome, worked.metadata)
+    said = [] if outcome.ok else [failure_text(model, outcome)]
     raise dg.Failure(
-        description=visible(failure_text(model, outcome)),
+        description=visible("\n\n".join([*said, *worked.problems])),
         metadata={
             "missing": str(outcome.requested - outcome.green),
             "complete": str(outcome.green),
             "version": outcome.version,
+            **worked.metadata,
         },
         allow_retries=False,
     )
 
 
-def log_outcome(workspace: Workspace, step: Step, model: Model, outcome: Outcome) -> None:
-    """Log a materialization for each interval that was asked for and is good, and what the audits found."""
-    shared = run_metadata(workspace, model, outcome)
+def log_outcome(
+    workspace: Workspace, step: Step, model: Model, outcome: Outcome, more: Mapping[str, Any] | None = None
+) -> None:
+    """Log a materialization for each interval that was asked for and is good, and what the audits found. `more` is
+    said of each."""
+    shared = run_metadata(workspace, model, outcome) | dict(more or {})
     closed = outcome.green - outcome.partial  # an open interval has no partition yet
     for event in materializations(workspace, model, closed, shared):
         step.log_event(event)
@@ -131,7 +150,8 @@ def run_metadata(workspace: Workspace, model: Model, outcome: Outcome) -> dict[s
 def partition_metadata(workspace: Workspace, model: Model, ranges: Ranges) -> dict[str, dict[str, Any]]:
     """Rows of each interval, by partition key; from file statistics, no rows are read.
 
-    The last one has the table's schema too: the asset's page shows the newest event's, with types that only Spark knew.
+    The last one has the table's schema too, with types that only Spark knew, and the columns' lineage: the asset's
+    page shows the newest event's.
     """
     version = workspace.project.fingerprints[model.name]
     head = workspace.log.head(model.name, version)
@@ -147,6 +167,8 @@ def partition_metadata(workspace: Workspace, model: Model, ranges: Ranges) -> di
     if found and record:
         schema = built_schema(record.columns, workspace.project.columns[model.name], model.grain)
         found[list(found)[-1]]["dagster/column_schema"] = schema
+    if found and (lineage := column_lineage(model, workspace.project)):
+        found[list(found)[-1]]["dagster/column_lineage"] = lineage
     return found
 
 

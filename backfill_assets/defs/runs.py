@@ -31,6 +31,8 @@ from backfill_assets.snapshots.audit_reads import audit_tables
 BACKFILL_TAG = "dagster/backfill"
 PLAN_TAG = "backfill/plan"
 """The stored plan that a run works on: its candidate environment shows what the run builds."""
+RECORDED_TAG = "backfill/plan_recorded"
+"""The same id, where nobody named the plan: the run's first step found or opened it."""
 SOURCES_TAG = "backfill/sources"
 """The commits of sources that a run of a Dagster backfill froze, by source, as JSON."""
 _KEPT_RUNS = 20

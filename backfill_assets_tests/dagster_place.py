@@ -1,0 +1,137 @@
+"""Runs, jobs and ticks of Dagster over a workspace whose engine is a fake: no JVM is started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import dagster as dg
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.build.apply import apply
+from backfill_assets.build.engine import Job
+from backfill_assets.defs.build_definitions import definitions
+from backfill_assets.defs.ledger_sensor import ledger_sensor
+from backfill_assets.intervals import Interval
+from backfill_assets.plan.stages import Request
+from backfill_assets.snapshots.model import Model
+from backfill_assets_tests.fakes import Cell, FakePins, World, days
+
+KEYS = [f"2024-01-{d:02}" for d in range(1, 11)]
+INSTANCES: dict[str, dg.DagsterInstance] = {}
+"""Which instance a run was on."""
+
+
+class Place(Workspace):
+    """A workspace over fakes. It counts how often an engine (and so a Spark session) was asked for."""
+
+    world: World
+    opened: int = 0
+
+    def engine(self) -> Any:
+        self.opened += 1
+        return self.world.engine
+
+    def shared_views(self) -> None:
+        return None
+
+
+def a_place(*models: Model) -> Place:
+    world = World(*models)
+    settings = replace(world.project.settings, clock=days("10").end)
+    project = with_changes(world.project, settings=settings, columns={m.name: () for m in models})
+    place = Place(project=project, control=world.control, log=world.tables, pins=FakePins())  # type: ignore[arg-type]
+    place.world = world
+    return place
+
+
+def with_changes(value: Any, **changes: Any) -> Any:
+    return replace(value, **changes)
+
+
+def materialize(
+    place: Place,
+    instance: dg.DagsterInstance,
+    *names: str,
+    first: str = KEYS[0],
+    last: str = KEYS[4],
+    tags: Mapping[str, str] | None = None,
+) -> dg.ExecuteInProcessResult:
+    """As the UI and the CLI run a range: one run, the range in its tags, with `tags` of the user's."""
+    job = definitions(place).resolve_implicit_global_asset_job_def()
+    tags = {
+        "dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last, **(tags or {})
+    }  # fmt: skip
+    result = job.get_subset(asset_selection={dg.AssetKey(n) for n in names}).execute_in_process(
+        instance=instance, tags=tags, raise_on_error=False
+    )
+    INSTANCES[result.run_id] = instance
+    return result
+
+
+def events_of(result: dg.ExecuteInProcessResult, kind: dg.DagsterEventType) -> list[Any]:
+    """What the instance keeps of a run: of a failed step, the result itself does not have all."""
+    records = INSTANCES[result.run_id].get_records_for_run(result.run_id, of_type=kind).records
+    return [r.event_log_entry.get_dagster_event().event_specific_data for r in records]
+
+
+def materializations_of(result: dg.ExecuteInProcessResult, name: str) -> list[dg.AssetMaterialization]:
+    events = events_of(result, dg.DagsterEventType.ASSET_MATERIALIZATION)
+    return [e.materialization for e in events if e.materialization.asset_key == dg.AssetKey(name)]
+
+
+def partitions_of(result: dg.ExecuteInProcessResult, name: str) -> list[str | None]:
+    return [m.partition for m in materializations_of(result, name)]
+
+
+def evaluations_of(result: dg.ExecuteInProcessResult) -> list[dg.AssetCheckEvaluation]:
+    return events_of(result, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+
+
+def failure_of(result: dg.ExecuteInProcessResult, name: str) -> str:
+    data = result.failure_data_for_node(name)
+    assert data and data.user_failure_data
+    return data.user_failure_data.description or ""
+
+
+def tick(place: Place, instance: dg.DagsterInstance, cursor: str | None = None) -> dg.SensorResult | dg.SkipReason:
+    sensor = ledger_sensor(place)
+    context = dg.build_sensor_context(instance=instance, cursor=cursor)
+    found = sensor(context)
+    assert isinstance(found, dg.SensorResult | dg.SkipReason)
+    if isinstance(found, dg.SensorResult):
+        for event in found.asset_events:
+            instance.report_runless_asset_event(event)
+    return found
+
+
+def told(result: dg.SensorResult | dg.SkipReason) -> list[tuple[str, str | None]]:
+    events = result.asset_events if isinstance(result, dg.SensorResult) else []
+    return [(e.asset_key.to_user_string(), e.partition) for e in events if isinstance(e, dg.AssetMaterialization)]
+
+
+def build_elsewhere(place: Place, *names: str, run: str = "cli-run") -> None:
+    """What `backfill apply` does."""
+    plan = place.plan(Request(select=names))
+    apply(place.bench(plan.sources, run=run), plan)
+
+
+def execute(place: Place, instance: dg.DagsterInstance, job: str, **config: Any) -> dg.ExecuteInProcessResult:
+    found = definitions(place).resolve_job_def(job)
+    run_config = {"ops": {found.graph.nodes[0].name: {"config": config}}} if config else None
+    return found.execute_in_process(instance=instance, raise_on_error=False, run_config=run_config)
+
+
+def loaded(place: Place, **versions: str) -> Place:
+    """The same warehouse after an edit and a reload: the models' code has other versions."""
+    edited = replace(
+        place, project=with_changes(place.project, fingerprints={**place.project.fingerprints, **versions})
+    )
+    edited.world = place.world
+    return edited
+
+
+def red(job: Job, interval: Interval) -> Cell:
+    """Every model has a red day: the 3rd."""
+    return Cell(failures={"rows_ok": 2}) if interval.start.day == 3 else Cell()
