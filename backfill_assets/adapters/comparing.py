@@ -15,6 +15,7 @@ from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.patch import reached
 from backfill_assets.plan.proof import Drift, kept_readers
+from backfill_assets.plan.rewired import Rewired, describe, rewired, written_then
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.lifecycle import find_plan, only_open_plan
 from backfill_assets.state.environment import Segment
@@ -75,6 +76,22 @@ class Comparing(Planning):
         salt = self.control.salt.get
         found = [diff_model(q, lambda: self.spark, self.warehouse, salt, sample=sample) for q in asked]
         return Diff(old=old.name, new=new.name, models=tuple(found))
+
+    def rewired(self, target: str | None = None, *, models: Sequence[str] = ()) -> tuple[Rewired, ...]:
+        """Which columns read others on the new side of a diff than on the old one, as the versions' records say.
+
+        Raises PlanError, StateError for a target that means nothing.
+        """
+        old, new = self.sides(target)
+        versions = self.control.versions.all()
+        found: list[Rewired] = []
+        for name in self.project.models:
+            one, other = (side.pointers.get(name) for side in (old, new))
+            was, now = (versions.get((name, p.version)) if p else None for p in (one, other))
+            if was and now and was.version != now.version and (not models or name in models):
+                said = written_then(was.definition), written_then(now.definition)
+                found += rewired(name, was.signature, now.signature, *said, describe(self.project))
+        return tuple(found)
 
     def drift(self, plan: Plan) -> list[Drift]:
         """Where models that keep their tables would read other values than they were built from. Opens a session when

@@ -14,27 +14,32 @@ from backfill_assets.compare.expect import Judgement
 from backfill_assets.compare.plots import Series, plot_series
 from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
 from backfill_assets.inert import one_line
+from backfill_assets.plan.rewired import Rewired
 
 DAYS, COLUMNS, BARS, SLICES = 10, 2, 60, 12
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _STYLES = {"changed": "yellow", "added": "green", "removed": "red", "unpaired": "magenta"}
 
 
-def diff_json(diff: Diff, judgement: Judgement) -> dict[str, object]:
-    """A diff with its verdict and what a plot would show, as plain values."""
+def diff_json(diff: Diff, judgement: Judgement, lineage: Sequence[Rewired] = ()) -> dict[str, object]:
+    """A diff with its verdict, what columns read otherwise, and what a plot would show, as plain values."""
     return diff.to_json() | {
         "id": diff.id,
         "same": diff.same,
         "expected": judgement.to_json(),
+        "lineage": [found.to_json() for found in lineage],
         "series": [s.to_json() for m in diff.models for s in plot_series(m)],
     }
 
 
-def print_diff(diff: Diff, judgement: Judgement) -> None:
+def print_diff(diff: Diff, judgement: Judgement, lineage: Sequence[Rewired] = ()) -> None:
     """Every model that is different, the others in a line; what was expected and is not so comes last."""
     console = out()
     for model in diff.models:
         console.print(Text(model.model, style="bold") + Text(f"  {diff.old} → {diff.new}", style="dim"))
+        for found in lineage:
+            if found.model == model.model:
+                console.print(Text(f"  {one_line(found.text)}", style="yellow"))
         _print_model(console, model, diff.old, diff.new)
     if not diff.models:
         console.print(f"{diff.old} and {diff.new} show no model of the project")

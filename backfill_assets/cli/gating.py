@@ -69,10 +69,11 @@ def diff(
         target, models=model or (), within=between(start, end), slices=slices or (), tolerance=tolerance, sample=sample
     )
     judgement = judge_moves(found, expected)
+    lineage = place.rewired(target, models=model or ())
     if as_json:
-        print_json(diff_json(found, judgement))
+        print_json(diff_json(found, judgement, lineage))
     else:
-        print_diff(found, judgement)
+        print_diff(found, judgement, lineage)
     if not judgement.ok:
         raise typer.Exit(UNEXPECTED)
 

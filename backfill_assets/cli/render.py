@@ -202,6 +202,8 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
     for name, way in plan.strategies.items():
         if _is_told(plan.changes.get(name)):
             lines += ["", f"`{name}` by **{way}**: {PROOF[way]}."]
+    for found in plan.rewired:
+        lines += ["", f"`{found.model}`: {markdown(found.text)}."]
     for cut in plan.cut_off:
         reads = ", ".join(f"`{name}`" for name in cut.reads)
         lines += ["", f"Of `{cut.model}`, {short(cut.intervals)} is not expected yet: there are no rows in {reads}."]
@@ -256,6 +258,7 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
         for word in plan.overrides
         if name in word.reaches
     ]
+    reads = [Text(one_line(found.text), style="yellow") for found in plan.rewired if found.model == name]
     way = plan.strategies.get(name)
     how = [Text(f"{way}: {PROOF[way]}", style="dim")] if way and _is_told(change) else []
     if change is None or (change.category in (Category.NEW, Category.UNCHANGED) and not because and not given):
@@ -265,7 +268,7 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
     style = {Category.BREAKING: "red", Category.REMOVAL: "yellow", Category.ADDITIVE: "green"}
     word, _, rest = str(change).partition(":")
     head = Text(word, style=style.get(change.category, "dim")) + Text(f":{rest}" if rest else "")
-    return [head, *given, *(Text(line, style="dim") for line in because), *how]
+    return [head, *given, *reads, *(Text(line, style="dim") for line in because), *how]
 
 
 def _is_told(change: Change | None) -> bool:

@@ -70,6 +70,8 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
             plan = place.plan(config.request())
             if not plan.work:
                 Log(context).info("nothing to do: all that can be built is complete; no Spark session was opened")
+            for found in plan.rewired:
+                Log(context).info(f"{found.model}: {found.text}")
             if opened := place.open_plan(plan):
                 context.instance.add_run_tags(context.run_id, {PLAN_TAG: opened.plan.id})
             bench = workspace.bench(

@@ -13,6 +13,7 @@ from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
 from backfill_assets.evidence.tables import TableReader
 from backfill_assets.intervals import Interval, Ranges, ranges_from_json, utc
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
+from backfill_assets.plan.rewired import describe, rewired, written_then
 from backfill_assets.plan.stages import Audit, Build
 from backfill_assets.settings import Cost
 from backfill_assets.snapshots.model import Consumer, Model, Project
@@ -143,12 +144,13 @@ def _subject(
     shown = Ranges.of(s.interval for s in mine) or (patch & have.complete if patch is not None else have.complete)
     kept = before.covers - shown if before and patch is not None else Ranges()
     batches = tuple(have.batches(shown & have.green))
+    old = versions.get((name, before.version)) if before else None
     return Subject(
         target=target,
         model=model,
         record=record,
         before=before,
-        old=versions.get((name, before.version)) if before else None,
+        old=old,
         complete=have.complete,
         shown=shown,
         kept=kept,
@@ -158,7 +160,16 @@ def _subject(
         results=_results(control, target, batches),
         old_rows=_rows(log, before, shown) if before else {},
         new_rows=_within(log.rows(name, version, commit), shown) if commit >= 0 else {},
+        rewired=_rewired(project, old, record),
     )
+
+
+def _rewired(project: Project, old: Version | None, new: Version | None) -> tuple[str, ...]:
+    """Which columns of a version read others than those of the one before it."""
+    if old is None or new is None or old.version == new.version:
+        return ()
+    said = written_then(old.definition), written_then(new.definition)
+    return tuple(r.text for r in rewired(new.model, old.signature, new.signature, *said, describe(project)))
 
 
 def _model(project: Project, name: str, version: str, record: Version | None) -> Model:

@@ -50,6 +50,8 @@ class Subject:
     """Of those batches; the newest for each check and interval."""
     old_rows: Mapping[datetime, int] = field(default_factory=dict[datetime, int])
     new_rows: Mapping[datetime, int] = field(default_factory=dict[datetime, int])
+    rewired: tuple[str, ...] = ()
+    """Which columns read others than before, in sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

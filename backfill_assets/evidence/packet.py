@@ -214,6 +214,7 @@ def _model(s: Subject, inputs: Inputs) -> ModelPart:
             Count(start=at.isoformat(), old=s.old_rows.get(at), new=s.new_rows.get(at))
             for at in sorted(s.old_rows.keys() | s.new_rows.keys())
         ],
+        lineage=list(s.rewired),
     )
 
 

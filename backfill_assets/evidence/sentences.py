@@ -57,6 +57,7 @@ def what_changed(m: ModelPart, packet: Packet) -> list[str]:
         said += effect(m.change)
         if why := because(m.change):
             said.append(f"The reason: {why}.")
+        said += [f"{capital(line)}." for line in m.lineage[:SAID]]
     if m.kind != "new":
         said += [moved(move) for move in moves(packet.data_diff, m.model)[:SAID]]
     if missing := ranges_from_json(m.ranges.missing):

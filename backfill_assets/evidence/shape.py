@@ -144,6 +144,7 @@ class ModelPart(Part):
     table: TablePart | None = Field(description="None: the table is gone.")
     batches: list[Batch]
     rows: list[Count]
+    lineage: list[str] = Field(default=[], description="Which columns read others than before, in sentences.")
 
 
 class Read(Part):

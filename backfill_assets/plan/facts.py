@@ -12,6 +12,7 @@ from backfill_assets.audit.digest import audits_digest
 from backfill_assets.intervals import Interval
 from backfill_assets.plan.bounds import bounded
 from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.rewired import written_then
 from backfill_assets.plan.rewritten import rewritten
 from backfill_assets.plan.versions import Known, invalidated, published
 from backfill_assets.snapshots.audit_reads import audit_tables
@@ -80,6 +81,11 @@ def read_facts(
         now=now,
         environment=shown,
         shown={n: versions[n, p.version].signature for n, p in shown.pointers.items() if (n, p.version) in versions},
+        written={
+            n: written_then(versions[n, p.version].definition)
+            for n, p in shown.pointers.items()
+            if (n, p.version) in versions
+        },
         released=_released(project, shown, control, names),
         standing=states,
         coverage=coverage,

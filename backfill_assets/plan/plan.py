@@ -15,6 +15,7 @@ from backfill_assets.plan.changes import changes_of, reverts, unproved, views
 from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, restatement, stays_beside
+from backfill_assets.plan.rewired import Rewired, Written, describe, rewired, written_in
 from backfill_assets.plan.rewritten import Checks, Rewritten, unchecked
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Approve, Audit, Blocked, Build, Plan, Promote, Request, Stage
@@ -22,7 +23,7 @@ from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import Known, invalidations
 from backfill_assets.plan.whole import whole
 from backfill_assets.plan.why import reasons
-from backfill_assets.snapshots.model import Model, Project, Signature
+from backfill_assets.snapshots.model import UNKNOWN, Model, Project, Signature
 from backfill_assets.state.environment import Environment, Pointer, Segment, as_written
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
@@ -55,6 +56,8 @@ class Facts:
     """The models whose version was built by another text than the one that is loaded."""
     text_checks: Checks = field(default_factory=dict[tuple[str, str, str], TextCheck])
     """What came of comparing these, as far as somebody did."""
+    written: Mapping[str, Written] = field(default_factory=dict[str, Written])
+    """What was written about the columns of the version that the environment's pointer of a model shows."""
     versions: Mapping[tuple[str, str], Known] = field(default_factory=dict[tuple[str, str], Known])
     """Every version that was ever built. Only looked up for a restatement of all versions; with `published`."""
     published: Mapping[tuple[str, str], Sequence[Segment]] = field(
@@ -198,6 +201,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         warnings=warnings(project, selected),
         texts=_texts(facts, selected),
         whole=whole(project, facts.now, stages, () if blocked else new, _begun(facts, new, back)),
+        rewired=_rewired(project, facts, mine),
     )
 
 
@@ -253,6 +257,7 @@ def _patched(
         warnings=warnings(project, patches),
         texts=_texts(facts, patches),
         whole=whole(project, facts.now, stages, list(why), done),
+        rewired=_rewired(project, facts, touched),
     )
 
 
@@ -264,6 +269,23 @@ def _begun(facts: Facts, changed: Collection[str], reverted: Collection[str]) ->
 def _texts(facts: Facts, models: Collection[str]) -> tuple[Rewritten, ...]:
     """What of these models has to be tried on data before it counts as unchanged."""
     return tuple(t for t in unchecked(facts.rewritten, facts.text_checks) if t.model in models)
+
+
+def _rewired(project: Project, facts: Facts, changes: Mapping[str, Change]) -> tuple[Rewired, ...]:
+    """Which columns of the models that change read others than in what is shown."""
+    return tuple(
+        found
+        for name, change in changes.items()
+        if change.category not in (Category.NEW, Category.UNCHANGED) and name in facts.shown
+        for found in rewired(
+            name,
+            facts.shown[name],
+            project.signatures.get(name, UNKNOWN),
+            facts.written.get(name, {}),
+            written_in(project.models[name]),
+            describe(project),
+        )
+    )
 
 
 def _move(

@@ -13,6 +13,7 @@ from backfill_assets.intervals import NOTHING, Interval, Ranges, ranges_json, ut
 from backfill_assets.plan.bounds import CutOff
 from backfill_assets.plan.category import Change
 from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.rewired import Rewired
 from backfill_assets.plan.rewritten import Rewritten
 from backfill_assets.plan.strategy import PROOF, Strategy
 from backfill_assets.snapshots.model import Override
@@ -177,6 +178,8 @@ class Plan:
     """Models that count as unchanged although their text is another: a sample of each is to be compared."""
     whole: tuple[Build, ...] = ()
     """What building again all that changes, and all that reads it, would be, where that is more than is to be done."""
+    rewired: tuple[Rewired, ...] = ()
+    """Columns that read others than in what the environment shows."""
 
     @property
     def id(self) -> str:
@@ -262,6 +265,7 @@ class Plan:
                 for t in self.texts
             ],
             "whole": [stage_json(s) for s in self.whole],
+            "lineage": [found.to_json() for found in self.rewired],
         }
 
 

@@ -55,8 +55,8 @@ def reads_of(signature: Signature, upstream: str) -> dict[str, set[str]]:
     return dict(found)
 
 
-def few(names: Iterable[str]) -> str:
+def few(names: Iterable[str], most: int = SHOWN) -> str:
     """The first names, and how many more there are."""
     listed = list(names)
-    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-    return ", ".join(listed[:SHOWN]) + more
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more

@@ -26,12 +26,14 @@ from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.faults import Fault, FaultKind
 from backfill_assets.plan.leases import Claim, Collision
 from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.rewired import written_then
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import Abandoned, Freed
 from backfill_assets.settings import EMBEDDED_PROJECT, Cost
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
 from backfill_assets.snapshots.records import Recorded, Records, no_records
+from backfill_assets.snapshots.stored import to_definition
 from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets.state.plans import PlanRecord, Status, Target
@@ -94,6 +96,7 @@ class Story:
             heads=dict.fromkeys(self.code.models, 2),
             sources=PINS,
             shown=self.shown.signatures if pointers else {},
+            written={name: written_then(to_definition(model)) for name, model in self.shown.models.items()},
         )
 
     def estimate(self, plan: Plan) -> PlanEstimate:

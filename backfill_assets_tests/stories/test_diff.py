@@ -115,6 +115,7 @@ def test_a_wrong_time_zone_is_seen(
     assert series["days"] == sorted({ds for ds, _ in old.index}) and series["between_days"]
     assert series["old"] == old.groupby("ds").sum().tolist()
     assert series["new"] == new.groupby("ds").sum().tolist()
+    assert not found["lineage"]  # `at` is read as before: only differently
     [model] = diff_from_json(found).models
     assert (model.total.rows.changed, model.total.rows.paired) == (int(differ.sum()), 2 * DAYS)
     assert [m.column for m in model.moved] == ["total"]
