@@ -30,6 +30,11 @@ class Cause(Enum):
         "take a hash of the row's key, or a column that the source has",
     )
     SESSION = "it depends on who runs the batch, and where", "write the value into the query"
+    SPELLED = (
+        "Spark computes this text and then makes a date or an instant of it, where 'now', 'today', 'tomorrow' and "
+        "'yesterday' are the clock; nobody can see that it gives none of them",
+        "write the text as one literal, or `DATE '2024-01-01'`; for the clock :start and :end",
+    )
     SAMPLE = (
         "which rows it takes depends on how they are spread over tasks, even with a seed",
         "filter by a hash of the key, as in `pmod(xxhash64(id), 100) < 10`",
@@ -42,6 +47,10 @@ class Cause(Enum):
     @property
     def fix(self) -> str:
         return self.value[1]
+
+    @property
+    def verb(self) -> str:
+        return "may give" if self is Cause.SPELLED else "gives"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +110,10 @@ def uses_in_query(tree: exp.Expr) -> Iterator[Use]:
 def uses_of_texts(tree: exp.Expr, tables: Tables | None = None) -> Iterator[Use]:
     """The texts that mean the clock, and `user`; `tables` as `clock_texts` takes them."""
     for node in clock_texts(tree, tables):
-        yield Use(name=f"'{text_of(node)}'", cause=Cause.CLOCK, line=_line(node))
+        if (text := text_of(node)) is not None:
+            yield Use(name=f"'{text}'", cause=Cause.CLOCK, line=_line(node))
+        else:
+            yield Use(name=node.sql("spark"), cause=Cause.SPELLED, line=_line(node))
     if tables is None or all(tables):  # a `user` that no table has is told as a column that is not there
         return
     named = {c.name.lower() for table in tables for c in table} | {a.alias.lower() for a in tree.find_all(exp.Alias)}

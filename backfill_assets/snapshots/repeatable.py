@@ -24,7 +24,7 @@ def refusals(draft: Draft, root: Path, uses: Sequence[Use] | None = None) -> lis
         Problem(
             file=root / use.file if use.file else draft.path,
             line=use.line,
-            what=f"`{use.name}` gives something else when `{draft.name}` is built again",
+            what=f"`{use.name}` {use.cause.verb} something else when `{draft.name}` is built again",
             why=use.cause.why,
             fix=f"{use.cause.fix}; or say in the header why it may: `allow_nondeterministic: …`",
         )

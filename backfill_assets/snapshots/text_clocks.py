@@ -3,6 +3,9 @@
 Spark makes a date or an instant of a text wherever one is asked for, without a cast being written: compared with a
 date, combined with one (`coalesce`, CASE), given to a function of dates. 'now', 'today', 'yesterday' and 'tomorrow'
 mean the clock then ('epoch' is a constant). A text is let be where nothing beside it can be a date or an instant.
+
+Only what Spark computes before the query runs is looked at by it: literals, and calls over literals. The same text from
+a column, also one of a subquery or a UNION of constants, is no date: the query fails.
 """
 
 from __future__ import annotations
@@ -12,16 +15,18 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
+from backfill_assets.snapshots.constant_texts import may_spell_clock, name_of
 from backfill_assets.snapshots.expression_types import expression_type
 from backfill_assets.snapshots.model import Column
 from backfill_assets.snapshots.signature.functions import words
-from backfill_assets.snapshots.sql import WRITTEN_AS
 
 Tables = Sequence[Sequence[Column]]
 _MOVING = re.compile(
     r"[\x00-\x20]*(now|(today|yesterday|tomorrow)([ \t]*|[ \t]*[^a-z\s]\S*|[ \t]+\S+))[\x00-\x20]*", re.I
 )
 """A zone may follow ("today UTC"), save behind 'now'; Spark trims control characters as well."""
+_PARTS = 100
+"""More texts in a row than these are not put together."""
 _COMPARES = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.EqualNull, exp.Between,
     exp.In, exp.Nullif,
@@ -39,6 +44,8 @@ _TAKES_TEXTS = words("""
     ucase upper xxhash64
 """)
 """Functions that take a text as it is."""
+_BY_FORMAT = words("to_date to_timestamp to_timestamp_ltz to_timestamp_ntz try_to_date try_to_timestamp")
+"""Functions that read a text by the format that comes behind it, where words mean nothing."""
 _GIVES_TEXTS = words("""
     base64 btrim concat_ws date_format format_string from_unixtime get_json_object hex initcap lcase left lower
     lpad ltrim md5 printf regexp_extract regexp_replace regexp_substr repeat replace right rpad rtrim sha sha1 sha2
@@ -47,16 +54,34 @@ _GIVES_TEXTS = words("""
 
 
 def clock_texts(tree: exp.Expr, tables: Tables | None = None) -> Iterator[exp.Expr]:
-    """The texts in a parsed query that may mean the clock.
+    """The texts in a parsed query that may mean the clock, and the calls over constants that may give one.
 
     `tables`: the columns of all tables that it reads (none of one: unknown); None: nothing is known of any.
     """
     types = _Types(tree, tables)
+    held, spelled = set[int](), set[int]()
     for node in tree.walk(prune=lambda n: isinstance(n, exp.Hint)):
-        if (text := text_of(node)) is None or not _MOVING.fullmatch(text) or text_of(node.parent) is not None:
-            continue
-        if _may_be_clock(node, types):
+        if _is_moving(node) and _may_be_clock(node, types):
             yield node
+            held |= {id(n) for n in _around(node)}
+    for node in tree.walk(bfs=False, prune=lambda n: isinstance(n, exp.Hint) or id(n) in spelled):
+        if id(node) not in held and may_spell_clock(node) and text_of(node) is None and _may_be_clock(node, types):
+            yield node
+            spelled.add(id(node))
+
+
+def _is_moving(node: exp.Expr) -> bool:
+    if isinstance(node, exp.DPipe) and isinstance(node.parent, exp.DPipe):  # looked at with all of its row
+        return False
+    text = text_of(node)
+    return text is not None and _MOVING.fullmatch(text) is not None and text_of(node.parent) is None
+
+
+def _around(node: exp.Expr) -> Iterator[exp.Expr]:
+    around: exp.Expr | None = node
+    while around is not None:
+        yield around
+        around = around.parent
 
 
 def text_of(node: exp.Expr | None) -> str | None:
@@ -66,10 +91,13 @@ def text_of(node: exp.Expr | None) -> str | None:
             return node.name
         case exp.Paren():
             return text_of(node.this)
-        case exp.Concat() | exp.DPipe():
-            parts = node.expressions if isinstance(node, exp.Concat) else [node.this, node.expression]
-            texts = [text_of(p) for p in parts]
-            return None if None in texts else "".join(t for t in texts if t is not None)
+        case exp.Concat() | exp.DPipe() if not isinstance(node, exp.ConcatWs):
+            texts: list[str] = []
+            for part in node.expressions if isinstance(node, exp.Concat) else node.flatten(unnest=False):
+                if (text := text_of(part)) is None or len(texts) == _PARTS:
+                    return None
+                texts.append(text)
+            return "".join(texts)
         case _:
             return None
 
@@ -111,8 +139,10 @@ def _may_be_clock(node: exp.Expr, types: _Types) -> bool:
                 return False
             case _ if isinstance(parent, _THROUGH):
                 pass
-            case _ if isinstance(parent, exp.Concat | exp.DPipe) or _name(parent) in _TAKES_TEXTS:
-                if parent.find(exp.Column) is not None:  # not computed before the query runs
+            case _ if name_of(parent) in _BY_FORMAT and _operands(parent)[0] is node and len(_operands(parent)) > 1:
+                return False
+            case _ if isinstance(parent, exp.Concat | exp.DPipe) or name_of(parent) in _TAKES_TEXTS:
+                if text_of(parent) is None and not may_spell_clock(parent):  # or not computed before the query runs
                     return False
             case _:
                 return True
@@ -126,10 +156,6 @@ def _results(case: exp.Case) -> list[exp.Expr | None]:
 
 def _operands(node: exp.Expr) -> list[exp.Expr]:
     return [n for n in node.iter_expressions() if not isinstance(n, exp.DataType)]
-
-
-def _name(node: exp.Expr) -> str:
-    return node.name.upper() if isinstance(node, exp.Anonymous) else str(node.meta_get(WRITTEN_AS) or "")
 
 
 class _Types:
@@ -152,7 +178,7 @@ class _Types:
         """Whether an expression may be a date or an instant, or hold some."""
         if node is None or isinstance(node, exp.Null) or text_of(node) is not None:
             return False
-        if isinstance(node, exp.Concat | exp.DPipe) or _name(node) in _GIVES_TEXTS:
+        if isinstance(node, exp.Concat | exp.DPipe) or name_of(node) in _GIVES_TEXTS:
             return False
         if isinstance(node, exp.Paren):
             return self.may_be_time(node.this)

@@ -111,3 +111,25 @@ def test_functions_are_what_they_are_listed_as(spark: SparkSession) -> None:
     assert not functions.SCALAR & (
         functions.AGGREGATE | functions.WINDOW_ONLY | functions.GENERATORS | functions.CLOCKS
     )
+
+
+def test_which_texts_are_the_clock(spark: SparkSession) -> None:
+    """Constants that Spark computes first, also the outcome of a call; what comes out of a
+    subquery, a UNION or an array is no date at all."""
+    words = ["now", " Today ", "tomorrow UTC", "yesterday+01:00", "epoch", "nowUTC", "today()", "infinity", "todayx"]
+    casts = [f"TRY_CAST('{w}' AS DATE)" for w in words]
+    calls = [
+        "replace('2today', '2', '')",
+        "CAST(X'746F646179' AS STRING)",
+        "named_struct('a', 'today').a",
+        "'to' || 'day'",
+    ]
+    casts += [f"TRY_CAST({c} AS DATE)" for c in calls] + [
+        "TRY_CAST(d AS DATE)",
+        "TRY_CAST(array('today') AS ARRAY<DATE>)[0]",
+    ]
+    row = spark.sql(f"SELECT {', '.join(casts)} FROM (SELECT 'today' AS d UNION ALL SELECT 'today')").first()
+    assert row is not None
+    year = date.today().year
+    found = [None if d is None else "clock" if abs(d.year - year) < 2 else "constant" for d in row]
+    assert found == ["clock"] * 4 + ["constant"] + [None] * 4 + ["clock"] * 4 + [None] * 2
