@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 
 from backfill_assets.adapters.planning import Planning
 from backfill_assets.compare.ask import questions
-from backfill_assets.compare.diff import SAMPLE, Diff
+from backfill_assets.compare.codec import diff_from_json
+from backfill_assets.compare.diff import SAMPLE, Diff, ModelDiff
+from backfill_assets.compare.known import answers
 from backfill_assets.compare.sides import Side, cut, resolve_side
 from backfill_assets.contracts.rerun import Reruns, concerned
 from backfill_assets.errors import PlanError
@@ -19,7 +21,16 @@ from backfill_assets.plan.rewired import Rewired, describe, rewired, written_the
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.lifecycle import find_plan, only_open_plan
 from backfill_assets.state.environment import Segment
+from backfill_assets.state.proofs import DIFF, newest
 from backfill_assets.state.versions import logic_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What was compared of a model, and when."""
+
+    diff: ModelDiff
+    at: datetime
 
 
 @dataclass(kw_only=True)
@@ -47,10 +58,11 @@ class Comparing(Planning):
         tolerance: float | None = None,
         sample: int = SAMPLE,
         without: Mapping[str, Ranges] | None = None,
+        known: Mapping[str, Known] | None = None,
     ) -> Diff:
         """Compare two sides of the project's models (none named: all that either shows). Opens a session only where
         days have to be read; `sample` is how many keys of each kind of row are shown. `without` are, by model,
-        intervals that are left out.
+        intervals that are left out; `known` comparisons are taken as they are where they answer what is asked.
 
         Raises PlanError for sides or columns that cannot be compared, StateError, BuildError.
         """
@@ -74,8 +86,23 @@ class Comparing(Planning):
             tolerance=tolerance,
         )
         salt = self.control.salt.get
-        found = [diff_model(q, lambda: self.spark, self.warehouse, salt, sample=sample) for q in asked]
+        there = {q.model.name: known[q.model.name].diff for q in asked if known and q.model.name in known}
+        found = [
+            there[q.model.name]
+            if sample == SAMPLE and q.model.name in there and answers(there[q.model.name], q)
+            else diff_model(q, lambda: self.spark, self.warehouse, salt, sample=sample)
+            for q in asked
+        ]
         return Diff(old=old.name, new=new.name, models=tuple(found))
+
+    def known(self, target: str | None = None) -> dict[str, Known]:
+        """What `apply` compared of the plan that a diff's target means, by model; nothing of other targets."""
+        if target and ".." in target:
+            return {}
+        record = find_plan(self.control, target) if target else only_open_plan(self.control)
+        if (proof := newest(self.control.proofs.of(record.id)).get(DIFF)) is None:
+            return {}
+        return {m.model: Known(diff=m, at=proof.at) for m in diff_from_json(proof.document).models if m.compared}
 
     def rewired(self, target: str | None = None, *, models: Sequence[str] = ()) -> tuple[Rewired, ...]:
         """Which columns read others on the new side of a diff than on the old one, as the versions' records say.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from rich.console import Console
 from rich.table import Table
@@ -17,26 +18,33 @@ from backfill_assets.inert import one_line
 from backfill_assets.plan.rewired import Rewired
 
 DAYS, COLUMNS, BARS, SLICES = 10, 2, 60, 12
+Known = Mapping[str, datetime]
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _STYLES = {"changed": "yellow", "added": "green", "removed": "red", "unpaired": "magenta"}
 
 
-def diff_json(diff: Diff, judgement: Judgement, lineage: Sequence[Rewired] = ()) -> dict[str, object]:
-    """A diff with its verdict, what columns read otherwise, and what a plot would show, as plain values."""
+def diff_json(
+    diff: Diff, judgement: Judgement, lineage: Sequence[Rewired] = (), known: Known | None = None
+) -> dict[str, object]:
+    """A diff with its verdict, what columns read otherwise, and what a plot would show, as plain values; `known` says
+    of models since when that is known."""
     return diff.to_json() | {
         "id": diff.id,
         "same": diff.same,
         "expected": judgement.to_json(),
         "lineage": [found.to_json() for found in lineage],
+        "known": {name: at.isoformat() for name, at in (known or {}).items()},
         "series": [s.to_json() for m in diff.models for s in plot_series(m)],
     }
 
 
-def print_diff(diff: Diff, judgement: Judgement, lineage: Sequence[Rewired] = ()) -> None:
+def print_diff(diff: Diff, judgement: Judgement, lineage: Sequence[Rewired] = (), known: Known | None = None) -> None:
     """Every model that is different, the others in a line; what was expected and is not so comes last."""
     console = out()
     for model in diff.models:
         console.print(Text(model.model, style="bold") + Text(f"  {diff.old} → {diff.new}", style="dim"))
+        if at := (known or {}).get(model.model):
+            console.print(Text(f"  as compared by apply at {at:%Y-%m-%d %H:%M} UTC: the same rows", style="dim"))
         for found in lineage:
             if found.model == model.model:
                 console.print(Text(f"  {one_line(found.text)}", style="yellow"))

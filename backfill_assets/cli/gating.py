@@ -58,22 +58,31 @@ def diff(
     """Compare old and new rows, day by day.
 
     A plan's candidate with prod, or any two environments, releases or versions: keys first, then rows, columns, days,
-    slices, and sample rows. Days that are the same files on both sides are not read.
+    slices, and sample rows. Days that are the same files on both sides are not read; what `apply` compared of a plan is
+    not compared again, unless the options ask for something else.
     """
     from backfill_assets.cli.diff import diff_json, print_diff
     from backfill_assets.compare.expect import expectations, judge_moves
 
     place = open_place()
     expected = expectations(place.project.column_names, expect_moved or (), expect_unmoved or ())
+    known = place.known(target)
     found = place.diff(
-        target, models=model or (), within=between(start, end), slices=slices or (), tolerance=tolerance, sample=sample
+        target,
+        models=model or (),
+        within=between(start, end),
+        slices=slices or (),
+        tolerance=tolerance,
+        sample=sample,
+        known=known,
     )
+    again = {m.model: known[m.model].at for m in found.models if m.model in known and known[m.model].diff is m}
     judgement = judge_moves(found, expected)
     lineage = place.rewired(target, models=model or ())
     if as_json:
-        print_json(diff_json(found, judgement, lineage))
+        print_json(diff_json(found, judgement, lineage, again))
     else:
-        print_diff(found, judgement, lineage)
+        print_diff(found, judgement, lineage, again)
     if not judgement.ok:
         raise typer.Exit(UNEXPECTED)
 

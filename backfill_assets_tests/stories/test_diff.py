@@ -115,6 +115,7 @@ def test_a_wrong_time_zone_is_seen(
     assert series["days"] == sorted({ds for ds, _ in old.index}) and series["between_days"]
     assert series["old"] == old.groupby("ds").sum().tolist()
     assert series["new"] == new.groupby("ds").sum().tolist()
+    assert found["known"].keys() == {"daily"}  # the job has compared just that
     assert not found["lineage"]  # `at` is read as before: only differently
     [model] = diff_from_json(found).models
     assert (model.total.rows.changed, model.total.rows.paired) == (int(differ.sum()), 2 * DAYS)
@@ -146,6 +147,7 @@ def test_a_wrong_time_zone_is_seen(
     [model] = diff_from_json(json.loads(one_day)).models
     assert str(model.compared) == "2024-01-03" and model.total.rows.paired == 2
     versions = "..".join(f"daily@{p.project.fingerprints['daily'][:6]}" for p in (place, changed))
+    assert json.loads(one_day)["known"] == {}
     [again] = diff_from_json(json.loads(run("diff", versions, "--json", "--sample", "0").stdout)).models
     assert again.total.moves and again.total.rows == diff_from_json(found).models[0].total.rows and not again.samples
 
