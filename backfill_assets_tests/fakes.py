@@ -29,7 +29,7 @@ from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import propose
-from backfill_assets.promote.release import Released, release_case
+from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.model import Audit, Model, Project, Source, Upstream
 from backfill_assets.state.changes import Changes
@@ -359,6 +359,11 @@ class FakePins:
         return {"commit": self.commits.get(source.name, 1)}
 
 
+def sealed(release: Sealing) -> Mapping[str, str]:
+    """For tests that are not about packets: the digest of a release's."""
+    return {release.release: "its packet"}
+
+
 class World:
     """A project with everything it needs, in memory: what `Workspace` is for the real thing."""
 
@@ -454,7 +459,7 @@ class World:
             made = made if models is None else replace(made, models=tuple(models))
             return cases.promotion(asked, facts, made, stored=stored, purpose=purpose)
 
-        return release_case(control, self.tables, "prod", views, look, by=by)
+        return release_case(control, self.tables, "prod", views, look, by=by, evidence=sealed)
 
 
 def gated(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,8 +16,9 @@ from backfill_assets.adapters.signatures import not_genuine
 from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.compare.expect import expectations
 from backfill_assets.contracts.publish import publish_contracts
-from backfill_assets.errors import PlanError
-from backfill_assets.evidence.write import digest, evidence_path, write_packet
+from backfill_assets.errors import PlanError, StateError
+from backfill_assets.evidence.released import Moving, release_files
+from backfill_assets.evidence.write import RELEASE, digest, digest_of, evidence_path, write_packet
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.proof import Drift
@@ -26,18 +28,30 @@ from backfill_assets.promote.approve import Giver, complete, statements
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.findings import drifted, incomparable, unanswered, unexpected
 from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate, vouching
-from backfill_assets.promote.lifecycle import end_promoted, find_plan, fulfilled, meant_plan, record_move
+from backfill_assets.promote.grounds import grounds
+from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_plan, fulfilled, meant_plan, record_move
 from backfill_assets.promote.rehearsal import damages, rehearse
-from backfill_assets.promote.release import release_case
+from backfill_assets.promote.release import Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
+from backfill_assets.promote.weigh import cadence_of
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof
+from backfill_assets.state.releases import Release, find_release
 from backfill_assets.state.rules import RulesInForce
 
 if TYPE_CHECKING:
     from backfill_assets.evidence.make import Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseEvidence:
+    """The packet of a release, in its folder."""
+
+    said: Mapping[str, Any]
+    location: str
+    digest: str
 
 
 @dataclass(kw_only=True)
@@ -174,18 +188,20 @@ class Releasing(Comparing):
             self.prove(record.id, self.drift(made))
             return self.case(asked, self.facts(), made, stored)
 
-        def evidence(case: Case) -> Mapping[str, str]:
+        def evidence(sealing: Sealing) -> Mapping[str, str]:
             assert made is not None
+            case = sealing.case
             records[:] = [stored or record_move(self.control, made, case.pointers, by=self.user, views=lambda: views)]
-            return self.packets(case.environment, case.pointers, records, vouching(case))
+            plans = self.packets(case.environment, case.pointers, records, vouching(case))
+            return self.seal(sealing, plans=plans)
 
         done = release_case(
             self.control, self.log, self.environment, views, look, by=self.user, evidence=evidence, rules=self.rules_of
         )
         if done.verdict.open:
             assert made is not None
-            if done.moved:
-                end_promoted(self.control, done.environment, by=self.user, views=lambda: views, beside=records)
+            end = end_promoted if done.moved else end_sealed  # of one that was killed when it had moved
+            end(self.control, done.environment, by=self.user, views=lambda: views, beside=records)
             models = tuple(stored.versions) if stored else made.models
             publish_contracts(self.project, self.control, done.environment, models, at=datetime.now(UTC))
         return done.environment, done.verdict
@@ -225,8 +241,8 @@ class Releasing(Comparing):
         from backfill_assets.evidence.verify import read_packet
 
         record = meant_plan(self.control, plan)
-        folder = self.evidence_folder(record.id)
-        sealed = record.status is Status.PROMOTED
+        folder, named = self.evidence_folder(record, moving=after is not None)
+        sealed = after is None and (record.status is Status.PROMOTED or bool(named))
         if sealed and (there := read_packet(folder)) is not None:
             return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
         tables, content, said, meant, proofs = DeltaTableFiles(self.warehouse), "", None, None, None
@@ -276,6 +292,83 @@ class Releasing(Comparing):
         ended = {plan.id for plan in (*records, *fulfilled(self.control, after))}
         return {plan: self.evidence(plan, after=after.pointers, vouching=vouching).digest for plan in sorted(ended)}
 
-    def evidence_folder(self, plan: str) -> ArrowFolder:
-        """Where the packet of a plan is, or will be."""
-        return ArrowFolder(evidence_path(self.warehouse, plan))
+    def seal(
+        self,
+        sealing: Sealing,
+        *,
+        plans: Mapping[str, str] | None = None,
+        back_to: Release | None = None,
+        at_once: bool = False,
+        reason: str = "",
+    ) -> Mapping[str, str]:
+        """Write the packet of a release that is about to move; its digest, and those of its `plans`. Needs no Spark."""
+        case = sealing.case
+        moving = Moving(
+            release=sealing.release,
+            environment=case.environment,
+            pointers=sealing.pointers,
+            removed=sealing.removed,
+            purpose=case.purpose.value,
+            cadences={name: cadence_of(self.project, name) for name in (p.model for p in sealing.pointers)},
+            changed=case.changed,
+            by=self.user,
+            reason=reason,
+            at_once=at_once,
+            back_to=back_to,
+            plans=plans or {},
+            approvals=grounds(case),
+            rules=sealing.rules,
+        )
+        _, files = release_files(self.control, self.log, moving)
+        folder = self.release_folder(sealing.release)
+        written = write_packet(folder, sealing.release, files, sealed=False, kind="release")
+        return {**moving.plans, sealing.release: written.digest}
+
+    def release_evidence(self, name: str) -> ReleaseEvidence:
+        """The packet of a release: of its id, or of a beginning or an end of it. Raises PromotionError when there is no
+        such release, StateError when it has no packet or a damaged one."""
+        release = find_release(self.control.releases.all(self.environment), name)
+        folder = self.release_folder(release.id)
+        if not release.evidence.get(release.id):
+            plans = ", ".join(release.evidence)
+            raise StateError(
+                f"release {release.id} has no packet of its own",
+                why="an earlier version of the program made it",
+                fix=f"backfill evidence {plans}" if plans else f"backfill releases {release.id} says what is recorded",
+            )
+        if (found := digest(folder)) != release.evidence[release.id]:
+            raise StateError(
+                f"the packet at {folder.location} is another than the one that release {release.id} names",
+                why=f"its manifest is {found}",
+                fix="restore it from a backup",
+            )
+        said = json.loads(folder.read(RELEASE) or b"{}")
+        return ReleaseEvidence(said=said, location=folder.location, digest=found)
+
+    def release_folder(self, release: str) -> ArrowFolder:
+        """Where the packet of a release is, or will be."""
+        return ArrowFolder(evidence_path(self.warehouse, release))
+
+    def evidence_folder(self, record: PlanRecord, *, moving: bool = False) -> tuple[ArrowFolder, str]:
+        """Where the packet of a plan is, or will be, and the digest by which a release names it ("": none does).
+
+        Each release of a plan has a packet of its own, which none after it overwrites. `moving`: of the release that
+        is about to happen.
+        """
+        sealed = [r for r in self.control.releases.all(record.environment) if record.id in r.evidence]
+        ended = bool(sealed) and not moving and (record.status is Status.PROMOTED or self._is_shown(record))
+        number = len(sealed) + (not ended)
+        folders = [ArrowFolder(evidence_path(self.warehouse, _numbered(record.id, n))) for n in range(number, 0, -1)]
+        if not ended:
+            return folders[0], ""
+        wanted = sealed[-1].evidence[record.id]  # earlier versions of the program wrote them all to one folder
+        return next((f for f in folders if digest_of(f) == wanted), folders[0]), wanted
+
+    def _is_shown(self, record: PlanRecord) -> bool:
+        """Whether a release showed an open plan, and was killed before it recorded the plan's end."""
+        shown = self.control.environments.read(record.environment)
+        return record.id in {r.id for r in fulfilled(self.control, shown)}
+
+
+def _numbered(plan: str, number: int) -> str:
+    return plan if number == 1 else f"{plan}-{number}"

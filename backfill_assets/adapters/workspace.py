@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 
 from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
 from backfill_assets.adapters.releasing import Releasing
@@ -74,11 +75,13 @@ class Workspace(Releasing):
         select: Sequence[str] = (),
         *,
         at_once: bool = False,
+        reason: str = "",
         build: Callable[[Workspace, Plan], object],
     ) -> RolledBack:
         """Go back to an older release: build and audit first what it lacks (or not: `at_once`), then move all pointers.
 
-        `build` carries out a plan in a workspace. Nothing moves when anything is in the way or could not be built.
+        `reason` says why, in the evidence. `build` carries out a plan in a workspace. Nothing moves when anything is in
+        the way or could not be built.
         """
         views = self.shared_views()
         recover(self.control.environments, self.environment, views)
@@ -103,6 +106,7 @@ class Workspace(Releasing):
                 views,
                 look,
                 by=self.user,
+                evidence=partial(self.seal, back_to=found.release, at_once=at_once, reason=reason),
                 back_to=found.release.id,
                 at_once=at_once,
                 rules=self.rules_in_force,
@@ -159,6 +163,7 @@ class Workspace(Releasing):
                 self.shared_views(),
                 look,
                 by=self.user,
+                evidence=self.seal,
                 rules=self.rules_in_force,
             )
             if not done.verdict.open:
@@ -193,7 +198,14 @@ class Workspace(Releasing):
             return case
 
         done = release_case(
-            self.control, self.log, self.environment, self.shared_views(), look, by=self.user, rules=self.rules_of
+            self.control,
+            self.log,
+            self.environment,
+            self.shared_views(),
+            look,
+            by=self.user,
+            evidence=self.seal,
+            rules=self.rules_of,
         )
         return done.environment, done.verdict, held
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import typer
 from rich.text import Text
 
 from backfill_assets.adapters.folder import ArrowFolder
+from backfill_assets.adapters.releasing import ReleaseEvidence
 from backfill_assets.adapters.signatures import not_genuine
 from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.evidence.make import Evidence
 from backfill_assets.evidence.verify import Verification, verify
-from backfill_assets.evidence.write import MANIFEST, PAGE
+from backfill_assets.evidence.write import MANIFEST, PAGE, RELEASE_PAGE
 from backfill_assets.inert import one_line
 from backfill_assets.promote.lifecycle import meant_plan
+from backfill_assets.state.releases import find_release
 
 
 def print_evidence(made: Evidence) -> None:
@@ -39,6 +44,58 @@ def print_evidence(made: Evidence) -> None:
     console.print(Text(f"  manifest {made.digest}", style="dim"))
 
 
+def tell(place: Workspace, name: str | None, *, show: bool, as_json: bool) -> None:
+    """Write the packet of a plan, or find that of a release, and say what is in it."""
+    if name is not None and is_release(place, name):
+        found = place.release_evidence(name)
+        if as_json:
+            _print_json(release_json(found))
+        else:
+            print_release(found)
+        page = f"{found.location}/{RELEASE_PAGE}"
+    else:
+        made = place.evidence(name)
+        if as_json:
+            _print_json(evidence_json(made))
+        else:
+            print_evidence(made)
+        page = f"{made.location}/{PAGE}"
+    if show:
+        open_page(page)
+
+
+def is_release(place: Workspace, name: str) -> bool:
+    """Whether somebody means a release and no plan: ids of plans have no `r`."""
+    if re.match(r"r\d", name):
+        return True
+    if any(p.id.startswith(name.removeprefix("plan-")) for p in place.control.plans.all()):
+        return False
+    return any(r.id.endswith(name) for r in place.control.releases.all(place.environment))
+
+
+def print_release(found: ReleaseEvidence) -> None:
+    """What it says at a glance, and where it is."""
+    console, lines = out(), found.said["summary"]
+    console.print(Text(f"Release {found.said['release']}: ", style="bold") + Text(one_line(lines[0])))
+    for line in lines[1:]:
+        console.print(Text(f"  {one_line(line)}"))
+    console.print(Text(f"There: {found.location}/{RELEASE_PAGE}", style="green"))
+    console.print(Text(f"  manifest {found.digest}", style="dim"))
+
+
+def release_json(found: ReleaseEvidence) -> dict[str, object]:
+    """The same as plain values."""
+    return {
+        "release": found.said["release"],
+        "location": found.location,
+        "page": f"{found.location}/{RELEASE_PAGE}",
+        "digest": found.digest,
+        "changed": False,
+        "plans": dict(found.said["plans"]),
+        "summary": list(found.said["summary"]),
+    }
+
+
 def evidence_json(made: Evidence) -> dict[str, object]:
     """The same as plain values."""
     return {
@@ -51,16 +108,14 @@ def evidence_json(made: Evidence) -> dict[str, object]:
     }
 
 
-def open_page(made: Evidence) -> None:
+def open_page(page: str) -> None:
     """Show the page in the browser, if it is on this machine."""
-    import typer
-
-    if urlsplit(made.location).scheme in ("", "file"):
-        typer.launch(f"file://{urlsplit(made.location).path}/{PAGE}")
+    if urlsplit(page).scheme in ("", "file"):
+        typer.launch(f"file://{urlsplit(page).path}")
 
 
 def check(target: str | None) -> Verification:
-    """Verify a folder, with nothing but it where no warehouse is around it; or else a plan of the project."""
+    """Verify a folder, with nothing but it where no warehouse is around it; or else a plan or a release."""
     if target is not None and (Path(target, MANIFEST).exists() or Path(target).is_dir() or "/" in target):
         folder = Path(target).resolve() if "://" not in target else None
         warehouse = folder.parent.parent if folder else None
@@ -68,12 +123,12 @@ def check(target: str | None) -> Verification:
         tables = DeltaTableFiles(str(warehouse)) if at_home else None
         return verify(ArrowFolder(str(folder or target)), tables, genuine=not_genuine)
     place = Workspace.open()
+    if target is not None and is_release(place, target):
+        release = find_release(place.control.releases.all(place.environment), target)
+        return verify(place.release_folder(release.id), None, expected=release.evidence.get(release.id, ""))
     record = meant_plan(place.control, target)
-    releases = place.control.releases.all(record.environment)
-    expected = next((r.evidence[record.id] for r in reversed(releases) if record.id in r.evidence), "")
-    return verify(
-        place.evidence_folder(record.id), DeltaTableFiles(place.warehouse), expected=expected, genuine=not_genuine
-    )
+    folder, expected = place.evidence_folder(record)
+    return verify(folder, DeltaTableFiles(place.warehouse), expected=expected, genuine=not_genuine)
 
 
 def print_verification(found: Verification) -> None:
@@ -86,10 +141,14 @@ def print_verification(found: Verification) -> None:
             styled("[bold red]Not verified:[/] {} problem{}", len(found.problems), "s" * (len(found.problems) != 1))
         )
         return
-    console.print(styled("[green]✓[/] The packet of plan {} is as it was written: {} files", found.plan, found.files))
+    console.print(
+        styled("[green]✓[/] The packet of {} {} is as it was written: {} files", found.kind, found.plan, found.files)
+    )
     if found.signatures:
         many = f"{found.signatures} signature{'s' * (found.signatures != 1)}"
         console.print(styled("[green]✓[/] {} checked again with the keys that were in force", many))
+    if found.tables is None and found.kind == "release":
+        return  # the pointers that it names are recorded with what their tables held: `verify --all` reads those
     if found.tables is None:
         console.print("  Its tables were not looked at: no warehouse is around this folder")
         return
@@ -103,3 +162,7 @@ def print_verification(found: Verification) -> None:
             how,
         )
     )
+
+
+def _print_json(value: object) -> None:
+    typer.echo(json.dumps(value, indent=2, default=str))

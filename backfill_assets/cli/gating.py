@@ -244,33 +244,30 @@ def promote(
 
 @app.command()
 def evidence(
-    plan: Annotated[
-        str | None, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it; default: the newest.")
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="PLAN|RELEASE", help="Its id, or the beginning of it; default: the newest plan."),
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a plan's evidence packet and sum it up.
+    """Write a plan's evidence packet and sum it up; or a release's.
 
     Which intervals changed, who depends on them, which tests passed, who accepted, how to go back. A promotion seals
-    it. Needs no Spark.
+    it. Every release has a packet of its own, also routine runs and rollbacks. Needs no Spark.
     """
-    from backfill_assets.cli.evidence import evidence_json, open_page, print_evidence
+    from backfill_assets.cli.evidence import tell
 
-    place = open_place()
-    made = place.evidence(plan)
-    if as_json:
-        print_json(evidence_json(made))
-    else:
-        print_evidence(made)
-    if show:
-        open_page(made)
+    tell(open_place(), target, show=show, as_json=as_json)
 
 
 @app.command()
 def verify(
     target: Annotated[
-        str | None, typer.Argument(metavar="PLAN|FOLDER", help="A plan, or a packet's folder; default: the newest.")
+        str | None,
+        typer.Argument(
+            metavar="PLAN|RELEASE|FOLDER", help="A plan, a release, or a packet's folder; default: the newest plan."
+        ),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Instead: read all records, and every file that is shown, in full.")

@@ -94,6 +94,7 @@ def rollback(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would happen, and prove that the older rows can all be read.")
     ] = False,
+    reason: Annotated[str, typer.Option(help="Why; the release's evidence keeps it.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Point prod back at an older release, in one step.
@@ -103,7 +104,9 @@ def rollback(
     """
     from backfill_assets.cli.rollback import run_rollback
 
-    code = run_rollback(open_place(), release, select or (), at_once=at_once, dry_run=dry_run, as_json=as_json)
+    code = run_rollback(
+        open_place(), release, select or (), at_once=at_once, dry_run=dry_run, as_json=as_json, reason=reason
+    )
     if code:
         raise typer.Exit(code)
 

@@ -51,6 +51,7 @@ def release_json(release: Release) -> dict[str, object]:
         "back_to": release.back_to or None,
         "growth": release.growth,
         "rules": dict(release.rules),
+        "evidence": dict(release.evidence),
         "compaction": release.compaction,
         "models": [
             {

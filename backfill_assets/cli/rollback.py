@@ -23,7 +23,14 @@ INCOMPLETE, CLOSED = 3, 4
 
 
 def run_rollback(
-    place: Workspace, release: str | None, select: Sequence[str], *, at_once: bool, dry_run: bool, as_json: bool
+    place: Workspace,
+    release: str | None,
+    select: Sequence[str],
+    *,
+    at_once: bool,
+    dry_run: bool,
+    as_json: bool,
+    reason: str = "",
 ) -> int:
     """Go back, or (`dry_run`) only prove that one could. Returns the exit code."""
     found, proofs = place.look_back(release, select)
@@ -49,7 +56,7 @@ def run_rollback(
 
             print_outcomes(plan, done, there.project)
 
-    ended = place.roll_back(found.release.id, select, at_once=at_once, build=build)
+    ended = place.roll_back(found.release.id, select, at_once=at_once, reason=reason, build=build)
     if as_json:
         said = rollback_json(ended.found, ended.proofs, ended.obstacles) | {
             "moved": ended.moved is not None,

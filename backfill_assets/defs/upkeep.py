@@ -26,6 +26,7 @@ class RollbackConfig(dg.Config):
     select: list[str] = Field(default=[], description="These models only; empty: all.")
     now: bool = Field(default=False, description="Move at once, without newer days that the older version lacks.")
     dry_run: bool = Field(default=False, description="Say what would happen, and whether all can be read.")
+    reason: str = Field(default="", description="Why; the release's evidence keeps it.")
 
 
 class JanitorConfig(dg.Config):
@@ -60,7 +61,9 @@ def rollback_job(workspace: Workspace) -> dg.JobDefinition:
                 obstacles = in_the_way(found, proofs, at_once=config.now)
                 Log(context).info(f"{files} files looked at; nothing was changed")
             else:
-                ended = place.roll_back(found.release.id, config.select, at_once=config.now, build=build)
+                ended = place.roll_back(
+                    found.release.id, config.select, at_once=config.now, reason=config.reason, build=build
+                )
                 found, obstacles = ended.found, ended.obstacles
                 if not obstacles and ended.moved is None and found.steps:
                     lacking = "; ".join(f"{s.model} {s.lacks}" for s in found.steps if s.lacks)

@@ -58,7 +58,7 @@ def gather(
     if document is None:
         raise StateError(f"plan {plan.id} has no content", why="an earlier release stored it", fix="apply it again")
     shown = control.environments.read(plan.environment).pointers
-    before = shown if plan.status is not Status.PROMOTED else _replaced(control, plan)
+    before = shown if after is not None or plan.status is not Status.PROMOTED else _replaced(control, plan)
     pinned = after or (shown if plan.status is Status.PROMOTED else {})
     versions = control.versions.all()
     entries = control.ledger.entries([t.model for t in plan.targets])
@@ -145,8 +145,9 @@ def _subject(
     kept = before.covers - shown if before and patch is not None else Ranges()
     batches = tuple(have.batches(shown & have.green))
     old = versions.get((name, before.version)) if before else None
+    left_out = target.intervals - shown if mine else Ranges()  # built, but what moves does not show it
     return Subject(
-        target=target,
+        target=replace(target, intervals=target.intervals - left_out),
         model=model,
         record=record,
         before=before,
@@ -154,7 +155,7 @@ def _subject(
         complete=have.complete,
         shown=shown,
         kept=kept,
-        missing=(patch if patch is not None else model.expected(now)) - have.complete,
+        missing=((patch if patch is not None else model.expected(now)) - have.complete) | left_out,
         table=tables.state(name, version, commit) if commit >= 0 else None,
         batches=batches,
         results=_results(control, target, batches),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.evidence.tables import TableReader, differences, table_from_json
-from backfill_assets.evidence.write import MANIFEST, PACKET, TABLES, Folder, digest, problems_of
+from backfill_assets.evidence.write import MANIFEST, PACKET, RELEASE, TABLES, Folder, digest, problems_of
 from backfill_assets.intervals import utc
 from backfill_assets.state.approvals import Approval, approval_of
 
@@ -24,6 +24,7 @@ class Verification:
     """What `backfill verify` found. `tables` is None when they were not looked at."""
 
     plan: str
+    """Or the release."""
     problems: tuple[str, ...]
     files: int
     tables: int | None
@@ -32,6 +33,8 @@ class Verification:
     """How many of the data files were compared by their content, not only by their size."""
     signatures: int = 0
     """How many approvals' signatures were checked again, against the signers that were in force."""
+    kind: str = "plan"
+    """Or "release": what the packet is about."""
 
     @property
     def ok(self) -> bool:
@@ -39,7 +42,7 @@ class Verification:
 
     def to_json(self) -> dict[str, object]:
         return {
-            "plan": self.plan,
+            self.kind: self.plan,
             "ok": self.ok,
             "problems": list(self.problems),
             "files": self.files,
@@ -63,6 +66,11 @@ def verify(
         problems += _expected(folder, expected)
     whole = not problems
     plan, found, signed = "", _Looked(), 0
+    if whole and folder.read(RELEASE) is not None:
+        plan = json.loads(folder.read(RELEASE) or b"{}")["release"]
+        return Verification(
+            plan=plan, kind="release", problems=(), files=len(folder.names()), tables=None, data_files=0, hashed=0
+        )
     if whole:
         plan = json.loads(folder.read(PACKET) or b"{}")["plan"]["id"]
         problems += form_problems(folder.read(PACKET) or b"")

@@ -12,7 +12,9 @@ from backfill_assets.errors import StateError
 
 MANIFEST, PACKET, PAGE, TABLES = "manifest.json", "packet.json", "packet.html", "tables.json"
 NOTE, MESSAGE = "release_note.md", "cutover_message.md"
+RELEASE, RELEASE_PAGE = "release.json", "release.md"
 FILES = (PACKET, PAGE, NOTE, MESSAGE, TABLES)
+RELEASE_FILES = (RELEASE, RELEASE_PAGE)
 
 
 class Folder(Protocol):
@@ -38,9 +40,9 @@ class Written:
     changed: bool
 
 
-def evidence_path(warehouse: str, plan: str) -> str:
-    """Where the packet of a plan is."""
-    return f"{warehouse}/evidence/{plan}"
+def evidence_path(warehouse: str, name: str) -> str:
+    """Where the packet of a plan or of a release is."""
+    return f"{warehouse}/evidence/{name}"
 
 
 def as_json(value: object) -> bytes:
@@ -48,45 +50,45 @@ def as_json(value: object) -> bytes:
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def manifest(plan: str, files: Mapping[str, bytes]) -> bytes:
-    """The list of files with their hashes."""
-    listed = {name: {"sha256": _hash(files[name]), "bytes": len(files[name])} for name in sorted(files)}
-    return as_json({"packet": 1, "plan": plan, "files": listed})
+def manifest(name: str, files: Mapping[str, bytes], kind: str = "plan") -> bytes:
+    """The list of files with their hashes. `kind` is what the packet is about, and `name` which one."""
+    listed = {file: {"sha256": _hash(files[file]), "bytes": len(files[file])} for file in sorted(files)}
+    return as_json({"packet": 1, kind: name, "files": listed})
 
 
-def write_packet(folder: Folder, plan: str, files: Mapping[str, bytes], *, sealed: bool) -> Written:
+def write_packet(folder: Folder, name: str, files: Mapping[str, bytes], *, sealed: bool, kind: str = "plan") -> Written:
     """Put the packet into its folder; nothing is written when it is there already.
 
-    `sealed` says that the plan is promoted: another packet in its place is refused, and so are files without a manifest
-    that are not those to be written. The old manifest goes first and the new one comes last, so a folder without one is
-    a packet that was not finished. Raises StateError.
+    `kind` is what the packet is about, `name` which one. `sealed` says that a release names it: another packet in its
+    place is refused, and so are files without a manifest that are not those to be written. The old manifest goes first
+    and the new one comes last, so a folder without one is a packet that was not finished. Raises StateError.
     """
-    wanted = manifest(plan, files)
+    wanted = manifest(name, files, kind)
     there = folder.read(MANIFEST)
     problems = problems_of(folder) if there is not None else []
     if there == wanted and not problems:
         return Written(digest=_hash(wanted), changed=False)
     if there is None:
         problems = [
-            f"{name} is there without a manifest" for name in folder.names() if folder.read(name) != files.get(name)
+            f"{file} is there without a manifest" for file in folder.names() if folder.read(file) != files.get(file)
         ]
     if sealed and (there is not None or problems):
         raise StateError(
-            f"the packet of plan {plan} is sealed, and what should be written is another",
-            why="; ".join(problems) or "the plan was promoted with the packet that is there",
+            f"the packet of {kind} {name} is sealed, and what should be written is another",
+            why="; ".join(problems) or f"the {kind} was released with the packet that is there",
             fix=f"leave {folder.location} as it is; when it was tampered with, restore it from a backup",
         )
     try:
         _replace(folder, {**files, MANIFEST: wanted})
     except OSError as error:
         raise StateError(
-            f"the packet of plan {plan} cannot be written to {folder.location}",
+            f"the packet of {kind} {name} cannot be written to {folder.location}",
             why=error.strerror or str(error),
             fix="make the warehouse writable, or free some room; then run the same command again",
         ) from None
     if problems := problems_of(folder):
         raise StateError(
-            f"the packet of plan {plan} is not what was written",
+            f"the packet of {kind} {name} is not what was written",
             why=f"somebody else wrote there at the same time: {'; '.join(problems)}",
             fix="run the same command again",
         )
@@ -116,14 +118,22 @@ def digest(folder: Folder) -> str:
     return _hash(content)
 
 
+def digest_of(folder: Folder) -> str:
+    """The same of what is there, whole or not; "" where there is no manifest."""
+    content = folder.read(MANIFEST)
+    return "" if content is None else _hash(content)
+
+
 def problems_of(folder: Folder) -> list[str]:
     """All that the folder's files are not as the manifest says, by name; none for a whole packet."""
     content = folder.read(MANIFEST)
     if content is None:
         return [f"{MANIFEST} is missing: the packet was not finished, or somebody removed it"]
     try:
-        said: dict[str, dict[str, Any]] = json.loads(content)["files"]
-        plan = json.loads(content)["plan"]
+        whole = json.loads(content)
+        said: dict[str, dict[str, Any]] = whole["files"]
+        kind = "release" if "release" in whole else "plan"
+        about, wanted = whole[kind], RELEASE_FILES if kind == "release" else FILES
         found: dict[str, bytes] = {}
         for name in said:
             if (file := folder.read(name)) is not None:
@@ -136,11 +146,16 @@ def problems_of(folder: Folder) -> list[str]:
         ]
     except (ValueError, KeyError, TypeError, AttributeError):
         return [f"{MANIFEST} was changed: it cannot be read"]
-    problems += [f"{MANIFEST} does not name {name}, which every packet has" for name in FILES if name not in said]
+    problems += [f"{MANIFEST} does not name {name}, which every packet has" for name in wanted if name not in said]
     problems += [f"{name} does not belong to the packet" for name in folder.names() if name not in (*said, MANIFEST)]
-    if not problems and (content != manifest(plan, found) or json.loads(found[PACKET])["plan"]["id"] != plan):
+    if not problems and (content != manifest(about, found, kind) or _about(kind, found) != about):
         problems.append(f"{MANIFEST} was changed")
     return problems
+
+
+def _about(kind: str, files: Mapping[str, bytes]) -> str:
+    """What the packet says itself that it is about."""
+    return json.loads(files[RELEASE])["release"] if kind == "release" else json.loads(files[PACKET])["plan"]["id"]
 
 
 def _hash(content: bytes) -> str:

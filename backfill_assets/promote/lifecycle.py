@@ -240,6 +240,19 @@ def end_promoted(
     ended = fulfilled(control, shown)
     known = {record.id for record in ended}
     done = [*ended, *(r for r in control.plans.all() if r.live and r.id in named - known)]
+    return _end(control, done, by=by, views=views)
+
+
+def end_sealed(
+    control: Control, shown: Environment, *, by: str, views: Views, beside: Sequence[PlanRecord] = ()
+) -> tuple[PlanRecord, ...]:
+    """The same of those whose packet a release names: it was killed when it had moved, and had not ended them."""
+    sealed = {plan for release in control.releases.all(shown.name) for plan in release.evidence}
+    wanted = [r for r in (*fulfilled(control, shown), *beside) if r.live and r.id in sealed]
+    return _end(control, list({r.id: r for r in wanted}.values()), by=by, views=views)
+
+
+def _end(control: Control, done: Sequence[PlanRecord], *, by: str, views: Views) -> tuple[PlanRecord, ...]:
     control.plans.mark(done, Status.PROMOTED, by=by, at=datetime.now(UTC))
     for record in done:
         _move(control, record.candidate, lambda _: {}, views)

@@ -59,7 +59,7 @@ def promote(
     Raises LostRaceError, having moved nothing, when the environment moved since or another promotion is under way.
     Killed at any point, the next promotion (or `recover`) puts the views right.
     """
-    release = release or f"r{datetime.now(UTC):%Y%m%d%H%M%S}-{new_id()[:6]}"
+    release = release or new_release()
     if not pointers and not remove:
         return seen
 
@@ -101,6 +101,11 @@ def promote(
         if closed is None:  # somebody took over while we settled: what we settled may be old by now
             return _clean_up(environments, promotion, seen.name, views)
         return closed
+
+
+def new_release() -> str:
+    """A name that no other release has: when somebody wanted it, in UTC, and something random."""
+    return f"r{datetime.now(UTC):%Y%m%d%H%M%S}-{new_id()[:6]}"
 
 
 def recover(environments: Environments, name: str, views: ViewCatalog | None) -> Environment:

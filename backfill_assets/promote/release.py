@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from backfill_assets.errors import LostRaceError, PromotionError
 from backfill_assets.promote.gate import Case, Purpose, Verdict, gate
-from backfill_assets.promote.promote import ViewCatalog, promote, recover
+from backfill_assets.promote.promote import ViewCatalog, new_release, promote, recover
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.held import counted
 from backfill_assets.state.tables import TableLog
 
@@ -31,6 +31,19 @@ class Released:
         return self.verdict.open and self.verdict.moves
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealing:
+    """A release that the gate let through, and that is about to move: what its packet is written of."""
+
+    release: str
+    case: Case
+    pointers: tuple[Pointer, ...]
+    """As they will be recorded: counted."""
+    removed: tuple[str, ...]
+    rules: Mapping[str, object]
+    """Which ones are in force."""
+
+
 def release_case(
     control: Control,
     log: TableLog,
@@ -39,7 +52,7 @@ def release_case(
     look: Callable[[], Case],
     *,
     by: str,
-    evidence: Callable[[Case], Mapping[str, str]] = lambda _: {},
+    evidence: Callable[[Sealing], Mapping[str, str]],
     rules: Callable[[Case], Mapping[str, object]] = lambda _: {},
     back_to: str = "",
     at_once: bool = False,
@@ -47,10 +60,12 @@ def release_case(
     """Move the environment to what `look` finds, if the gate is open; a lost race is gated again, with fresh facts.
 
     An interrupted promotion is finished or withdrawn first. `evidence` writes the packets of what moves and returns
-    their digests by plan, `rules` says which were in force, `back_to` is the release that a rollback goes to,
-    `at_once` whether it takes losses into the bargain. Raises PromotionError when another promotion is under way, or
-    the environment is too busy.
+    their digests: of the release by its id, of plans by theirs; nothing moves without the release's own. `rules` says
+    which were in force, `back_to` is the release that a rollback goes to, `at_once` whether it takes losses into the
+    bargain. Raises PromotionError when another promotion is under way, or the environment is too busy, or there is no
+    packet.
     """
+    release = new_release()
     for _ in range(_ATTEMPTS):
         recover(control.environments, environment, views)
         case = look()
@@ -58,13 +73,21 @@ def release_case(
         if not verdict.open or not verdict.moves:
             return Released(environment=case.environment, verdict=verdict, case=case)
         in_force = rules(case)
-        digests = evidence(case)
+        pointers = counted(log, verdict.pointers)
+        digests = evidence(
+            Sealing(release=release, case=case, pointers=pointers, removed=verdict.removed, rules=in_force)
+        )
+        if not digests.get(release):
+            raise PromotionError(
+                f"{environment} does not move", why=f"release {release} has no evidence packet", fix="report it, please"
+            )
         try:
             moved = promote(
                 control.environments,
                 case.environment,
-                counted(log, verdict.pointers),
+                pointers,
                 views,
+                release=release,
                 remove=verdict.removed,
                 by=by,
                 back_to=back_to,

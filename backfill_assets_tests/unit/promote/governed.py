@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -20,14 +20,14 @@ from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.gate import Case, Purpose, gate
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import moved_meanwhile
-from backfill_assets.promote.release import Released, release_case
+from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 from backfill_assets.settings import ApprovalRules
 from backfill_assets.snapshots.model import Model
 from backfill_assets.state.control import Control
 from backfill_assets.state.rules import RulesInForce, declared_rules
 from backfill_assets.state.store import MemoryStore, Store
-from backfill_assets_tests.fakes import Cell, FakeEngine, FakeTables, World, nothing
+from backfill_assets_tests.fakes import Cell, FakeEngine, FakeTables, World, nothing, sealed
 
 OWNERS = {"a": "ana@example.com", "b": "bo@example.com", "c": ""}
 PEOPLE = {"ana@example.com": ("ana",), "bo@example.com": ("bo",), "dev@example.com": ("dev", "dev.two")}
@@ -119,9 +119,9 @@ class GovernedWorld(World):
                     return case
                 models = self._without(models, [m for o in verdict.obstacles for m in o.model.split(", ")])
 
-        def evidence(_: Case) -> dict[str, str]:
+        def evidence(release: Sealing) -> Mapping[str, str]:
             between()
-            return {}
+            return sealed(release)
 
         def rules(case: Case) -> dict[str, object]:
             found = case.facts.rules or self.rules()

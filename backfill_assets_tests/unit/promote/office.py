@@ -16,7 +16,7 @@ from backfill_assets.promote.release import release_case
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release
-from backfill_assets_tests.fakes import NOW, World, a_model, a_project, gated
+from backfill_assets_tests.fakes import NOW, World, a_model, a_project, gated, sealed
 
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
 
@@ -94,7 +94,15 @@ class Office:
                 return rollback_case(world.project, facts, world.control, world.tables, again, way, at_once=at_once)
 
             done = release_case(
-                world.control, world.tables, "prod", None, case, by="bob", back_to=found.release.id, at_once=at_once
+                world.control,
+                world.tables,
+                "prod",
+                None,
+                case,
+                by="bob",
+                evidence=sealed,
+                back_to=found.release.id,
+                at_once=at_once,
             )
             return done.environment, done.verdict
 

@@ -13,6 +13,7 @@ import pytest
 from backfill_assets.build.apply import apply
 from backfill_assets.build.by_hand import declare_empty
 from backfill_assets.contracts.preflight import Gap
+from backfill_assets.errors import PromotionError
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Request
@@ -22,14 +23,14 @@ from backfill_assets.promote.gate import Case, Purpose, gate
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
-from backfill_assets.promote.release import release_case
+from backfill_assets.promote.release import Sealing, release_case
 from backfill_assets.promote.weigh import weigh
 from backfill_assets.settings import ApprovalRules
 from backfill_assets.snapshots.consumer import Consumer
 from backfill_assets.snapshots.model import Audit
 from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.proofs import DIFF, Finding
-from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days, ranges
+from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days, ranges, sealed
 from backfill_assets_tests.unit.promote.test_approval import TODAY, Board
 
 
@@ -132,16 +133,30 @@ def test_a_lost_race_is_gated_again(board: Board) -> None:
         looks.append(board.case() if not looks else board.case(at=TODAY + timedelta(days=365)))
         return looks[-1]
 
-    def evidence(_: Case) -> Mapping[str, str]:
+    def evidence(release: Sealing) -> Mapping[str, str]:
         environments = world.control.environments
         seen = environments.read("prod")
         environments.flip(seen, [], remove=["c"], release="other", at=TODAY)
-        return {}
+        return sealed(release)
 
     done = release_case(world.control, world.tables, "prod", None, look, by="dev@x", evidence=evidence)
     assert len(looks) == 2 and not done.moved
     assert any("needs approval" in o.what for o in done.verdict.obstacles)
     assert world.control.environments.read("prod").pointers["a"].version == "a-1"
+
+
+def test_nothing_moves_without_a_packet(board: Board) -> None:
+    """The gate is open, and whoever promotes wrote no packet of the release: nothing moves."""
+    for owner in ("ana@x", "bo@x"):
+        board.say("eve@x", owner)
+    world = board.world
+    before = world.control.environments.read("prod")
+    for written in ({}, {"7f3c": "its packet"}):
+        with pytest.raises(PromotionError, match="no evidence packet"):
+            release_case(
+                world.control, world.tables, "prod", None, board.case, by="dev@x", evidence=lambda _, w=written: w
+            )
+    assert world.control.environments.read("prod") == before
 
 
 # --- what changes -----------------------------------------------------------------------------------------------------

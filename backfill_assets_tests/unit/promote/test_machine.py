@@ -29,7 +29,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.tables import version_coverage
-from backfill_assets_tests.fakes import NOW, Catalog, Cell, Crash, FakeViews, Life, MortalStore, World, a_model
+from backfill_assets_tests.fakes import NOW, Catalog, Cell, Crash, FakeViews, Life, MortalStore, World, a_model, sealed
 
 MODELS = (a_model("a", "raw"), a_model("b", "a", lookback=1), a_model("c", batch_size=2))
 BEGAN = NOW - timedelta(days=6)
@@ -184,7 +184,15 @@ class Warehouse(RuleBasedStateMachine):
 
             views = FakeViews(self.catalog, life)
             done = release_case(
-                control, world.tables, "prod", views, case, by="bob", back_to=found.release.id, at_once=at_once
+                control,
+                world.tables,
+                "prod",
+                views,
+                case,
+                by="bob",
+                evidence=sealed,
+                back_to=found.release.id,
+                at_once=at_once,
             )
             return done.environment, done.verdict
 
@@ -256,7 +264,7 @@ class Warehouse(RuleBasedStateMachine):
             facts = self.world.facts(self.now)
             return joined_case(crowd, pointer, control, self.world.project, facts, self.world.tables)
 
-        done = release_case(control, self.world.tables, "prod", views, look, by="eva")
+        done = release_case(control, self.world.tables, "prod", views, look, by="eva", evidence=sealed)
         assert done.verdict.open, done.verdict
         return done.environment
 

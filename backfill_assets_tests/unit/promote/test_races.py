@@ -14,9 +14,9 @@ from backfill_assets.promote.extend import routine_case
 from backfill_assets.promote.gate import Case
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.release import Released, release_case
+from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.snapshots.model import Project
-from backfill_assets_tests.fakes import World, a_project
+from backfill_assets_tests.fakes import World, a_project, sealed
 from backfill_assets_tests.unit.promote.office import MODELS, Office
 
 
@@ -31,10 +31,10 @@ def release(
         looks.append(look())
         return looks[-1]
 
-    def interrupted(case: Case) -> Mapping[str, str]:
+    def interrupted(release: Sealing) -> Mapping[str, str]:
         if not happened:
             happened.append(meanwhile())
-        return {}
+        return sealed(release)
 
     return release_case(world.control, world.tables, "prod", None, counted, by="ana", evidence=interrupted), len(looks)
 

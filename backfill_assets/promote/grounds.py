@@ -1,0 +1,20 @@
+"""On which approvals does a release rest? Those that count, and are about rows that it changes."""
+
+from __future__ import annotations
+
+from backfill_assets.intervals import NOTHING
+from backfill_assets.promote.gate import Case, covered_by
+from backfill_assets.state.approvals import Approval
+
+
+def grounds(case: Case) -> tuple[Approval, ...]:
+    """Oldest first. None where nobody's approval is needed."""
+    found: list[Approval] = []
+    for hearing in case.hearings if case.required else ():
+        for approval in hearing.approvals:
+            if case.counts(hearing.record, approval):
+                continue
+            about = covered_by(case, hearing, approval)
+            if any(part & about.get(name, NOTHING) for name, part in case.changed.items()):
+                found.append(approval)
+    return tuple(sorted(found, key=lambda a: a.at))

@@ -1,0 +1,262 @@
+"""Without evidence nothing moves: every release has a packet, written before, sealed by its record, and kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.adapters.folder import ArrowFolder
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.errors import PromotionError, StateError
+from backfill_assets.evidence.verify import verify
+from backfill_assets.evidence.write import MANIFEST, digest, digest_of
+from backfill_assets.intervals import utc
+from backfill_assets.promote.lifecycle import find_plan
+from backfill_assets.promote.promote import promote as really_promote
+from backfill_assets.state.plans import Status
+from backfill_assets.state.releases import Release
+from backfill_assets_tests.projects import DAILY, backfill_here, write_events, write_project
+from backfill_assets_tests.unsparked import build, extend, prove, unsparked
+
+PEOPLE = {"ana@example.com": {"accounts": ["ana"]}, "dev@example.com": {"accounts": ["dev"]}}
+TEXT = DAILY.format(batch_size=10, batch_concurrency=1).replace("/*\n", "/*\nowner: ana@example.com\n", 1)
+
+
+def project(root: Path, *, days: int = 4, text: str = TEXT) -> Path:
+    write_events(root, days=days)
+    write_project(root, {"daily.sql": text}, clock=f"2024-01-{days + 1:02}", approvals={})
+    settings = json.loads((root / "backfill.yml").read_text())
+    (root / "backfill.yml").write_text(json.dumps({**settings, "people": PEOPLE}))
+    (root / "consumers.yml").write_text("consumers: []\nlast_verified: 2024-01-05\n")
+    return root
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Four days of a model, promoted."""
+    root = project(tmp_path / "project")
+    place = unsparked(root, user="dev")
+    build(place)
+    assert place.promote()[1].open
+    return root
+
+
+def releases(place: Workspace) -> list[Release]:
+    return place.control.releases.all("prod")
+
+
+def packet(place: Workspace, release: Release) -> dict[str, object]:
+    """The packet of a release, which is whole and the one that its record names."""
+    found = place.release_evidence(release.id)
+    assert verify(place.release_folder(release.id), None, expected=release.evidence[release.id]).ok
+    assert found.digest == release.evidence[release.id]
+    return dict(found.said)
+
+
+def changed(root: Path) -> tuple[Workspace, str]:
+    """Somebody changes the model, builds it, and it is compared; nobody has approved it."""
+    project(root, text=TEXT.replace("sum(amount)", "sum(amount) + 1"))
+    place = unsparked(root, user="dev")
+    plan, _ = build(place)
+    prove(place, plan.id)
+    return place, plan.id
+
+
+def approved(place: Workspace, plan: str) -> None:
+    ana = replace(place, acting="ana")
+    for statement in ana.statements(plan, reason="looked at it"):
+        ana.approve(statement)
+
+
+def test_a_promotion(root: Path) -> None:
+    """Its packet says what moves, what made it, which audits passed, and names the plan's packet."""
+    place = unsparked(root)
+    (release,) = releases(place)
+    said = packet(place, release)
+    (model,) = said["models"]  # type: ignore[misc]
+    assert (said["purpose"], said["by"], model["before"]) == ("promotion", "dev", None)
+    assert model["added"] == [["2024-01-01T00:00:00+00:00", "2024-01-05T00:00:00+00:00"]] and not model["changed"]
+    assert model["after"] == json.loads(place.control.environments.read("prod").pointers["daily"].to_json())
+    (batch,) = model["batches"]
+    assert model["after"]["segments"][0]["held"]["rows"] == 40 and "files" in batch["inputs"]["raw.events"]
+    assert {c["check"]: (c["tested"], c["passed"]) for c in model["checks"]}["completeness"] == (4, 4)
+    (plan,) = said["plans"]  # type: ignore[misc]
+    assert release.evidence == {plan: digest(place.evidence_folder(find_plan(place.control, plan))[0])} | {
+        release.id: place.release_evidence(release.id).digest
+    }
+
+
+def test_a_routine_run(root: Path) -> None:
+    """Which days it added, from what, with which audits; nobody had to approve it."""
+    project(root, days=6)
+    place = unsparked(root, user="cron")
+    assert extend(place) == ()
+    assert "spark" not in place.__dict__
+    said = packet(place, releases(place)[-1])
+    (model,) = said["models"]  # type: ignore[misc]
+    assert (said["purpose"], said["by"], said["approvals"], said["plans"]) == ("routine", "cron", [], {})
+    assert model["added"] == [["2024-01-05T00:00:00+00:00", "2024-01-07T00:00:00+00:00"]]
+    assert not model["changed"] and not model["gone"]
+    assert [b["interval"][0][:10] for b in model["batches"]] == ["2024-01-05"]
+    assert all(c["tested"] == c["passed"] == 2 for c in model["checks"]) and len(model["checks"]) == 4
+    assert "No published row is another one: nobody's approval is needed." in said["summary"]  # type: ignore[operator]
+
+
+def test_a_change_and_the_way_back(root: Path) -> None:
+    """The change names the approval that it rests on; the rollback says who, why, and what let its rows through."""
+    place, plan = changed(root)
+    assert not place.promote()[1].open and len(releases(place)) == 1
+    approved(place, plan)
+    assert place.promote()[1].open
+    said = packet(place, releases(place)[-1])
+    (approval,) = said["approvals"]  # type: ignore[misc]
+    assert (approval["account"], approval["owner"], approval["plan"]) == ("ana", "ana@example.com", plan)
+    assert said["models"][0]["changed"] == [["2024-01-01T00:00:00+00:00", "2024-01-05T00:00:00+00:00"]]  # type: ignore[index]
+    first = releases(place)[0]
+    back = replace(place, acting="bo").roll_back(None, build=lambda *_: None, reason="totals are off by one")
+    assert back.moved is not None
+    said = packet(place, releases(place)[-1])
+    assert (said["purpose"], said["by"], said["reason"]) == ("rollback", "bo", "totals are off by one")
+    assert said["back_to"]["release"] == first.id and said["back_to"]["evidence"] == first.evidence  # type: ignore[index]
+    assert said["approvals"] == [] and any("stands for an approval" in line for line in said["summary"])  # type: ignore[union-attr]
+
+
+def test_a_plan_that_is_promoted_twice(root: Path) -> None:
+    """Promoted, taken back, opened again, promoted again: each release has its own packet of the plan, as it was."""
+    place, plan = changed(root)
+    sealed: list[tuple[str, ArrowFolder, Release]] = []
+    for _ in range(3):
+        prove(place, plan)
+        approved(place, plan)
+        assert place.promote()[1].open
+        folder, named = place.evidence_folder(find_plan(place.control, plan))
+        assert digest(folder) == named == releases(place)[-1].evidence[plan]
+        sealed.append((plan, folder, releases(place)[-1]))
+        assert place.roll_back(None, build=lambda *_: None).moved is not None
+        plan = build(place)[0].id  # nothing is built: what is left is to compare, to approve and to promote
+        open_now, named = place.evidence_folder(find_plan(place.control, plan))
+        assert find_plan(place.control, plan).live and not named
+        assert place.evidence(plan).changed and digest(open_now) not in [r.evidence.get(plan) for r in releases(place)]
+    assert sealed[0][0] != sealed[1][0] == sealed[2][0]
+    assert len({folder.location for _, folder, _ in sealed}) == 3
+    for name, folder, release in sealed:
+        assert digest(folder) == release.evidence[name]
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    with monkeypatch.context() as patch:
+        yield patch
+
+
+def test_killed_between_packet_and_flip(root: Path, killed: pytest.MonkeyPatch) -> None:
+    """The packet is there, nothing has moved, no release names it; the same command again goes through."""
+    place, plan = changed(root)
+    approved(place, plan)
+
+    def dies(*_: object, **__: object) -> None:
+        raise Killed
+
+    killed.setattr("backfill_assets.promote.release.promote", dies)
+    with pytest.raises(Killed):
+        place.promote()
+    assert len(releases(place)) == 1
+    left = place.evidence_folder(find_plan(place.control, plan))
+    assert left[0].read(MANIFEST) is not None and left[1] == ""
+    killed.setattr("backfill_assets.promote.release.promote", really_promote)
+    again = unsparked(root, user="dev")
+    assert again.promote()[1].open
+    release = releases(again)[-1]
+    assert digest_of(left[0]) == release.evidence[plan] and packet(again, release)["plans"] == {
+        plan: release.evidence[plan]
+    }
+
+
+def test_killed_between_flip_and_the_plan_s_end(root: Path, killed: pytest.MonkeyPatch) -> None:
+    """The release has happened: its packet stays what it was, and the next promotion ends the plan."""
+    place, plan = changed(root)
+    approved(place, plan)
+
+    def dies(*_: object, **__: object) -> None:
+        raise Killed
+
+    with killed.context() as patch:
+        patch.setattr("backfill_assets.adapters.releasing.end_promoted", dies)
+        with pytest.raises(Killed):
+            place.promote()
+    release = releases(place)[-1]
+    assert find_plan(place.control, plan).live
+    again = unsparked(root, user="dev")
+    assert not again.evidence(plan).changed and again.evidence(plan).digest == release.evidence[plan]
+    assert again.promote()[1].open and len(releases(again)) == 2
+    assert find_plan(again.control, plan).status is Status.PROMOTED
+    assert again.evidence(plan).digest == release.evidence[plan]
+
+
+def test_red_days_and_an_end(tmp_path: Path) -> None:
+    """Audits fail on most days; somebody ends the model before them and promotes the rest: the release has a packet
+    that says what is shown, the plan's own is true, and no plan stays open."""
+    root = project(tmp_path / "project", days=8)
+    red = {utc(f"2024-01-{day:02}") for day in range(4, 9)}
+    place = unsparked(root, red=red, user="dev")
+    build(place)
+    assert not place.promote()[1].open and not releases(place)
+    project(root, days=8, text=TEXT.replace("start: 2024-01-01", "start: 2024-01-01\nend: 2024-01-04"))
+    place = unsparked(root, red=red, user="dev")
+    build(place)
+    assert place.promote()[1].open, place.promote()[1]
+    (release,) = releases(place)
+    said = packet(place, release)
+    assert said["models"][0]["added"] == [["2024-01-01T00:00:00+00:00", "2024-01-04T00:00:00+00:00"]]  # type: ignore[index]
+    (plan,) = said["plans"]  # type: ignore[misc]
+    made = place.evidence(plan)
+    assert made.digest == release.evidence[plan] and not made.changed
+    (model,) = made.packet.models
+    assert model.ranges.shown == [("2024-01-01T00:00:00+00:00", "2024-01-04T00:00:00+00:00")]
+    said = made.packet.summary
+    assert said.headline == "daily from 1 to 3 January 2024"
+    assert said.changed == [
+        "daily is new in prod: 3 days, from 1 to 3 January 2024. Not there yet: 5 days, from 4 to 8 January 2024."
+    ]
+    assert not any(p.live for p in place.control.plans.all())
+
+
+def test_what_cannot_be_found(root: Path) -> None:
+    """An unknown release, one of an earlier version, and a packet that was changed are each named as such."""
+    place = unsparked(root)
+    (release,) = releases(place)
+    with pytest.raises(PromotionError, match="no release r1999"):
+        place.release_evidence("r1999")
+    folder = place.release_folder(release.id)
+    folder.write("release.json", (folder.read("release.json") or b"").replace(b'"dev"', b'"eve"'))
+    with pytest.raises(StateError, match=r"release\.json was changed"):
+        place.release_evidence(release.id)
+    assert not verify(folder, None).ok
+
+
+def test_it_is_found_from_the_terminal(root: Path) -> None:
+    """`evidence` and `verify` take a release as well as a plan, by its id or its end; `rollback --reason` is kept."""
+    place, plan = changed(root)
+    approved(place, plan)
+    place.promote()
+    assert backfill_here("rollback", "--reason", "no good", project=root).code == 0
+    release = releases(place)[-1]
+    for name in (release.id, release.id[-6:]):
+        said = backfill_here("evidence", name, "--json", project=root).json
+        assert said["release"] == release.id and said["digest"] == release.evidence[release.id]
+        assert "Why: no good" in said["summary"]
+    shown = backfill_here("evidence", release.id, project=root)
+    assert shown.code == 0 and "goes back to release" in shown.out and "Why: no good" in shown.out, shown
+    assert backfill_here("verify", release.id, "--json", project=root).json["release"] == release.id
+    assert backfill_here("verify", plan, "--json", project=root).json["plan"] == plan
+    folder = place.release_folder(release.id)
+    folder.write("release.md", b"all is well")
+    assert backfill_here("verify", release.id, project=root).code == 1

@@ -1,0 +1,77 @@
+"""How does a test do all that the program does, on a real folder, without Spark? In a workspace with a fake engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.audit.judge import Counts
+from backfill_assets.build.apply import apply
+from backfill_assets.build.engine import AuditReads, Job
+from backfill_assets.build.outcome import Outcome
+from backfill_assets.intervals import Ranges
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.approval import EVERY_PROOF, subject
+from backfill_assets.promote.lifecycle import find_plan
+from backfill_assets.state.proofs import Finding, Proof
+from backfill_assets_tests.delta_tables import DeltaTables
+from backfill_assets_tests.fakes import FakeEngine, FakeTables
+
+
+class RedEngine(FakeEngine):
+    """Ten rows a day, which pass their audits but on the `red` days."""
+
+    def __init__(self, warehouse: str) -> None:
+        super().__init__(cast("FakeTables", DeltaTables(warehouse)))
+        self.red: set[datetime] = set()
+
+    def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
+        found = super().scan(job, commit, intervals, reads)
+        first = {job.model.audits[0].name: 1} if job.model.audits else {}
+        return {at: Counts(rows=c.rows, failures=first if at in self.red else {}) for at, c in found.items()}
+
+
+def unsparked(root: Path, *, red: set[datetime] | None = None, user: str = "") -> Workspace:
+    """The project as it is on disk now; it builds rows of nothing, and no JVM starts."""
+    place = Workspace.open(root)
+    engine = RedEngine(place.warehouse)
+    engine.red = red or set()
+    place._engine = engine  # pyright: ignore[reportPrivateUsage]
+    place.acting = user or place.acting
+    return place
+
+
+def build(place: Workspace, request: Request | None = None) -> tuple[Plan, dict[str, Outcome]]:
+    """What `backfill apply` does, but what only Spark can compare."""
+    plan = place.plan(request)
+    opened = place.open_plan(plan)
+    done = apply(place.bench(plan.sources, patches=plan.patches), plan)
+    if opened is not None:
+        place.show_candidate(opened.plan.id)
+    return plan, done
+
+
+def extend(place: Workspace) -> tuple[str, ...]:
+    """What `backfill routine` does; the models that were held."""
+    shown = place.published()
+    shown._engine = place._engine  # pyright: ignore[reportPrivateUsage]
+    plan = shown.plan(Request())
+    apply(shown.bench(plan.sources, patches=plan.patches), plan)
+    _, _, held = shown.promote_green()
+    return tuple(o.model for o in held)
+
+
+def prove(place: Workspace, plan: str, *findings: Finding) -> None:
+    """What a comparison in Spark keeps, where it finds just this."""
+    record, facts = find_plan(place.control, plan), place.facts()
+    content = subject(place.project, facts, place.cases(facts).hearing(facts, record)).content
+    now = datetime.now(UTC)
+    place.control.proofs.put(
+        [
+            Proof(plan=plan, kind=k, content=content, at=now, findings=findings if k == "diff" else (), document={})
+            for k in sorted(EVERY_PROOF)
+        ]
+    )
