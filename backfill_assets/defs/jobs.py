@@ -74,15 +74,15 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
                 Log(context).info(f"{found.model}: {found.text}")
             if opened := place.open_plan(plan):
                 context.instance.add_run_tags(context.run_id, {PLAN_TAG: opened.plan.id})
-            bench = workspace.bench(
+            bench = place.bench(
                 plan.sources,
                 patches=plan.patches,
                 run=run_name(context.run),
                 listen=tell(Log(context).info, Log(context).warning),
             )
             outcomes = apply(bench, plan) if plan.work else {}
-            texts = check_texts(workspace, plan)
-            if opened and (candidate := workspace.show_candidate(opened.plan.id)):
+            texts = check_texts(place, plan)
+            if opened and (candidate := place.show_candidate(opened.plan.id)):
                 Log(context).info(f"what is complete can be looked at in the environment {candidate.name}")
         for name, outcome in outcomes.items():
             model = workspace.project.models[name]
@@ -91,7 +91,7 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
             elif outcome.ok:  # partitions are of the version itself, a restatement lies over it
                 Log(context).info(f"{name}: {done_text(model, outcome)}, in {outcome.version}")
         if opened and all(o.ok for o in outcomes.values()):
-            log_proofs(workspace, context, opened.plan.id, plan)
+            log_proofs(place, context, opened.plan.id, plan)
         bad = [failure_text(workspace.project.models[name], o) for name, o in outcomes.items() if not o.ok]
         bad += [
             f"{c.model}: the loaded text differs from version {c.version}: {c.error or c.differ}\n  fix: {REMEDY}"

@@ -167,7 +167,6 @@ def test_a_range_that_collides_is_refused_before_anything_is_built(place: Place,
     build_elsewhere(place, "base", "top")
     place.promote()
     theirs = replace(loaded(place, base="base-2"), acting="bob")
-    theirs.world = place.world
     opened = theirs.open_plan(theirs.plan(Request(select=("base",))))
     assert opened is not None
     entries = place.control.ledger.entries()
@@ -214,7 +213,6 @@ def test_column_lineage_reaches_the_events(place: Place, instance: dg.DagsterIns
     """What Dagster's lineage tab draws from: the newest event of a model, and of a view, whoever built it."""
     lineage = {"base": {"n": (ColumnRef(table="raw", column="x"),)}}
     edited = replace(place, project=with_changes(place.project, lineage=lineage))
-    edited.world = place.world
     result = materialize(edited, instance, "base")
     said = materializations_of(result, "base")[-1].metadata["dagster/column_lineage"].value
     assert said.deps_by_column == {"n": [dg.TableColumnDep(asset_key=dg.AssetKey("raw"), column_name="x")]}  # type: ignore[union-attr]
