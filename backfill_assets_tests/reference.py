@@ -29,6 +29,45 @@ def campaign_performance(data: Path, start: date, end: date) -> pa.Table:
     )
 
 
+def with_more_columns(data: Path, start: date, end: date) -> pa.Table:
+    """`campaign_performance` with what its conversions are worth, and how many were assisted or viewed through."""
+    return _query(
+        data,
+        f"""
+        WITH deliveries AS (
+            SELECT *, row_number() OVER (PARTITION BY conversion_id ORDER BY landed_on) AS nth FROM conversions
+        ), more AS (
+            SELECT day(click_time) AS ds, campaign_id, sum((conversion_value * 100)::BIGINT)::BIGINT AS cents,
+                sum(CASE WHEN assisted THEN 1 ELSE 0 END)::BIGINT AS assisted,
+                sum(CASE WHEN view_through THEN 1 ELSE 0 END)::BIGINT AS viewed
+            FROM deliveries WHERE nth = 1 GROUP BY ALL
+        )
+        SELECT p.* EXCLUDE (micros), (coalesce(cents, 0) / 100)::DECIMAL(18, 2) AS conversion_value,
+            coalesce(assisted, 0) AS assisted_conversions, coalesce(viewed, 0) AS view_through_conversions
+        FROM performance p LEFT JOIN more USING (ds, campaign_id)
+        WHERE ds >= '{start}' AND ds < '{end}' ORDER BY ds, campaign_id, channel
+        """,
+    )
+
+
+def cost_by_conversion_day(data: Path, start: date, end: date, *, local: bool = False) -> pa.Table:
+    """(ds, campaign_id, cost_per_acquisition), the conversions on the UTC day on which they happened; `local`: on the
+    day that the customer's wall clock showed."""
+    at = "converted_at_local::TIMESTAMP" if local else "converted_at"
+    day = f"DATE '1970-01-01' + (epoch_us({at}) // 86400000000)::INTEGER"
+    return _query(
+        data,
+        f"""
+        WITH really AS (
+            SELECT {day} AS ds, campaign_id, count(DISTINCT conversion_id) AS conversions FROM conversions GROUP BY ALL
+        )
+        SELECT p.ds, p.campaign_id, per(p.micros, r.conversions) AS cost_per_acquisition
+        FROM performance p LEFT JOIN really r USING (ds, campaign_id)
+        WHERE ds >= '{start}' AND ds < '{end}' ORDER BY ds, campaign_id
+        """,
+    )
+
+
 def roi_analysis(data: Path, start: date, end: date) -> pa.Table:
     """Rows of the daily return model, ordered by (ds, campaign_id, channel), with its columns and types."""
     return _query(

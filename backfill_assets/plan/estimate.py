@@ -351,7 +351,7 @@ def saving(guess: PlanEstimate, took: Actual | None = None) -> str:
     said = duration(everything.low, everything.high)
     likely = guess.total.seconds.likely if guess.total.seconds else 0.0
     seconds = everything.likely - (took.seconds if took else likely)
-    if seconds < TICK:
+    if seconds < 0.01 * everything.likely:
         return f"Building everything again ({names}) would take about as long, {said}."
     saved = duration(seconds, seconds)
     if price and cost:

@@ -18,10 +18,10 @@ def whole(
     """What builds the `changed` models, all that reads them, and what the stages build, over all of their history.
 
     Without the intervals that are `done` of a model already: somebody began with the plan. Nothing when the stages
-    build as much.
+    build as much, or no more than that was to be done.
     """
     built = [stage for stage in stages if isinstance(stage, Build)]
-    if not changed:
+    if not changed or (any(done.values()) and not built):
         return ()
     names = select_models(project, [*(f"{name}+" for name in changed), *(stage.model for stage in built)])
     found: list[Build] = []

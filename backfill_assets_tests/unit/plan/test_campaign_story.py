@@ -11,50 +11,7 @@ from backfill_assets.plan.why import reasons
 from backfill_assets.settings import EMBEDDED_PROJECT
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
-
-MORE_COLUMNS = [
-    (
-        "  SELECT conversion_id, CAST(click_time AS DATE) AS ds, campaign_id\n",
-        "  SELECT conversion_id, CAST(click_time AS DATE) AS ds, campaign_id,\n"
-        "    max(conversion_value) AS conversion_value, bool_or(assisted) AS assisted,\n"
-        "    bool_or(view_through) AS view_through\n",
-    ),
-    (
-        "  SELECT ds, campaign_id, count(*) AS conversions\n",
-        "  SELECT ds, campaign_id, count(*) AS conversions, sum(conversion_value) AS conversion_value,\n"
-        "    count_if(assisted) AS assisted, count_if(view_through) AS view_through\n",
-    ),
-    (
-        "DECIMAL(18, 6)) AS cost_per_acquisition\n",
-        "DECIMAL(18, 6)) AS cost_per_acquisition,\n"
-        "  CAST(coalesce(acquired.conversion_value, 0) AS DECIMAL(18, 2)) AS conversion_value,\n"
-        "  coalesce(acquired.assisted, 0) AS assisted_conversions,\n"
-        "  coalesce(acquired.view_through, 0) AS view_through_conversions\n",
-    ),
-]
-REAL_TIMESTAMP = [
-    (
-        "  FROM acquisitions\n  GROUP BY ds, campaign_id\n)\n",
-        "  FROM acquisitions\n  GROUP BY ds, campaign_id\n),\n\n"
-        "really_acquired AS (\n"
-        "  SELECT CAST(converted_at AS DATE) AS ds, campaign_id, count(DISTINCT conversion_id) AS conversions\n"
-        "  FROM raw.conversions\n"
-        "  WHERE converted_at >= :start AND converted_at < :end AND landed_on >= :start\n"
-        "    AND landed_on < date_add(:end, 14)\n"
-        "  GROUP BY CAST(converted_at AS DATE), campaign_id\n"
-        ")\n",
-    ),
-    (
-        "CAST(ads.spend / nullif(acquired.conversions, 0)",
-        "CAST(ads.spend / nullif(really_acquired.conversions, 0)",
-    ),
-    (
-        "LEFT JOIN raw.campaigns AS",
-        "LEFT JOIN really_acquired\n"
-        "  ON really_acquired.ds = ads.ds AND really_acquired.campaign_id = ads.campaign_id\n"
-        "LEFT JOIN raw.campaigns AS",
-    ),
-]
+from backfill_assets_tests.campaign import MORE_COLUMNS, REAL_TIMESTAMP, edit
 
 
 def edited(folder: Path, edits: Sequence[tuple[str, str]]) -> Project:
@@ -62,12 +19,7 @@ def edited(folder: Path, edits: Sequence[tuple[str, str]]) -> Project:
     shutil.copytree(EMBEDDED_PROJECT / "models", folder / "models", ignore=shutil.ignore_patterns("__pycache__"))
     for file in EMBEDDED_PROJECT.glob("*.yml"):
         shutil.copy(file, folder)
-    path = folder / "models" / "campaign_performance.sql"
-    text = path.read_text()
-    for old, new in edits:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    path.write_text(text)
+    edit(folder, edits)
     return load_project(folder)
 
 
