@@ -86,13 +86,26 @@ def look_at_all(control: Control, warehouse: str, *, every_file: bool) -> Whole:
 
 def _records(control: Control) -> tuple[int, list[str]]:
     """How many records there are, each read as the program reads it; and what cannot be read."""
+
+    def plans() -> list[str]:
+        return [p.id for p in control.plans.all()] or [""]  # a table is opened, whoever is asked about
+
+    def names() -> list[str]:
+        return control.environments.names() or [""]
+
+    def changes() -> list[str]:
+        return [r.id for name in names() for r in control.rules.of(name)]
+
     readers: Mapping[str, Callable[[], object]] = {
         "ledger": control.ledger.entries,
+        "audits": control.results.read,
+        "text checks": control.text_checks.all,
         "versions": control.versions.all,
-        "plans": lambda: [control.plans.document(p.id) for p in control.plans.all()],
-        "proofs and approvals": lambda: [
-            said for p in control.plans.all() for said in (control.proofs.of(p.id), control.approvals.of([p.id]))
-        ],
+        "plans": lambda: [control.plans.document(plan) for plan in plans()],
+        "proofs": lambda: [proof for plan in plans() for proof in control.proofs.of(plan)],
+        "rules": changes,
+        "approvals": lambda: control.approvals.of([*plans(), *changes()]),
+        "contracts": lambda: [said for name in names() for said in control.contracts.read(name)],
         "releases": control.releases.everywhere,
         "removals": control.removals.all,
         "environments": lambda: [control.environments.read(n) for n in control.environments.names()],

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.whole import look_at_all
-from backfill_assets_tests.contracts.test_backup import House
+from backfill_assets.promote.approve import Giver
+from backfill_assets.promote.promote import promote
+from backfill_assets.promote.rules_change import record_rules, rules_to_record
+from backfill_assets.state.approvals import Approval
+from backfill_assets.state.control import Control
+from backfill_assets.state.held import counted
+from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.proofs import DIFF, Proof
+from backfill_assets.state.results import AuditResult
+from backfill_assets.state.rules import Rules
+from backfill_assets.state.text_checks import TextCheck
+from backfill_assets.state.versions import Version
+from backfill_assets_tests.contracts.test_backup import COLUMNS, House
+from backfill_assets_tests.fakes import days, ranges
 
 
 @pytest.fixture
@@ -61,3 +78,114 @@ def test_missing_and_cut_files_are_found(house: House) -> None:
     file.unlink()
     (problem,) = look_at_all(house.open(), house.warehouse, every_file=False).problems
     assert file.name in problem
+
+
+# --- every control table, and pointers to what is not there -----------------------------------------------------------
+
+AT = datetime(2024, 1, 11, tzinfo=UTC)
+TABLES = (
+    "ledger", "audits", "versions", "environments", "plans", "approvals", "proofs", "contracts", "rules", "text_checks",
+)  # fmt: skip
+
+
+def with_all_records(house: House) -> Control:
+    """A record of each kind, beside those that releases make."""
+    control, day = house.open(), days("01")
+    plan = PlanRecord(
+        id="p1", environment="prod", targets=(), created=AT, by="dev", status=Status.OPEN, since=AT
+    )  # fmt: skip
+    control.plans.put(plan, {"request": {}}, revision=control.plans.read_at()[1])
+    control.proofs.put([Proof(plan="p1", kind=DIFF, content="c", at=AT, findings=(), document={})])
+    control.approvals.put(
+        Approval(plan="p1", environment="prod", digest="d", scope={"a": ranges(day)}, owner="ana", by="ana", at=AT)
+    )
+    control.results.append(
+        [
+            AuditResult(
+                model="a", version="a-1", batch="b1", interval=day, check="rows", blocking=True, passed=True,
+                failures=0, observed="1", expected="1", at=AT,
+            )
+        ]
+    )  # fmt: skip
+    control.text_checks.put(TextCheck(model="a", version="a-1", text="t", intervals=ranges(day), at=AT))
+    control.contracts.append("prod", {("a", "a-1"): {"grain": []}}, at=AT)
+    definition = {"kind": "sql"}
+    control.versions.put(
+        Version(model="a", version="a-1", upstream={}, columns=COLUMNS, definition=definition, created=AT)
+    )
+    rules = control.rules.in_force("prod", Rules())
+    shown = control.environments.read("prod")
+    nobody = replace(shown, pointers={})
+    record_rules(
+        control, rules, rules_to_record(rules, nobody, list(shown.pointers.values())), Giver(account="a", host="h"),
+        now=AT,
+    )  # fmt: skip
+    return control
+
+
+def lose_a_file(table: Path) -> None:
+    """One that the newest state of the table names."""
+    from deltalake import DeltaTable
+
+    Path(DeltaTable(str(table)).file_uris()[-1].removeprefix("file://")).unlink()
+
+
+def cut_the_log(table: Path) -> None:
+    (*_, newest) = sorted((table / "_delta_log").glob("*.json"))
+    newest.write_bytes(b"")
+
+
+def hole_in_the_log(table: Path) -> None:
+    entries = sorted((table / "_delta_log").glob("*.json"))
+    entries[len(entries) // 2 if len(entries) > 2 else 0].unlink()
+
+
+def cut_a_file(table: Path) -> None:
+    from deltalake import DeltaTable
+
+    file = Path(DeltaTable(str(table)).file_uris()[-1].removeprefix("file://"))
+    file.write_bytes(file.read_bytes()[:20])
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_each_control_table_is_read(house: House, table: str) -> None:
+    """Whatever of it is gone or cut: a file of records, an entry of the log in the middle or at the end. It is named;
+    nothing is taken for empty."""
+    with_all_records(house)
+    folder = Path(house.warehouse, "_control", table)
+    assert look_at_all(house.open(), house.warehouse, every_file=False).problems == ()
+    damages: list[Callable[[Path], None]] = [lose_a_file, cut_a_file, cut_the_log, hole_in_the_log]
+    for damage in damages:
+        before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+        damage(folder)
+        problems = _problems(house)
+        assert any(table in p or table.replace("_", " ") in p for p in problems), (damage.__name__, problems)
+        for path, content in before.items():
+            path.write_bytes(content)
+    assert look_at_all(house.open(), house.warehouse, every_file=False).problems == ()
+
+
+def _problems(house: House) -> tuple[str, ...]:
+    """What is found; a warehouse that cannot be opened at all says why as well."""
+    from backfill_assets.errors import BackfillError
+
+    try:
+        return look_at_all(house.open(), house.warehouse, every_file=False).problems
+    except BackfillError as error:
+        return (str(error),)
+
+
+@pytest.mark.parametrize(
+    ("version", "commit", "more"), [("a-1", 99, 0), ("gone", 1, 0), ("a-1", 3, 1)], ids=["commit", "table", "count"]
+)
+def test_a_pointer_to_what_is_not_there(house: House, version: str, commit: int, more: int) -> None:
+    """To a commit or a table that is gone, or to fewer rows than it counted: its model and environment are named."""
+    control = house.open()
+    seen = control.environments.read("prod")
+    pointer = seen.pointers["a"]
+    (first, *others) = counted(DeltaTableLog(house.warehouse), [pointer])[0].segments
+    assert first.held is not None
+    wrong = replace(first, version=version, commit=commit, held=replace(first.held, rows=first.held.rows + more))
+    promote(control.environments, seen, [replace(pointer, segments=(wrong, *others))], None, by="ana")
+    problems = look_at_all(house.open(), house.warehouse, every_file=False).problems
+    assert problems and all("prod a" in p for p in problems), problems
