@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -60,7 +61,7 @@ def run_queries(
 def _without_values(answer: Answer) -> Answer:
     """The answer without anything that comes from a row."""
     sample = tuple(tuple(HIDDEN for _ in row) for row in answer.sample)
-    return replace(answer, sample=sample, error=hide_values(answer.error))
+    return replace(answer, sample=sample, sums={}, error=hide_values(answer.error))
 
 
 def run_commands(consumers: Iterable[Consumer], candidate: Environment, root: Path) -> Iterator[Rerun]:
@@ -124,6 +125,8 @@ def _ask(spark: SparkSession, query: Query, sql: str) -> Answer:
         for column in bound.values()
         for word, end in (("min", F.min), ("max", F.max))
     ]
+    numbers = {name: f"c{i}" for i, name in enumerate(names) if _is_number(types[i]) and names.count(name) == 1}
+    ends += [F.sum(F.col(column).cast("double")).alias(f"sum_{column}") for column in numbers.values()]
     [found] = flat.agg(F.count(F.lit(1)).alias("n"), F.sum(hashed).alias("total"), *ends).collect()
     return Answer(
         columns=tuple(names),
@@ -131,7 +134,13 @@ def _ask(spark: SparkSession, query: Query, sql: str) -> Answer:
         checksum=f"{int(found['total'] or 0) & (2**64 - 1):016x}",
         sample=tuple(tuple("NULL" if v is None else str(v) for v in row) for row in frame.limit(SAMPLE).collect()),
         extremes={name: (found[f"min_{c}"], found[f"max_{c}"]) for name, c in bound.items()},
+        sums={name: _rounded(found[f"sum_{c}"]) for name, c in numbers.items()},
     )
+
+
+def _rounded(value: float | None) -> float | None:
+    """To 12 digits, and no total where it is none: JSON knows neither NaN nor infinities."""
+    return float(f"{value:.12g}") if value is not None and math.isfinite(value) else None
 
 
 def _is_number(kind: str) -> bool:

@@ -246,6 +246,7 @@ class Releasing(Comparing):
         if sealed and (there := read_packet(folder)) is not None:
             return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
         tables, content, said, meant, proofs = DeltaTableFiles(self.warehouse), "", None, None, None
+        asked: Mapping[str, tuple[str, ...]] = {}
         others = [hearing for hearing in vouching if hearing.record.id != record.id]
         facts = self.facts()
         cases = self.cases(facts)
@@ -254,6 +255,7 @@ class Releasing(Comparing):
             said = [Yes(approval=a, doubt=self._why_not(facts, h, a)) for h in (case, *others) for a in h.approvals]
             heard = next((h for h in (case, *others) if h.proofs), case)
             content, proofs = subject(self.project, facts, heard).content, heard.proofs
+            asked = subject(self.project, facts, case).owners if cases.required and case.changed else {}
             meant = [i.to_json() for i in self.impacts(make_plan(self.project, facts, cases.request(record)))]
         inputs = gather(
             self.project,
@@ -267,6 +269,7 @@ class Releasing(Comparing):
             proofs=proofs,
             impacts=meant,
             rules=facts.rules,
+            asked=asked,
         )
         made, files = make(inputs)
         written = write_packet(folder, record.id, files, sealed=sealed)

@@ -9,7 +9,9 @@ from rich.text import Text
 
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.contracts.confirmed import stale_since
-from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
+from backfill_assets.contracts.moved import moved
+from backfill_assets.contracts.rerun import Answer, Rerun, Reruns, answer_json
+from backfill_assets.inert import one_line
 from backfill_assets.snapshots.consumer import Consumer
 from backfill_assets.snapshots.model import Project
 
@@ -88,7 +90,8 @@ def _compared(rerun: Rerun) -> str:
         return f"{word}{rerun.candidate.rows} rows; prod cannot answer: {rerun.shown.error}"
     if rerun.same:
         return f"{word}{rerun.candidate.rows} rows, the same as prod's"
-    return f"{word}{rerun.candidate.rows} rows, which differ from prod's {rerun.shown.rows}"
+    how = moved(answer_json(rerun.shown), answer_json(rerun.candidate))
+    return f"{word}{rerun.candidate.rows} rows, which differ from prod's: {one_line(how)}"
 
 
 def _print_samples(console: Console, rerun: Rerun) -> None:

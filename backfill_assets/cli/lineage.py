@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.tree import Tree
 
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.errors import UsageError
 from backfill_assets.plan.why import ROWS, reads_of
+from backfill_assets.snapshots.consumer import Consumer
 from backfill_assets.snapshots.model import UNKNOWN, Project
 
 Shown = Mapping[str, Sequence[str]]
@@ -35,11 +36,12 @@ def print_lineage(project: Project, target: str, shown: Shown) -> None:
     below = Tree(styled("[bold]{}[/] is read by", target))
     _below(project, model, frozenset({column}) if column else None, below)
     console.print(above)
-    console.print(below if below.children else styled("[bold]{}[/] is read by no model", target))
+    console.print(below if below.children else styled("[bold]{}[/] is read by no model and no consumer", target))
 
 
 def lineage_json(project: Project, target: str, shown: Shown) -> dict[str, object]:
-    """The same, one step up and down, as plain values. Raises UsageError for a name that is neither.
+    """The same, one step up and down, as plain values; `consumers` without columns declare none, and may read any.
+    Raises UsageError for a name that is neither.
 
     Of a model whose code nobody looks into, `columns` is empty and `reads` says what any of `names` may come from.
     """
@@ -61,6 +63,10 @@ def lineage_json(project: Project, target: str, shown: Shown) -> dict[str, objec
             for reader, reads in _readers(project, model).items()
             if column is None or column in reads
         },
+        "consumers": [
+            {"name": consumer.name, "kind": consumer.kind, "owner": consumer.owner, "columns": list(read)}
+            for consumer, read in _consumers(project, model, frozenset({column}) if column else None)
+        ],
     }
 
 
@@ -94,6 +100,22 @@ def _below(project: Project, model: str, columns: frozenset[str] | None, tree: T
         if uses:
             branch = tree.add(styled("[bold]{}[/]{}", reader, f" for {', '.join(sorted(uses))}" if columns else ""))
             _below(project, reader, None if columns is None or ROWS in uses else uses, branch)
+    for consumer, read in _consumers(project, model, columns):
+        owner = f" of {consumer.owner}" if consumer.owner else ""
+        what = f": {', '.join(read)}" if read else ", any column: it declares none"
+        tree.add(styled("[bold]{}[/]{}", consumer.name, f" ({consumer.kind}{owner}){what}"))
+
+
+def _consumers(
+    project: Project, model: str, columns: frozenset[str] | None
+) -> Iterator[tuple[Consumer, tuple[str, ...]]]:
+    """Who declares to read these columns (None: any) of a model, and which of them; none where it does not say."""
+    for consumer in project.consumers.values():
+        if model in consumer.reads:
+            declared = consumer.use(model).columns
+            read = tuple(c for c in declared if columns is None or c.lower() in columns)
+            if read or not declared:
+                yield consumer, read
 
 
 def _readers(project: Project, model: str) -> dict[str, dict[str, set[str]]]:

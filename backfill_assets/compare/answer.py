@@ -73,6 +73,7 @@ def answer(question: Question, query: Query, found: Cells, columns: Sequence[int
     """What the queries' rows say, without samples; `columns` are those that moved."""
     whole = _groups(query, found, TOTAL)
     kept = {query.columns[i].column.name for i in columns}
+    fresh = {c.column.name for c in query.columns if c.column.old_type is None}
     slices: list[Slice] = []
     for number, i in enumerate(query.slices):
         column = query.columns[i].column
@@ -93,7 +94,7 @@ def answer(question: Question, query: Query, found: Cells, columns: Sequence[int
         old_keys=_keys(found.get((TOTAL, "old", None))),
         new_keys=_keys(found.get((TOTAL, "new", None))),
         total=replace(whole[0][1], name="") if whole else Group(name="", rows=Rows(), moves=()),
-        days=tuple(replace(_only(g, kept), name=name) for name, g in _groups(query, found, DAY)),
+        days=tuple(replace(_only(g, kept | fresh), name=name) for name, g in _groups(query, found, DAY)),
         slices=tuple(slices),
     )
 

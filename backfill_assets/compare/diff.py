@@ -175,7 +175,7 @@ class ModelDiff:
     columns: tuple[DiffColumn, ...] = ()
     total: Group = Group(name="", rows=Rows(), moves=())
     days: tuple[Group, ...] = ()
-    """By interval (by day, for hourly models), in order; with the columns that moved, only."""
+    """By interval (by day, for hourly models), in order; with the columns that moved or are new, only."""
     slices: tuple[Slice, ...] = ()
     samples: tuple[Sample, ...] = ()
 

@@ -27,6 +27,8 @@ class Answer:
         default_factory=dict[str, tuple[float | None, float | None]]
     )
     """Lowest and highest value of each column that has a bound."""
+    sums: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
+    """The total of each column of numbers; nothing where the values are masked, and in records of earlier releases."""
     error: str = ""
 
 
@@ -87,8 +89,8 @@ class Reruns:
                     "met": r.met,
                     "missed": list(r.missed),
                     "same": r.same,
-                    "candidate": _answer_json(r.candidate),
-                    "shown": r.shown and _answer_json(r.shown),
+                    "candidate": answer_json(r.candidate),
+                    "shown": r.shown and answer_json(r.shown),
                 }
                 for r in self.reruns
             ],
@@ -160,13 +162,15 @@ def _content(answer: Answer) -> tuple[tuple[str, ...], int, str]:
     return answer.columns, answer.rows, answer.checksum
 
 
-def _answer_json(answer: Answer) -> dict[str, object]:
+def answer_json(answer: Answer) -> dict[str, object]:
+    """As plain values."""
     return {
         "columns": list(answer.columns),
         "rows": answer.rows,
         "checksum": answer.checksum,
         "sample": [list(row) for row in answer.sample],
         "extremes": {name: list(pair) for name, pair in answer.extremes.items()},
+        "sums": dict(answer.sums),
         "error": answer.error,
     }
 
@@ -178,5 +182,6 @@ def _answer(said: Mapping[str, Any]) -> Answer:
         checksum=said["checksum"],
         sample=tuple(tuple(row) for row in said["sample"]),
         extremes={name: (pair[0], pair[1]) for name, pair in said["extremes"].items()},
+        sums=said.get("sums", {}),
         error=said["error"],
     )

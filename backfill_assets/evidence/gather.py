@@ -46,12 +46,13 @@ def gather(
     proofs: Sequence[Proof] | None = None,
     impacts: Sequence[Json] | None = None,
     rules: RulesInForce | None = None,
+    asked: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Inputs:
     """Everything that a packet of this plan is made from.
 
     `after` is what the environment is about to show; None: it does not move now. `approvals` are those of the control
     table, looked at; `content` is what the plan's rows are now, as `proofs` (None: all that name the plan) name them;
-    `impacts` what contracts say, `rules` those in force.
+    `impacts` what contracts say, `rules` those in force, `asked` whose approval is needed, for which models.
     Raises StateError for a plan without a document, and for a version whose definition cannot be read any more.
     """
     document = control.plans.document(plan.id)
@@ -95,6 +96,7 @@ def gather(
         content=content,
         impacts=tuple(impacts) if impacts is not None else None,
         rules=rules,
+        asked=asked or {},
     )
 
 

@@ -88,4 +88,6 @@ class Inputs:
     """What the change means for each consumer (`Impact.to_json`); None: nobody looked."""
     rules: RulesInForce | None = None
     """By which rules approvals are judged; None: nobody looked."""
+    asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Whose approval the plan needs → for which models; nothing where it has ended, or none is required."""
     rollback_command: str = "backfill rollback"

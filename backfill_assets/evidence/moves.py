@@ -45,6 +45,11 @@ class Series:
     old: Numbers
     new: Numbers
 
+    @property
+    def fresh(self) -> bool:
+        """Whether there is nothing to compare with: a new column."""
+        return all(value is None for value in self.old)
+
 
 def moves(diff: ProofPart | None, model: str) -> list[Move]:
     """The columns that moved, the most changed rows first."""
@@ -83,22 +88,23 @@ def row_series(m: ModelPart) -> Series | None:
 
 
 def value_series(diff: ProofPart | None, model: str) -> list[Series]:
-    """A series for each column that moved: totals of whole numbers, averages of others."""
+    """A series for each column that moved or is new: totals of whole numbers, averages of others."""
     raw = compared(diff, model)
     if raw is None:
         return []
     kinds = {c["name"]: c["kind"] for c in raw["columns"]}
     found: list[Series] = []
-    for move in moves(diff, model):
-        if kinds[move.column] not in ("integer", "decimal", "float"):
+    more = [c["name"] for c in raw["columns"] if c["old_type"] is None and not c["masked"]]
+    for column in [*(move.column for move in moves(diff, model)), *more]:
+        if kinds[column] not in ("integer", "decimal", "float"):
             continue
-        measure, of = _MEASURES[kinds[move.column] == "integer"]
-        days = [(g["name"], g["columns"].get(move.column)) for g in raw["days"] if g["name"]]
+        measure, of = _MEASURES[kinds[column] == "integer"]
+        days = [(g["name"], g["columns"].get(column)) for g in raw["days"] if g["name"]]
         days = [(name, m) for name, m in days if m]
         if len(days) > 1:
             found.append(
                 Series(
-                    name=move.column,
+                    name=column,
                     measure=measure,
                     starts=tuple(name for name, _ in days),
                     old=tuple(_number(m["old"], of) for _, m in days),

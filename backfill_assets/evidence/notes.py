@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from backfill_assets.evidence.moves import moves
+from backfill_assets.evidence.moves import compared, moves
 from backfill_assets.evidence.sentences import (
     because,
     effect,
@@ -96,7 +96,7 @@ def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
     else:
         said = [f"new rows for {shown}."]
     if m.change is not None:
-        said += effect(m.change)
+        said += effect(m.change, compared(packet.data_diff, m.model))
         if why := because(m.change):
             said.append(f"The reason: {why}.")
     return said + [moved(move) for move in moves(packet.data_diff, m.model)[:1]]

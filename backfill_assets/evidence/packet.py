@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, cast
@@ -23,6 +24,7 @@ from backfill_assets.evidence.shape import (
     Failure,
     FindingPart,
     ModelPart,
+    NeededPart,
     Packet,
     PlanPart,
     ProofPart,
@@ -96,6 +98,15 @@ def packet(inputs: Inputs) -> Packet:
             ],
         ),
         approvals=[_approval(yes, inputs) for yes in inputs.approvals],
+        needed=[
+            NeededPart(
+                owner=owner,
+                models=list(names),
+                command=f"backfill approve {inputs.plan.id}{_for(owner) if len(inputs.asked) > 1 else ''}",
+                given=any(not yes.doubt and yes.approval.owner == owner for yes in inputs.approvals),
+            )
+            for owner, names in inputs.asked.items()
+        ],
         spent=Spent(
             estimate=inputs.estimate.to_json(),
             actual=inputs.actual.to_json(),
@@ -110,6 +121,10 @@ def packet(inputs: Inputs) -> Packet:
         rules=inputs.rules and _rules(inputs.rules),
     )
     return plain.model_copy(update={"summary": summary(plain)})
+
+
+def _for(owner: str) -> str:
+    return f" --for {shlex.quote(owner)}" if owner else ""
 
 
 def _kept(document: Json) -> dict[str, str]:
@@ -237,6 +252,7 @@ def _columns(s: Subject, change: Json | None) -> list[ColumnPart]:
         old = dict(s.before.columns) if s.before else old
         new = {name: kind for name, kind in new.items() if name.lower() in s.target.columns}
     values = {c.lower() for c in (change or {}).get("columns", ())}
+    written = {c.name.lower(): c.description for c in s.model.columns}
 
     def what(name: str) -> Literal["same", "values", "type", "added", "removed"]:
         if name not in new:
@@ -248,7 +264,13 @@ def _columns(s: Subject, change: Json | None) -> list[ColumnPart]:
         return "values" if name.lower() in values else "same"
 
     return [
-        ColumnPart(name=name, old_type=old.get(name), new_type=new.get(name), what=what(name))
+        ColumnPart(
+            name=name,
+            old_type=old.get(name),
+            new_type=new.get(name),
+            what=what(name),
+            description=written.get(name.lower(), ""),
+        )
         for name in [*new, *(n for n in old if n not in new)]
     ]
 

@@ -10,9 +10,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.evidence import plot, words
+from backfill_assets.evidence.columns import ColumnView, column_views
 from backfill_assets.evidence.moves import Move, compared, moves, row_series, value_series
 from backfill_assets.evidence.notes import cutover_message
-from backfill_assets.evidence.readers import answers, impact_on, reruns
+from backfill_assets.evidence.readers import answers, impact_on, moved_in, reruns
 from backfill_assets.evidence.sentences import (
     accepted_by,
     cadence,
@@ -47,6 +48,8 @@ class Chart:
     note: str
     svg: str
     differs: bool
+    fresh: bool
+    """Of a column that is new: there is nothing before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +65,7 @@ class ModelView:
     legend: list[tuple[str, str]]
     charts: list[Chart]
     moves: list[Move]
+    columns: list[ColumnView]
     samples: list[Section]
     diff: list[tuple[str, str]]
     checks: list[Check]
@@ -77,7 +81,7 @@ def page(packet: Packet) -> str:
         glance=_glance(packet),
         sections=_sections(packet),
         impacts={c.name: impact_on(packet, c.name) for c in packet.consumers.readers},
-        reruns=reruns(packet),
+        reruns=[(rerun, moved_in(rerun)) for rerun in reruns(packet)],
         answers=answers(packet),
         findings=[(finding, accepted_by(packet, finding)) for finding in packet.findings],
     )
@@ -128,10 +132,17 @@ def _view(m: ModelPart, packet: Packet) -> ModelView:
         band=plot.band(whole, [(name, some) for name, some, _ in parts]) if whole else "",
         legend=[(name, f"{text}: {in_words(m, some)}") for name, some, text in parts if some],
         charts=[
-            Chart(title=plot.title(s), note=plot.note(s), svg=plot.chart(s), differs=s.old != s.new)
+            Chart(
+                title=plot.title(s),
+                note=plot.note(s),
+                svg=plot.chart(s),
+                fresh=s.fresh,
+                differs=not s.fresh and s.old != s.new,
+            )
             for s in series[:CHARTS]
         ],
         moves=moves(packet.data_diff, m.model),
+        columns=column_views(m, compared(packet.data_diff, m.model)),
         samples=list((compared(packet.data_diff, m.model) or {}).get("samples", ()))[:8],
         diff=[(_line_kind(line), line) for line in m.code.diff.splitlines()],
         checks=[c for c in packet.checks if c.model == m.model],

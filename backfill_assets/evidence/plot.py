@@ -111,6 +111,8 @@ def _averaged(values: Numbers, over: int) -> Numbers:
 
 
 def _differences(series: Series) -> list[float]:
+    if series.fresh:
+        return [0.0] * len(series.starts)
     scale = max((abs(v) for v in (*series.old, *series.new) if v is not None), default=0.0)
     delta = [
         (n or 0) - (o or 0) if n is not None or o is not None else 0

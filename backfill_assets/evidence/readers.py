@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backfill_assets.contracts.moved import moved
 from backfill_assets.evidence.shape import Packet, Section
 from backfill_assets.evidence.words import day, few, listed, number
 from backfill_assets.intervals import utc
@@ -33,13 +34,38 @@ def impact_on(packet: Packet, consumer: str) -> list[str]:
         said.append(
             f"wants to know of it {number(found['notice_days'])} days before: not earlier than {day(utc(until))}"
         )
-    said += [f"its evaluation {e['name']} ({e['days']}) no longer holds" for e in found.get("void_evaluations", ())]
+    said += [_void(packet, consumer, e) for e in found.get("void_evaluations", ())]
     return said
 
 
+def _void(packet: Packet, consumer: str, evaluation: Section) -> str:
+    """What became of an evaluation that was made of rows which are replaced."""
+    said = f"its evaluation {evaluation['name']} ({evaluation['days']}) was of the older rows"
+    again = [r for r in reruns(packet) if r["consumer"] == consumer and r["evaluation"] == evaluation["name"]]
+    if not again:
+        return f"{said}: it has to be made again"
+    missed = [text for r in again for text in r["missed"]]
+    if missed:
+        return f"{said}; made again over the new ones, it is not as expected: {listed(missed)}"
+    return f"{said}; made again over the new ones, it is as expected"
+
+
 def reruns(packet: Packet) -> list[Section]:
-    """The readers' queries that were asked again: over the new rows, and over those that are shown."""
-    return list(packet.query_reruns.document.get("reruns", ())) if packet.query_reruns else []
+    """The readers' queries that were asked again: over the new rows, and over those that are shown.
+
+    None where those were other rows than the packet's.
+    """
+    proof = packet.query_reruns
+    return list(proof.document.get("reruns", ())) if proof and proof.holds is not False else []
+
+
+def moved_in(rerun: Section) -> str:
+    """What of an answer is another one over the new rows."""
+    if rerun["shown"] is None:
+        return "it was asked of the new rows only"
+    if rerun["same"]:
+        return "nothing: the same answer"
+    return moved(rerun["shown"], rerun["candidate"]) or "nobody can tell: it failed over one of the two"
 
 
 def answers(packet: Packet) -> list[str]:

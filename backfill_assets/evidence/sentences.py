@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from backfill_assets.evidence.moves import Move, moves
+from backfill_assets.evidence.moves import Move, compared, moves
 from backfill_assets.evidence.readers import answers, impact_on
 from backfill_assets.evidence.shape import (
     ApprovalPart,
@@ -35,7 +36,7 @@ def summary(packet: Packet) -> Summary:
             *(tests_of(m, [c for c in packet.checks if c.model == m.model]) for m in packet.models),
             *answers(packet),
         ],
-        accepted=who_accepted(packet.approvals),
+        accepted=[*who_accepted(packet.approvals), *still_needed(packet)],
         mind=to_mind(packet),
     )
 
@@ -54,7 +55,7 @@ def what_changed(m: ModelPart, packet: Packet) -> list[str]:
     """A model's change: which intervals, what about them, and why."""
     said = [_which(m, packet.plan.environment)]
     if m.change is not None and m.kind not in ("new", "restated"):
-        said += effect(m.change)
+        said += effect(m.change, compared(packet.data_diff, m.model))
         if why := because(m.change):
             said.append(f"The reason: {why}.")
         said += [f"{capital(line)}." for line in m.lineage[:SAID]]
@@ -65,12 +66,16 @@ def what_changed(m: ModelPart, packet: Packet) -> list[str]:
     return [" ".join(said)]
 
 
-def effect(change: Change) -> list[str]:
-    """What a reader of the table notices."""
+def effect(change: Change, measured: Mapping[str, Any] | None = None) -> list[str]:
+    """What a reader of the table notices: what was measured, and what may be where nothing was."""
     said: list[str] = []
     if change.category == Category.ADDITIVE.value:
         said.append("The change is additive, non-breaking.")
-    if change.rows:
+    if measured is not None and change.rows:
+        said.append(_rows_moved(measured["total"]["rows"]))
+    elif measured is not None and change.columns:
+        said += _values_moved(change, measured)
+    elif change.rows:
         said.append("Any row may be different from before, and rows may have come or gone.")
     elif change.columns:
         said.append(f"The values of {few(change.columns)} may differ from before; all other columns keep theirs.")
@@ -81,6 +86,32 @@ def effect(change: Change) -> list[str]:
         said.append(f"New {'columns' if len(more) > 1 else 'column'}: {few(more)}{rest}.")
     if less := [c for c in change.removed if c not in renamed]:
         said.append(f"No longer there: {few(less)}.")
+    return said
+
+
+def _rows_moved(rows: Mapping[str, int]) -> str:
+    paired = rows["unchanged"] + rows["changed"]
+    came_and_went = f"{count(rows['added'], 'row')} came and {count(rows['removed'], 'row')} went"
+    return (
+        f"Old and new rows were compared: {number(rows['changed'])} of {count(paired, 'row')} differ, {came_and_went}."
+    )
+
+
+def _values_moved(change: Change, measured: Mapping[str, Any]) -> list[str]:
+    """Of the columns whose values may differ: those that do, and those that do not; and those that should not."""
+    names = {c["name"].lower(): c["name"] for c in measured["columns"]}
+    moved = {n.lower() for n, m in measured["total"]["columns"].items() if m["changed"] and m["old"] and m["new"]}
+    meant = [c.lower() for c in change.columns]
+    differ, stay = [c for c in meant if c in moved], [c for c in meant if c not in moved]
+    others = [names[c] for c in names if c in moved and c not in meant]
+    said: list[str] = []
+    if differ:
+        rest = "" if others else "; all other columns keep theirs"
+        said.append(f"The values of {few([names.get(c, c) for c in differ])} differ from before{rest}.")
+    if stay:
+        said.append(f"The values of {few([names.get(c, c) for c in stay])} could have differed, and are the same.")
+    if others:
+        said.append(f"Not meant to differ, and different: {few(others)}.")
     return said
 
 
@@ -154,6 +185,13 @@ def who_accepted(approvals: Sequence[ApprovalPart]) -> list[str]:
         said.append(f"{a.by} accepted it{as_owner} on {moment(utc(a.at))} ({signed}){why}")
         said += [f"Accepted difference: {finding} ({reason})." for finding, reason in a.accepted.items()]
     return said or ["No acceptance is recorded."]
+
+
+def still_needed(packet: Packet) -> list[str]:
+    """Whose approval is missing, and how they give it."""
+    return [
+        f"Needed: {n.owner or 'somebody'} for {listed(n.models)}, by {n.command}." for n in packet.needed if not n.given
+    ]
 
 
 def accepted_by(packet: Packet, finding: FindingPart) -> str:

@@ -68,6 +68,7 @@ class ColumnPart(Part):
     old_type: str | None
     new_type: str | None
     what: Literal["same", "values", "type", "added", "removed"]
+    description: str = Field(default="", description="What its header says of it.")
 
 
 class Code(Part):
@@ -234,6 +235,15 @@ class RulesPart(Part):
     notes: list[str] = Field(description="That approvals are off, and where the project's files say something else.")
 
 
+class NeededPart(Part):
+    """An owner whose approval the plan needs, because published rows of theirs change."""
+
+    owner: str = Field(description="Empty: of models without one.")
+    models: list[str]
+    command: str = Field(description="How they give it.")
+    given: bool
+
+
 class FindingPart(Part):
     """A difference that has to be accepted by its name."""
 
@@ -291,6 +301,7 @@ class Packet(Part):
     checks: list[Check]
     consumers: Consumers
     approvals: list[ApprovalPart]
+    needed: list[NeededPart] = Field(default=[], description="Whose approval it needs; nothing once it has ended.")
     spent: Spent
     rollback: Rollback
     data_diff: ProofPart | None = Field(description="Old and new data compared; None: they were not.")

@@ -60,6 +60,7 @@ def test_answers(reruns: dict[str, Rerun], tmp_path: Path, environment: str) -> 
     assert one.shown is not None
     assert one.shown.extremes == {"total": (by_kind.min(), by_kind.max())}
     assert one.candidate.extremes == {"total": (2 * by_kind.min(), 2 * by_kind.max())}
+    assert (one.shown.sums["total"], one.candidate.sums["total"]) == (by_kind.sum(), 2 * by_kind.sum())
     assert one.candidate.rows == one.shown.rows == len(by_kind) and one.candidate.columns == ("kind", "total")
     assert 2 * by_kind.max() > 300 and one.missed == (f"total goes up to {2 * by_kind.max():g}; expected at most 300",)
     assert not one.same and one.candidate.checksum != one.shown.checksum

@@ -1,13 +1,15 @@
-"""`lineage` of a Python model whose code nobody looks into: what is known of its columns, and that no more is."""
+"""`lineage`: the consumers that declare a column; of a Python model whose code nobody looks into, what is known."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from backfill_assets.cli.lineage import lineage_json, print_lineage
 from backfill_assets.errors import UsageError
+from backfill_assets.snapshots.consumer import Consumer, Use
 from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
 from backfill_assets_tests.unit.snapshots.helpers import project, sql
@@ -59,3 +61,23 @@ def test_columns_that_its_header_declares(tmp_path: Path, capsys: pytest.Capture
     print_lineage(found, "after.roi", {})
     said = capsys.readouterr().out
     assert "score.roi" in said and "events, any column" in said
+
+
+def test_consumers_that_declare_the_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Below the model that they read, and through the models in between; those that declare no columns may read any."""
+    found = read(tmp_path)
+    one = Consumer(
+        name="board[red]", owner="cmo", reads=("after",), uses={"after": Use(columns=("ROI",))}, file=tmp_path
+    )
+    other = Consumer(name="export", kind="export", reads=("after",), file=tmp_path)
+    found = replace(found, consumers={c.name: c for c in (one, other)})
+    print_lineage(found, "after.roi", {})
+    said = capsys.readouterr().out
+    assert "board[red] (dashboard of cmo): ROI" in said and "export (export), any column: it declares none" in said
+    assert [c["name"] for c in lineage_json(found, "after.roi", {})["consumers"]] == ["board[red]", "export"]  # type: ignore[index, union-attr]
+    print_lineage(found, "after.ds", {})
+    said = capsys.readouterr().out
+    assert "board" not in said and "export" in said
+    print_lineage(found, "score", {"score": ["ds", "roi"]})
+    assert "board[red]" in capsys.readouterr().out
+    assert lineage_json(found, "score", {})["consumers"] == []

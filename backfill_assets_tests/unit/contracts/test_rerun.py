@@ -18,7 +18,14 @@ from backfill_assets_tests.fakes import NOW, a_pointer, days
 from backfill_assets_tests.unit.contracts.test_impact import a_consumer
 
 QUERY = Query(name="q", sql="SELECT x FROM prod.a", min_rows=2, bounds=(Bound(column="x", min=0, max=10),))
-GOOD = Answer(columns=("x",), rows=2, checksum="f", sample=(("1",), ("2",)), extremes={"x": (0.0, 10.0)})
+GOOD = Answer(
+    columns=("x",),
+    rows=2,
+    checksum="f",
+    sample=(("1",), ("2",)),
+    extremes={"x": (0.0, 10.0)},
+    sums={"x": 3.0, "y": None},
+)
 
 
 def an_environment(name: str, *pointers: Pointer) -> Environment:

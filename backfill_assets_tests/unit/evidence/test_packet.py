@@ -15,6 +15,7 @@ from backfill_assets.evidence.gather import gather
 from backfill_assets.evidence.inputs import Inputs
 from backfill_assets.evidence.make import make
 from backfill_assets.evidence.packet import packet
+from backfill_assets.evidence.readers import moved_in
 from backfill_assets.evidence.shape import json_schema
 from backfill_assets.evidence.tables import TableState
 from backfill_assets.evidence.verify import form_problems
@@ -22,9 +23,10 @@ from backfill_assets.intervals import utc
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.promote import promote
+from backfill_assets.snapshots.model import Column
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, a_pointer, days, gated, ranges
-from backfill_assets_tests.packets import a_document, a_proof, a_subject, a_table, an_approval, some_inputs
+from backfill_assets_tests.packets import a_diff, a_document, a_proof, a_subject, a_table, an_approval, some_inputs
 
 SCHEMA = json.loads((files("backfill_assets.evidence") / "packet.schema.json").read_text())
 
@@ -294,14 +296,120 @@ def test_what_it_means_for_each_reader() -> None:
     assert made.summary.depends[0] == (
         "dashboard (dashboard of cmo@example.com) reads performance; will see other numbers (performance.conversions: "
         "has other values); wants to know of it 7 days before: not earlier than 8 February 2024; "
-        "its evaluation weekly (2024-01-01..2024-01-07) no longer holds."
+        "its evaluation weekly (2024-01-01..2024-01-07) was of the older rows: it has to be made again."
     )
+    for missed, said in (([], "it is as expected"), (["2 rows"], "it is not as expected: 2 rows")):
+        again = bad | {"evaluation": "weekly", "missed": missed, "met": not missed}
+        proof = a_proof("consumers", document={"reruns": [good, again]}, findings=())
+        told = packet(some_inputs(impacts=(impact,), proofs={"consumers": proof})).summary.depends[0]
+        assert told.endswith(f"was of the older rows; made again over the new ones, {said}.")
     assert made.summary.tests[1:] == [
         "Readers' own queries over the new rows: 1 of 2 gave what their owners expect.",
         "dashboard, top: 2 rows; expected at least 5.",
     ]
     assert "2 rows; expected at least 5" in written["packet.html"].decode()
     jsonschema.validate(json.loads(written["packet.json"]), SCHEMA)
+
+
+def test_what_of_an_answer_moved() -> None:
+    """Totals, or the first row that differs, instead of two equal numbers of rows; nothing of answers of other rows."""
+    shown = {
+        "rows": 3,
+        "columns": ["day", "spend"],
+        "sample": [["Mon", "1"]],
+        "sums": {"spend": 200.0},
+        "checksum": "a",
+    }
+    rerun = {"consumer": "dashboard", "query": "by_day", "evaluation": "", "met": True, "missed": [], "same": False,
+             "shown": shown, "candidate": shown | {"sums": {"spend": 150.0}, "checksum": "b"}}  # fmt: skip
+    older = {"rows": 3, "columns": ["day", "spend"], "sample": [["Mon", "1"]], "checksum": "a"}
+    bare = rerun | {"shown": older, "candidate": older | {"sample": [["Mon", "2"]], "checksum": "b"}}
+    found = [
+        rerun,
+        bare,
+        rerun | {"same": True},
+        rerun | {"shown": None},
+        rerun | {"candidate": shown | {"error": "no"}},
+    ]
+    assert [moved_in(r) for r in found] == [
+        "spend, total 200 → 150 (-25.0 %)",
+        "spend 1 → 2 (Mon)",
+        "nothing: the same answer",
+        "it was asked of the new rows only",
+        "nobody can tell: it failed over one of the two",
+    ]
+    proof = a_proof("consumers", document={"reruns": [rerun]}, findings=())
+    assert "spend, total 200 → 150" in make(some_inputs(proofs={"consumers": proof}))[1]["packet.html"].decode()
+    stale = replace(proof, content="others")
+    assert "spend, total 200 → 150" not in make(some_inputs(proofs={"consumers": stale}))[1]["packet.html"].decode()
+
+
+def test_what_was_measured_is_not_said_to_be_possible() -> None:
+    """Columns that may differ are told as they came out; "may" is for what nobody compared."""
+    measured, unmeasured = make(some_inputs()), make(some_inputs(proofs={}))
+    assert (
+        "The values of conversions differ from before; all other columns keep theirs." in measured[0].summary.changed[0]
+    )
+    assert "other values in 10 of 40 rows" in measured[1]["packet.html"].decode()
+    assert "may have other values" not in measured[1]["packet.html"].decode()
+    assert "may differ from before" in unmeasured[0].summary.changed[0]
+    assert "may have other values" in unmeasured[1]["packet.html"].decode()
+    change = {**a_document(days("01", "04"))["changes"]["performance"], "columns": ["id"]}
+    document = a_document(days("01", "04")) | {"changes": {"performance": change}}
+    others = packet(some_inputs(document=document)).summary.changed[0]
+    assert (
+        "The values of id could have differed, and are the same. Not meant to differ, and different: conversions."
+        in others
+    )
+    document["changes"] = {"performance": change | {"rows": True}}
+    rows = packet(some_inputs(document=document)).summary.changed[0]
+    assert "Old and new rows were compared: 10 of 40 rows differ, no rows came and no rows went." in rows
+
+
+def test_a_new_column_is_told() -> None:
+    """Its description, its range, how many rows lack it, and a chart of its days."""
+    column = {
+        "name": "value",
+        "kind": "decimal",
+        "old_type": None,
+        "new_type": "decimal(9,2)",
+        "key": False,
+        "masked": False,
+    }
+    stats = {"nulls": 4, "distinct": 9, "sum": "90", "mean": 2.5, "p50": "2", "p95": "8", "min": "0.50", "max": "9.00"}
+    diff = a_diff()
+    [model] = diff["models"]
+    model["columns"].append(column)
+    for group in (model["total"], *model["days"]):
+        group["columns"]["value"] = {"changed": 0, "old": None, "new": stats}
+    subject = a_subject(days("01", "04"))
+    assert subject.record
+    record = replace(subject.record, columns=(*subject.record.columns, ("value", "decimal(9,2)")))
+    described = replace(subject.model, columns=(Column(name="Value", description="What was paid, <b>EUR</b>."),))
+    inputs = some_inputs(
+        subjects=(replace(subject, record=record, model=described),), proofs={"diff": a_proof(document=diff)}
+    )
+    page = make(inputs)[1]["packet.html"].decode()
+    assert "from 0.5 to 9, 2.50 on average, empty in 4 of 40 rows (10 %)" in page
+    assert "What was paid, &lt;b&gt;EUR&lt;/b&gt;." in page
+    assert "value, average of the rows" in page
+
+
+def test_whose_approval_is_needed() -> None:
+    """Each owner with the models and the command; who gave it is told from who did not."""
+    asked = {"marketing@example.com": ("performance",), "growth team": ("roi",)}
+    found, written = make(some_inputs(asked=asked))
+    assert [(n.owner, n.given) for n in found.needed] == [("marketing@example.com", True), ("growth team", False)]
+    assert found.summary.accepted[-1] == "Needed: growth team for roi, by backfill approve 7f3c --for 'growth team'."
+    assert "backfill approve 7f3c --for &#39;growth team&#39;" in written["packet.html"].decode()
+    alone = packet(some_inputs(asked={"marketing@example.com": ("performance",)}, approvals=()))
+    assert alone.summary.accepted[-1].endswith("by backfill approve 7f3c.")
+
+
+def test_example_rows_are_printed() -> None:
+    """What is closed is not printed; the rows are open."""
+    page = make(some_inputs())[1]["packet.html"].decode()
+    assert "<details open><summary>Example rows" in page and "details:not([open]) { display: none; }" in page
 
 
 def test_nobody_accepted_is_said() -> None:
