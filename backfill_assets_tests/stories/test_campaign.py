@@ -160,3 +160,25 @@ def test_cost_per_acquisition_by_the_conversion(demo: Path) -> None:
     assert shown(demo, "roi_analysis").column("cost_per_acquisition").to_pylist() == expected
     assert expected != rows.column("cost_per_acquisition").to_pylist()
     run(demo, "verify", right["id"])
+
+
+def test_back_to_the_code_of_before(demo: Path) -> None:
+    """A revert is called one and builds nothing: both tables of before are shown again, after the owners approved."""
+    model = demo / "models" / f"{PERFORMANCE}.sql"
+    text, after = model.read_text(), pointers(demo)
+    for old, new in REAL_TIMESTAMP:
+        text = text.replace(new, old)
+    model.write_text(text)
+
+    plan = run(demo, "plan", "--json").json
+    assert not [s for s in plan["stages"] if s["stage"] == "build"]
+    assert set(plan["reverts"]) == {PERFORMANCE, "roi_analysis"}
+    run(demo, "apply")
+    for user in ("maria", "gus"):
+        run(demo, "approve", plan["id"], user=user)
+    run(demo, "promote", plan["id"])
+    now = pointers(demo)
+    assert {name for name in now if now[name] != after[name]} == {PERFORMANCE, "roi_analysis"}
+    expected = reference.with_more_columns(demo / ".backfill" / "data", FIRST, END).column("cost_per_acquisition")
+    for name in (PERFORMANCE, "roi_analysis"):
+        assert shown(demo, name).column("cost_per_acquisition").to_pylist() == expected.to_pylist()
