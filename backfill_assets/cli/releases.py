@@ -13,7 +13,7 @@ from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.intervals import Ranges, ranges_json
 from backfill_assets.state.environment import Pointer
-from backfill_assets.state.releases import Difference, Move, Release, compare, elsewhere, find_release, shown_at
+from backfill_assets.state.releases import Difference, Move, Release, compare, find_release, shown_at
 
 
 def show_releases(place: Workspace, one: str | None, other: str | None, *, as_json: bool) -> None:
@@ -34,7 +34,8 @@ def show_releases(place: Workspace, one: str | None, other: str | None, *, as_js
         return
     second = find_release(known, other)
     current = place.control.environments.read(place.environment).pointers
-    found = compare(shown_at(current, known, first), shown_at(current, known, second))
+    cadences = {name: model.cadence for name, model in place.project.models.items()}
+    found = compare(shown_at(current, known, first), shown_at(current, known, second), place.log, cadences)
     if as_json:
         _print_json({"from": first.id, "to": second.id, "models": [_difference_json(d) for d in found]})
     else:
@@ -117,7 +118,7 @@ def print_difference(first: Release, second: Release, found: Sequence[Difference
 
 def _parts(difference: Difference) -> list[tuple[str, Ranges]]:
     return [
-        ("rows of another table:", difference.changed),
+        ("other rows:", difference.changed),
         ("new intervals:", difference.gained),
         ("intervals gone:", difference.lost),
     ]
@@ -161,7 +162,7 @@ def _move_text(move: Move) -> str:
     said: list[str] = []
     if move.before.version != move.after.version:
         said.append(f"{move.before.version[:8]} → {move.after.version[:8]}")
-    elif again := elsewhere(move.before, move.after):
+    elif again := move.again:
         said.append(f"{short(again)} {'copied' if move.compaction else 'again'}")
     if gained := move.after.covers - move.before.covers:
         said.append(f"+{short(gained)}")

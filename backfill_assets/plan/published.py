@@ -55,6 +55,13 @@ def published(
     for model in models.values():
         for upstream in model.upstreams:
             if upstream.name not in models and upstream.name not in project.sources:
+                if upstream.name in project.models:
+                    place = environment.name
+                    raise PlanError(
+                        f"{model.name} cannot be extended: it reads {upstream.name}, which {place} does not show",
+                        why=f"{model.name} was promoted without it",
+                        fix=f"backfill apply --select {upstream.name}, then backfill promote --select {upstream.name}",
+                    )
                 raise PlanError(
                     f"{model.name}, as {environment.name} shows it, reads {upstream.name}, which is gone",
                     why="no source is declared by that name, and no model of it is shown",

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from backfill_assets.errors import ConflictError, LostRaceError, PromotionError
+from backfill_assets.intervals import Ranges
 from backfill_assets.state.environment import Environment, Environments, Pointer, Promotion
 from backfill_assets.state.ledger import new_id
 
@@ -49,12 +50,14 @@ def promote(
     compaction: bool = False,
     rules: Mapping[str, object] | None = None,
     at_once: bool = False,
+    changed: Mapping[str, Ranges] | None = None,
 ) -> Environment:
     """Move the pointers, and drop the models in `remove`, all in one commit. `seen` is what the gate looked at.
 
     The same commit records the release: who moved it, for a rollback the release that it goes `back_to`, and the
     digests of the plans' packets, `evidence`, whether it is a `compaction`, which changes no rows, the `rules` that
-    were in force, and whether a rollback took losses into the bargain, `at_once`.
+    were in force, whether a rollback took losses into the bargain, `at_once`, and which published intervals have other
+    rows, `changed`, as the gate judged it by batches and commits.
 
     Raises LostRaceError, having moved nothing, when the environment moved since or another promotion is under way.
     Killed at any point, the next promotion (or `recover`) puts the views right.
@@ -77,6 +80,7 @@ def promote(
             compaction=compaction,
             rules=rules,
             at_once=at_once,
+            changed=changed,
         )
 
     if views is None:

@@ -95,6 +95,7 @@ def release_case(
                 compaction=case.purpose is Purpose.JOIN,
                 at_once=at_once,
                 rules=in_force,
+                changed=verdict.changed,
             )
         except LostRaceError:
             continue

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
 
 from backfill_assets.audit.digest import audits_digest
-from backfill_assets.errors import BackfillError, PromotionError
+from backfill_assets.errors import BackfillError, PromotionError, StateError
 from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.plan.patch import joined, overlay
 from backfill_assets.plan.published import published
@@ -22,6 +23,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
 from backfill_assets.state.releases import Release, find_release, grown, shown_at
+from backfill_assets.state.shown import written_over
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version, logic_of
 
@@ -122,8 +124,9 @@ def look_back(
     chosen = tuple(one_of(known, name) for part in select for name in part.replace(",", " ").split())
     older = find_older(releases, release, chosen)
     then = shown_at(seen.pointers, releases, older)
-    changed = {m.model for r in releases if r.revision > older.revision for m in r.moves if not m.growth}
-    moved = [n for n in sorted(changed) if _differs(seen.pointers.get(n), then.get(n))]
+    moves = [m for r in releases if r.revision > older.revision for m in r.moves if not m.growth]
+    over = {m.model: Ranges.of(i for o in moves if o.model == m.model for i in o.changed or ()) for m in moves}
+    moved = [n for n in sorted(over) if _differs(seen.pointers.get(n), then.get(n), over[n], log)]
     entries = by_version(control.ledger.entries(moved, kinds=DECIDING)) if moved else {}
 
     def step(name: str) -> Step:
@@ -192,11 +195,16 @@ def rollback_plan(found: Rollback, now: datetime, sources: Mapping[str, Mapping[
     )
 
 
-def _differs(shown: Pointer | None, older: Pointer | None) -> bool:
-    """Whether going back from one to the other is more than to give up newer intervals, which nobody wants."""
+def _differs(shown: Pointer | None, older: Pointer | None, over: Ranges, log: TableLog) -> bool:
+    """Whether going back from one to the other is more than to give up newer intervals, which nobody wants. `over` are
+    those that releases since have changed."""
     if shown is None or older is None:
         return shown is not older
-    return not grown(older, shown)
+    if not grown(older, shown):
+        return True
+    with suppress(StateError):  # the rehearsal says what cannot be read
+        return bool(over and over & written_over(older, shown, log, Cadence.DAILY))
+    return False
 
 
 def _model(project: Project, versions: Versions, name: str, version: str) -> Model | None:

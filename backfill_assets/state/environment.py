@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from backfill_assets.errors import ConflictError, LostRaceError, PromotionError, StateError
-from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.intervals import Interval, Ranges, ranges_json, utc
 from backfill_assets.snapshots.model import Column
 from backfill_assets.state.store import Row, Store, TableSpec
 from backfill_assets.state.versions import logic_of
@@ -212,14 +212,16 @@ class Environments:
         compaction: bool = False,
         rules: Mapping[str, object] | None = None,
         at_once: bool = False,
+        changed: Mapping[str, Ranges] | None = None,
     ) -> Environment:
         """Move the given pointers (and drop the models in `remove`) in one commit, all or nothing.
 
         `by` is who releases, `back_to` the release that is gone back to, `evidence` the digest of each plan's packet,
         `compaction` says that rows stay as they are, `rules` which ones were in force, `at_once` that a rollback took
-        losses; without `by` this is no release, but a candidate that follows its plan. A lost race is retried when the
-        environment is as `seen` had it: another one moved. Otherwise LostRaceError, and nothing moved: whoever moves
-        models looked at those beside them, too.
+        losses, `changed` which published intervals have other rows by it (None: nobody looked); without `by` this is no
+        release, but a candidate that follows its plan. A lost race is retried when the environment is as `seen` had it:
+        another one moved. Otherwise LostRaceError, and nothing moved: whoever moves models looked at those beside them,
+        too.
         """
         self.refuse_twin(seen)
         models = sorted({p.model for p in pointers} | set(remove))
@@ -230,6 +232,7 @@ class Environments:
             said = {"by": by, "back_to": back_to, "evidence": dict(evidence or {}), "compaction": compaction}
             said |= {"rules": dict(rules)} if rules else {}
             said |= {"at_once": True} if at_once else {}
+            said |= {"changed": {n: ranges_json(r) for n, r in changed.items() if r}} if changed is not None else {}
             record = _release_row(current, pointers, models, release, at, said) if by is not None else None
             try:
                 return self._commit(current, rows, models, release, record)

@@ -10,9 +10,11 @@ from datetime import datetime
 from typing import cast
 
 from backfill_assets.errors import PromotionError, StateError
-from backfill_assets.intervals import Ranges
+from backfill_assets.intervals import NOTHING, Cadence, Ranges, ranges_from_json
 from backfill_assets.state.environment import ENVIRONMENTS, Pointer, pointer_from_json, releases_of
+from backfill_assets.state.shown import written_over
 from backfill_assets.state.store import Row, Store
+from backfill_assets.state.tables import TableLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,13 +26,23 @@ class Move:
     after: Pointer | None
     compaction: bool = False
     """Whether it points at copies of the same rows."""
+    changed: Ranges | None = None
+    """The published intervals that have other rows by it, as the gate judged it by batches and commits; None in records
+    of earlier releases."""
 
     @property
     def growth(self) -> bool:
         """Whether what was shown before stayed as it was: all that it did was to add intervals, or to copy."""
         if self.before is None or self.after is None:
             return False
-        return self.compaction or grown(self.before, self.after)
+        return self.compaction or (not self.changed and grown(self.before, self.after))
+
+    @property
+    def again(self) -> Ranges:
+        """Shown before and after, with other rows."""
+        if self.before is None or self.after is None:
+            return Ranges()
+        return elsewhere(self.before, self.after) | ((self.changed or Ranges()) & self.after.covers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +109,8 @@ def grown(before: Pointer, after: Pointer) -> bool:
 
 
 def elsewhere(one: Pointer, other: Pointer) -> Ranges:
-    """The time in which both show rows, but of different tables.
-
-    Within a table a published interval is not written again, so its commits agree in what both cover.
+    """The time in which both show rows, but of different tables. Commits of one table are for `Move.changed` and for
+    `compare` to tell apart, as the gate does.
     """
     same = Ranges.of(
         common
@@ -130,11 +141,13 @@ class Difference:
     model: str
     one: Pointer | None
     other: Pointer | None
+    rewritten: Ranges = NOTHING
+    """Shown by both from one table, whose rows of it are others at the other commit."""
 
     @property
     def changed(self) -> Ranges:
-        """Shown by both, from different tables."""
-        return elsewhere(self.one, self.other) if self.one and self.other else Ranges()
+        """Shown by both, with other rows."""
+        return elsewhere(self.one, self.other) | self.rewritten if self.one and self.other else Ranges()
 
     @property
     def gained(self) -> Ranges:
@@ -157,9 +170,25 @@ class Difference:
         return tuple(c for c, _ in self.one.columns if c not in there) if self.one and self.other else ()
 
 
-def compare(one: Mapping[str, Pointer], other: Mapping[str, Pointer]) -> list[Difference]:
-    """Every model that is shown otherwise, whatever its commits are."""
-    found = [Difference(model=m, one=one.get(m), other=other.get(m)) for m in sorted({*one, *other})]
+def compare(
+    one: Mapping[str, Pointer],
+    other: Mapping[str, Pointer],
+    log: TableLog | None = None,
+    cadences: Mapping[str, Cadence] | None = None,
+) -> list[Difference]:
+    """Every model that is shown otherwise: by its tables, and by the batches of their commits where there is a `log`.
+    A table that is gone or damaged is taken for the same at every commit. Models are of `cadences`, or else daily."""
+
+    def rewritten(a: Pointer | None, b: Pointer | None) -> Ranges:
+        if log is None or a is None or b is None:
+            return NOTHING
+        try:
+            return written_over(a, b, log, (cadences or {}).get(a.model, Cadence.DAILY))
+        except StateError:
+            return NOTHING
+
+    pairs = [(m, one.get(m), other.get(m)) for m in sorted({*one, *other})]
+    found = [Difference(model=m, one=a, other=b, rewritten=rewritten(a, b)) for m, a, b in pairs]
     return [
         d for d in found if d.changed or d.gained or d.lost or (d.one and d.other and d.one.columns != d.other.columns)
     ]
@@ -211,6 +240,7 @@ def _release(environment: str, row: Row) -> Release:
                 before=pointer_from_json(before) if before else None,
                 after=pointer_from_json(after) if after else None,
                 compaction=said.get("compaction", False),
+                changed=ranges_from_json(said["changed"].get(model, ())) if "changed" in said else None,
             )
             for model, before, after in said["moves"]
         ),

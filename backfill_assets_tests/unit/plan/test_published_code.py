@@ -56,3 +56,11 @@ def test_a_source_that_is_gone(office: Office) -> None:
     gone = replace(office.world.project, sources={})
     with pytest.raises(PlanError, match="reads raw, which is gone"):
         published(gone, office.prod, office.world.control.versions.all())
+
+
+def test_an_upstream_that_is_not_shown(office: Office) -> None:
+    """A model that was promoted alone: the remedy is to promote what it reads, too."""
+    office.world.control.environments.flip(office.prod, [], remove=["a"], release="r", at=office.now, by="ana")
+    with pytest.raises(PlanError, match="b cannot be extended: it reads a, which prod does not show") as told:
+        published(office.world.project, office.prod, office.world.control.versions.all())
+    assert "backfill promote --select a" in told.value.fix

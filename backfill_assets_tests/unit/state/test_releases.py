@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.errors import PromotionError
-from backfill_assets.intervals import utc
+from backfill_assets.intervals import Cadence, Ranges, utc
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer, Segment
 from backfill_assets.state.releases import compare, elsewhere, find_release, grown, shown_at
 from backfill_assets.state.store import MemoryStore, Store
-from backfill_assets_tests.fakes import Catalog, Crash, FakeViews, Life, MortalStore, a_pointer, days
+from backfill_assets_tests.fakes import Catalog, Cell, Crash, FakeTables, FakeViews, Life, MortalStore, a_pointer, days
 
 AT = utc("2024-02-01")
 A1, A2 = (a_pointer("a", v, days("01", "05")) for v in ("a-1", "a-2"))
@@ -116,6 +116,27 @@ def test_growth() -> None:
     assert not grown(A1_MORE, A1) and not grown(A1, A2) and not grown(A1, restated)
     assert not grown(A1, replace(A1_MORE, columns=(*A1.columns, ("more", "int"))))
     assert str(elsewhere(A1, restated)) == "2024-01-04" and not elsewhere(A1, A1_MORE)
+
+
+def test_rows_that_were_written_again_in_their_table() -> None:
+    """By the batches of commits, as the gate judges: recorded with the release, and compared where a log is at hand."""
+    tables = FakeTables()
+    tables.create("a", "a-1")
+    for part in (days("01", "05"), days("03")):
+        cells = {unit.start: Cell(batch=str(part)) for unit in Cadence.DAILY.split(part)}
+        tables.write("a", "a-1", str(part), part, cells)
+    again = a_pointer("a", "a-1", days("01", "05"), commit=2)
+    control = Control.over(MemoryStore())
+    environments = control.environments
+    promote(environments, environments.read("prod"), [A1], None, changed={})
+    promote(environments, environments.read("prod"), [again], None, changed={"a": Ranges((days("03"),))})
+    first, second = (r.moves[0] for r in control.releases.all("prod"))
+    assert first.changed == Ranges() and str(second.changed) == str(second.again) == "2024-01-03"
+    assert not second.growth and grown(A1, again)
+    (found,) = compare({"a": A1}, {"a": again}, tables)
+    assert str(found.changed) == "2024-01-03" and compare({"a": A1}, {"a": again}) == []
+    tables.drop("a", "a-1")
+    assert compare({"a": A1}, {"a": again}, tables) == []
 
 
 def test_comparison() -> None:
