@@ -68,7 +68,8 @@ class Versions:
     def all(self) -> dict[tuple[str, str], Version]:
         """Every version, by (model, version)."""
         found: dict[tuple[str, str], Version] = {}
-        for row in sorted(self._table.read(), key=lambda r: cast(datetime, r["created"])):
+        # What was signed again has the moment of the first record, which says more, and tables have no order of rows.
+        for row in sorted(self._table.read(), key=lambda r: (cast(datetime, r["created"]), _numbered(r))):
             record = Version(
                 model=cast(str, row["model"]),
                 version=cast(str, row["version"]),
@@ -110,6 +111,10 @@ class Versions:
         """Record signatures that are made by a newer algorithm, in one commit."""
         if versions:
             self._table.append([_row(replace(v, definition={"algorithm": v.algorithm})) for v in versions])
+
+
+def _numbered(row: Row) -> int:
+    return int(json.loads(cast(str, row["definition"])).get("algorithm", UNNUMBERED))
 
 
 def _row(version: Version) -> Row:
