@@ -20,6 +20,8 @@ _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     # Delta's parser drops the named parameters of Spark >= 4.1 (delta-io/delta #7640): bind them in the analyzer.
     "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
+    # `'${env:HOME}'` in a query would be the account's home, and `'${name}'` nothing at all.
+    "spark.sql.variable.substitute": "false",
 }
 """What results depend on, whatever the configuration says."""
 

@@ -8,13 +8,15 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from backfill_assets.snapshots.algorithm import column_of_whole, version_of
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import ALL, Column, ColumnRef, Model, Signature, Source
 from backfill_assets.snapshots.python_reads import mentions_docstrings
 from backfill_assets.snapshots.spark_settings import settings_that_count
+from backfill_assets.snapshots.sql import Sql
 
 # How every session of the system evaluates SQL: part of what rows mean.
 _DIALECT = "spark time zone UTC, ANSI on"
@@ -116,12 +118,15 @@ def source_fingerprint(source: Source, location: str) -> str:
     return digest(source.format, location, dict(source.options))
 
 
-def sql_logic(tokens: Sequence[Token]) -> str:
+def sql_logic(sql: Sql) -> str:
     """SQL text without what cannot change rows: comments, hints, spacing, the case of keywords and function names.
 
     Tokens and not a parsed tree: sqlglot parses some different functions to one node (`size(NULL)` is not
     `array_size(NULL)`), and a change that goes unnoticed is worse than one rebuild too many.
     """
+    tokens = sql.tokens
+    # A name that is a keyword as well is as it is written: a field of a struct shows it.
+    names = {i.meta_get("start") for tree in sql.statements for i in tree.find_all(exp.Identifier)}
     parts: list[str] = []
     for index, token in enumerate(tokens):
         kind = token.token_type
@@ -131,7 +136,9 @@ def sql_logic(tokens: Sequence[Token]) -> str:
             call = index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN
             parts.append(f"n:{token.text.upper() if call and kind is TokenType.VAR else token.text}")
         elif kind in _LITERALS:
-            parts.append(f"{kind.name}:{token.text}")
+            parts.append(f"{kind.name}:{sql.code[token.start : token.end + 1]}")
+        elif token.start in names:
+            parts.append(f"n:{token.text}")
         else:
             parts.append(" ".join(token.text.upper().split()))
     return json.dumps(parts)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -26,6 +27,14 @@ TOO_DEEP = "it is nested too deeply to be understood"
 _LACKS = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>")
 _SIGNS = {"EQ": "=", "NEQ": "<>", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "Add": "+", "Sub": "-", "Mul": "*",
           "Div": "/", "Mod": "%"}  # fmt: skip
+
+
+_NEVER_BEHIND_COMMA = frozenset({
+    TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.UNION,
+    TokenType.SELECT, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.SEMICOLON, TokenType.COMMA,
+})  # fmt: skip
+_COMMENT = re.compile(r"--[^\r\n]*|/\*.*?\*/", re.DOTALL)
+"""Comments in what is between two tokens. Of nested ones the end is left over, which begins no other."""
 
 
 class _Parser(SparkParser):
@@ -105,12 +114,14 @@ class Sql:
 
 
 def parse(code: str) -> Sql:
-    """Parse SQL of the Spark dialect. Raises SqlError with the line."""
+    """Parse SQL of the Spark dialect, less what sqlglot takes and Spark does not. Raises SqlError with the place."""
     try:
         tokens = SPARK.tokenize(code)
     except TokenError as error:
         line = code.count("\n", 0, error.end or 0) + 1
         raise SqlError("a string, a quoted name or a comment is not closed", line) from None
+    _check_commas(code, tokens)
+    _check_comments(code, tokens)
     try:
         trees = _Parser(error_level=ErrorLevel.IMMEDIATE, dialect=SPARK).parse(tokens, code)
     except ParseError as error:
@@ -147,6 +158,27 @@ def parse(code: str) -> Sql:
         qualifiers=tuple(q for c in columns if (q := _qualifier(c, dotted)) is not None) if dotted else (),
         parameters=_parameters(tokens, named),
     )
+
+
+def _check_commas(code: str, tokens: Sequence[Token]) -> None:
+    for comma, following in pairwise([*tokens, None]):
+        if comma is None or comma.token_type is not TokenType.COMMA:
+            continue
+        if following is None or following.token_type in _NEVER_BEHIND_COMMA:
+            near = f"`{following.text}`" if following else "the end"
+            column = comma.start - code.rfind("\n", 0, comma.start)
+            raise SqlError(f"a comma that nothing follows, before {near}", comma.line, column)
+
+
+def _check_comments(code: str, tokens: Sequence[Token]) -> None:
+    if "\\\n" not in code and "\\\r" not in code:
+        return
+    for before, after in zip([-1, *(t.end for t in tokens)], [*(t.start for t in tokens), len(code)], strict=True):
+        for comment in _COMMENT.finditer(code, before + 1, max(after, before + 1)):
+            if comment[0].startswith("--") and comment[0].endswith("\\"):
+                line = code.count("\n", 0, comment.start()) + 1
+                column = comment.start() - code.rfind("\n", 0, comment.start())
+                raise SqlError("a comment that ends with `\\` takes in the next line in Spark", line, column)
 
 
 def splice(code: str, replacements: Mapping[str, str]) -> str:

@@ -56,7 +56,7 @@ def read_sql_model(path: Path, problems: list[Problem]) -> Draft:
     return Draft(
         name=name, path=path, language="sql", code=code, code_line=code_line, text=text, document=document,
         header=header,
-        wrong=wrong, reads=tuple(reads.values()), sql=sql, logic=sql_logic(sql.tokens) if sql else "",
+        wrong=wrong, reads=tuple(reads.values()), sql=sql, logic=sql_logic(sql) if sql else "",
         uses=tuple(_uses(sql, code_line)) if sql else (),
     )  # fmt: skip
 

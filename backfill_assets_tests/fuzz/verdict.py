@@ -127,7 +127,7 @@ def _model(
         raise Refused(f"{len(sql.statements)} statements")
     if unknown := [r.name for r in sql.references if r.key not in tables]:
         raise Refused(f"no table {unknown}")
-    logic = logic or sql_logic(sql.tokens)
+    logic = logic or sql_logic(sql)
     resolved = resolve(sql, {r.key: (r.key, columns[r.key]) for r in sql.references})
     if resolved.findings:
         raise Refused(resolved.findings[0].what)

@@ -105,11 +105,18 @@ def aggregates(nodes: Sequence[Node]) -> bool:
         if isinstance(node, Group):
             before = nodes[index - 1] if index else None
             called = before.name.upper() if isinstance(before, Tok) and before.kind is Kind.WORD else ""
-            if called in AGGREGATE and not _windowed(nodes, index + 1):
+            if called in AGGREGATE and not _quantified(nodes, index - 1) and not _windowed(nodes, index + 1):
                 return True
             if not is_query(node) and aggregates(node.nodes):
                 return True
     return False
+
+
+def _quantified(nodes: Sequence[Node], at: int) -> bool:
+    """Whether a word is that of `LIKE ANY (…)`, `LIKE SOME (…)` or `LIKE ALL (…)`."""
+    word, before = nodes[at], nodes[at - 1] if at else None
+    like = isinstance(before, Tok) and before.is_word("LIKE", "ILIKE")
+    return like and isinstance(word, Tok) and word.is_word("ANY", "SOME", "ALL")
 
 
 def has_window(nodes: Sequence[Node]) -> bool:
@@ -268,7 +275,11 @@ class _Items:
     def _word(self, tok: Tok) -> None:
         following = self._next()
         before = self._items[-1] if self._items else None
-        if isinstance(following, Group) and following.opened == "(" and tok.text not in _NO_CALLS:
+        if isinstance(following, Group) and _quantified(self._nodes, self._at - 1):
+            self._at += 1
+            patterns = [value(p, self._context.within()) for p in split(following.nodes)]
+            self._items += [tok.text, mix("list", *patterns)]
+        elif isinstance(following, Group) and following.opened == "(" and tok.text not in _NO_CALLS:
             if tok.text == "EXISTS" and is_query(following):
                 self._at += 1
                 self._items.append(mix("exists", self._context.subquery(following.nodes, self._context.scope)))

@@ -42,6 +42,20 @@ def test_references_have_lines_and_names() -> None:
     assert [(r.name, r.key, r.line) for r in found] == [("raw.Ev", "raw.ev", 2), ("b", "b", 3)]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "SELECT 'a -- b\\\n' FROM a",
+        "SELECT x -- a\\ \nFROM a",
+        "SELECT x /* -- b\\\n */ FROM a",
+        "SELECT limit, x FROM a",
+    ],
+)
+def test_what_only_looks_like_a_mistake(code: str) -> None:
+    """A text and a comment may hold anything."""
+    assert parse(code).references
+
+
 def test_parameters() -> None:
     """Named parameters are found; colons within types and texts are not parameters."""
     sql = parse("SELECT ':no', CAST(x AS STRUCT<f:INT>)\nFROM a WHERE t >= :start\nAND t < :end")
@@ -55,6 +69,11 @@ def test_parameters() -> None:
         ("SELECT x\nFROM a\nWHERE x = = 1", 3, 11, "`=` lacks a part near `=`"),
         ("SELECT x BETWEEN 1\n  FROM a", 2, 3, "`BETWEEN` lacks a part near `FROM`"),
         ("SELECT x\nFROM a\nWHERE x > 'b", 3, 0, "not closed"),
+        ("SELECT x,\n  y,\nFROM a", 2, 4, "a comma that nothing follows, before `FROM`"),
+        ("SELECT concat(x, ) FROM a", 1, 16, "before `)`"),
+        ("SELECT x FROM a\nGROUP BY x,", 2, 11, "before the end"),
+        ("SELECT x, -- C:\\temp\\\n  y\nFROM a", 1, 11, "takes in the next line"),
+        ("SELECT x /* a\\\n */ FROM a -- b\nWHERE x > 1 -- c\\\n", 3, 13, "takes in the next line"),
     ],
 )
 def test_a_syntax_error_has_a_place(code: str, line: int, column: int, why: str) -> None:
