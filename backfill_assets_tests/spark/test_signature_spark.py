@@ -133,3 +133,9 @@ def test_which_texts_are_the_clock(spark: SparkSession) -> None:
     year = date.today().year
     found = [None if d is None else "clock" if abs(d.year - year) < 2 else "constant" for d in row]
     assert found == ["clock"] * 4 + ["constant"] + [None] * 4 + ["clock"] * 4 + [None] * 2
+
+
+def test_a_query_is_what_it_says(spark: SparkSession) -> None:
+    """Spark would put the environment into its text."""
+    row = spark.sql("SELECT '${env:HOME}' AS home, '${name}' AS name").first()
+    assert row is not None and tuple(row) == ("${env:HOME}", "${name}")

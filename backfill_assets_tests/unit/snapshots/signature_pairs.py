@@ -129,6 +129,9 @@ SAME: Mapping[str, tuple[tuple[str, str], ...]] = {
 """By the name of the rewrite."""
 
 OTHER: tuple[tuple[str, str], ...] = (
+    # what is no aggregate
+    ("SELECT 1 AS one, g LIKE ANY ('a', 'b') AS m FROM t", "SELECT 1 AS one, count(*) AS n FROM t"),
+    ("SELECT id, g LIKE ANY ('a', 'b') AS m FROM t", "SELECT id, g LIKE ALL ('a', 'b') AS m FROM t"),
     # what a window is computed over
     ("SELECT id, r FROM (SELECT id, x, rank() OVER (ORDER BY x) AS r FROM t) WHERE x > 1",
      "SELECT id, r FROM (SELECT id, x, rank() OVER (ORDER BY x) AS r FROM t WHERE x > 1)"),

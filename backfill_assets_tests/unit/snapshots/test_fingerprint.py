@@ -8,7 +8,9 @@ import pytest
 
 from backfill_assets.errors import ProjectError
 from backfill_assets.plan.category import compare
+from backfill_assets.snapshots.fingerprint import sql_logic
 from backfill_assets.snapshots.loader import load_project
+from backfill_assets.snapshots.sql import parse
 from backfill_assets_tests.unit.snapshots.helpers import EVENTS, PYTHON, REPORT, SOURCES, project
 
 FILES = {"report_sql": REPORT, "p_py": "import _h\n" + PYTHON, "_h_py": "def f():\n    return 1\n"}
@@ -145,3 +147,23 @@ def test_a_sources_key_is_of_its_columns(tmp_path: Path) -> None:
     [problem] = caught.value.problems
     assert (problem.what, problem.fix) == ("`raw.names` has no column `campaign_idd`", "did you mean `campaign_id`?")
     assert problem.line == WITH_NAMES.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("SELECT to_json(struct(x AS Date))", "SELECT to_json(struct(x AS date))"),
+        ("SELECT to_json(struct(Date))", "SELECT to_json(struct(date))"),
+        ("SELECT CAST(st AS STRUCT<Date: INT>)", "SELECT CAST(st AS STRUCT<date: INT>)"),
+        (r"SELECT g LIKE '\%'", "SELECT g LIKE '%'"),
+        (r"SELECT r'\n'", r"SELECT '\n'"),
+        ("SELECT 1L", "SELECT 1"),
+        ('SELECT "a"', "SELECT 'a'"),
+    ],
+)
+def test_what_is_compared_as_a_whole(one: str, other: str) -> None:
+    """Tokens are as they are written where rows may show it; the case of words and comments are nothing."""
+    assert sql_logic(parse(f"{one} FROM t")) != sql_logic(parse(f"{other} FROM t"))
+    assert sql_logic(parse(f"{one} FROM t")) == sql_logic(
+        parse(f"{one.replace('SELECT', 'select /* a */')} -- b\nfrom t")
+    )
