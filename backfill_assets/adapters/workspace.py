@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
 from backfill_assets.adapters.releasing import Releasing
@@ -30,7 +31,13 @@ from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.settings import cache_folder
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.watch.closing import Watched, closing
+from backfill_assets.watch.late import late
+from backfill_assets.watch.look import Look
+from backfill_assets.watch.notice import Notice
 from backfill_assets.watch.watch import take_a_look, watch
+
+if TYPE_CHECKING:
+    from backfill_assets.adapters.spark_views import SparkViews
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +221,19 @@ class Workspace(Releasing):
 
         Raises StateError, PlanError when what is shown cannot be read as a project.
         """
-        views, shown = self.shared_views(), self.control.environments.read(self.environment)
+        found = self._look(self.shared_views())
+        notices = watch(found)
+        return Watched(environment=found.environment.name, notices=notices, closing=closing(found, notices))
+
+    def late(self) -> tuple[Notice, ...]:
+        """What is shown and was built before its sources changed: files are looked at, not into; no session.
+
+        Raises StateError, PlanError when what is shown cannot be read as a project.
+        """
+        return tuple(notice for notice in late(self._look(None, footers=False)) if notice.finding)
+
+    def _look(self, views: SparkViews | None, *, footers: bool = True) -> Look:
+        shown = self.control.environments.read(self.environment)
         if shown.promotion is not None:
             views = None  # they are ready for both releases, and say so
         records = self.control.versions.all()
@@ -222,7 +241,7 @@ class Workspace(Releasing):
         versions = {name: pointer.version for name, pointer in shown.pointers.items()}
         audits = promoted_audits(self.control, self.environment)
         as_shown = replace(self.project, fingerprints={**self.project.fingerprints, **versions})
-        found = take_a_look(
+        return take_a_look(
             # a missing record is a finding
             published(self.project, shown, records, audits) if recorded else as_shown,
             self.control,
@@ -240,6 +259,5 @@ class Workspace(Releasing):
             at=datetime.now(UTC),
             lasts=timedelta(hours=self.project.settings.watch_hours),
             views=views.drifted(shown) if views is not None else {},
+            footers=footers,
         )
-        notices = watch(found)
-        return Watched(environment=shown.name, notices=notices, closing=closing(found, notices))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,11 +20,15 @@ from backfill_assets.cli.base import (
 )
 from backfill_assets.cli.request import Why, explained, with_request
 from backfill_assets.cli.terminal import echo
-from backfill_assets.errors import StateError
+from backfill_assets.errors import BackfillError, StateError
 from backfill_assets.inert import markdown
 from backfill_assets.intervals import ranges_json
 from backfill_assets.plan.estimate import comparison, saving
 from backfill_assets.plan.stages import Request
+
+if TYPE_CHECKING:
+    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.watch.notice import Notice
 
 
 @app.command()
@@ -67,21 +71,33 @@ def plan(
     elif as_markdown:
         notes = "".join(f"\n\n**{markdown(note)}.**" for note in place.rules().notes)
         notes += "".join(f"\n\n**{markdown(str(fault))}**" for fault in wrong)
-        echo(plan_markdown(made, place.project, estimate) + impact_markdown(made, impacts) + notes)
+        required = place.rules().rules.approvals.required
+        blocking = tuple(g for g in place.preflight(made) if g.blocking) if required else ()
+        echo(plan_markdown(made, place.project, estimate, gaps=blocking) + impact_markdown(made, impacts) + notes)
     else:
         idle = not (made.work or made.invalidations or made.texts or made.blocked)
         verdict = None
         with suppress(StateError):  # what cannot be read is the gate's to say, when somebody promotes
             verdict = place.gate(request, place.facts(), made) if idle and made.stages else None
         stored = claim.continues.id if claim.continues else ""
-        print_plan(made, place.project, estimate, verdict=verdict, stored=stored)
+        lacks = place.preflight(made)
+        late = () if made.stages or made.blocked else late_notices(place)
+        blocking = tuple(g for g in lacks if g.blocking) if place.rules().rules.approvals.required else ()
+        print_plan(made, place.project, estimate, verdict=verdict, stored=stored, gaps=blocking, late=late)
         print_uncovered(gaps)
         print_impacts(made, impacts)
-        if asked := hint(place.preflight(made)):
+        if asked := "" if blocking else hint(lacks):
             echo(asked)
         print_claim(claim)
         print_faults(wrong)
         print_notes(place)
+
+
+def late_notices(place: Workspace) -> tuple[Notice, ...]:
+    """What is shown and was built before its sources changed; nothing where that cannot be told."""
+    with suppress(BackfillError):  # `watch` says it
+        return place.late()
+    return ()
 
 
 @app.command()

@@ -11,10 +11,11 @@ from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.estimates import estimate_lines, estimate_markdown
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.cli.texts import text_line
+from backfill_assets.contracts.preflight import Gap
 from backfill_assets.inert import markdown, markdown_code, one_line
 from backfill_assets.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.plan.category import Category, Change
-from backfill_assets.plan.commands import apply_command, with_why
+from backfill_assets.plan.commands import apply_command, restate_command, with_why
 from backfill_assets.plan.cover import Uncovered
 from backfill_assets.plan.estimate import UNITS, PlanEstimate, saving
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
@@ -24,16 +25,25 @@ from backfill_assets.promote.gate import Verdict
 from backfill_assets.snapshots.model import Override, Project
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.releases import elsewhere
+from backfill_assets.watch.notice import Notice
 
 SHOWN = 5
 
 
 def print_plan(
-    plan: Plan, project: Project, estimate: PlanEstimate, *, verdict: Verdict | None = None, stored: str = ""
+    plan: Plan,
+    project: Project,
+    estimate: PlanEstimate,
+    *,
+    verdict: Verdict | None = None,
+    stored: str = "",
+    gaps: Sequence[Gap] = (),
+    late: Sequence[Notice] = (),
 ) -> None:
     """The plan for a person: what is built, what is not and why, what it takes, what comes next.
 
     `verdict` is the gate's about a plan of which nothing is left to build, `stored` the open plan that it continues.
+    `gaps` close the gate whatever is built, `late` is what is shown and was built before its sources changed.
     """
     console = out()
     console.print(
@@ -109,7 +119,7 @@ def print_plan(
     for text in plan.texts:
         console.print(Text(text_line(text, project)))
     moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
-    for sentence in _then(plan) if verdict is None or verdict.open else ():  # the gate's own words come below
+    for sentence in _then(plan, gaps) if verdict is None or verdict.open else ():  # the gate's own words come below
         console.print(Text(sentence))
     if plan.held:
         console.print(f"{', '.join(plan.held)} can be compared then; a plan without the dual run moves it.")
@@ -134,6 +144,12 @@ def print_plan(
         )
     elif moves and not plan.blocked:
         console.print(styled("Nothing to build. Next: [bold]{}[/]", _promote_command(plan)))
+    elif not plan.blocked and late:
+        console.print("Nothing is missing, but sources changed since what is shown was built:")
+        for notice in late:
+            console.print(Text(f"  {notice.model} {short(notice.intervals)}: {notice.what}"))
+        arguments = tuple(a for notice in late for a in notice.restate)
+        console.print(Text("Next: ") + Text(restate_command(arguments), style="bold"))
     elif not plan.blocked:
         console.print("Nothing to do.")
 
@@ -183,8 +199,8 @@ def uncovered_json(found: Sequence[Uncovered]) -> list[dict[str, object]]:
     ]
 
 
-def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
-    """The plan as a comment of a pull request."""
+def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate, gaps: Sequence[Gap] = ()) -> str:
+    """The plan as a comment of a pull request; `gaps` close the gate whatever is built."""
     why = [f"**Why:** {markdown(plan.request.why)}", ""] if plan.request.why else []
     lines = [f"## Plan `{plan.id}` for {plan.environment}", "", *why, "| model | change | to do |", "|---|---|---|"]
     work = {stage.model: stage for stage in plan.work}
@@ -224,13 +240,14 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate) -> str:
     for stage in plan.invalidations:
         what = f"`{stage.model}` {stage.version}, {short(stage.intervals)}"
         lines += ["", f"Invalidates {what}: {markdown(stage.reason)}."]
-    for sentence in _then(plan):
-        lines += ["", markdown(sentence)]
+    for sentence in _then(plan, gaps):
+        first, *rest = sentence.splitlines()
+        lines += ["", markdown(first), *([""] if rest else []), *(f"- {markdown(line.strip())}" for line in rest)]
     return "\n".join(lines)
 
 
-def _then(plan: Plan) -> list[str]:
-    """What follows when everything is built."""
+def _then(plan: Plan, gaps: Sequence[Gap] = ()) -> list[str]:
+    """What follows when everything is built; nothing is announced that `gaps` stand in the way of."""
     said: list[str] = []
     for stage in plan.stages:
         match stage:
@@ -239,10 +256,22 @@ def _then(plan: Plan) -> list[str]:
                 said.append(f"Then it needs approval by {' and by '.join(asked)}: published rows change.")
             case Promote():
                 models = few(model for model, _ in stage.models)
-                said.append(f"Then backfill promote shows {models} in {stage.environment}, in one step.")
+                if gaps:
+                    lines = [f"  {line}" for gap in gaps for line in one_line_each(str(gap))]
+                    head = (
+                        f"{models} cannot be shown in {stage.environment} before this is mended (backfill preflight):"
+                    )
+                    said.append("\n".join([head, *lines]))
+                else:
+                    said.append(f"Then backfill promote shows {models} in {stage.environment}, in one step.")
             case Build() | Audit() | Invalidate():
                 pass
     return said
+
+
+def one_line_each(text: str) -> list[str]:
+    """The lines of a text of ours, each with its control characters visible."""
+    return [one_line(line) for line in text.splitlines()]
 
 
 def _change_lines(plan: Plan, name: str) -> list[Text]:

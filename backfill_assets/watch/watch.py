@@ -58,9 +58,11 @@ def take_a_look(
     at: datetime,
     lasts: timedelta,
     views: Mapping[str, str],
+    footers: bool = True,
 ) -> Look:
     """Read what the watch is decided from. `project` is as the environment shows it, with the audits that were
-    promoted; `fingerprints` are of the loaded code, and `digests` of its audits, where the environment shows it."""
+    promoted; `fingerprints` are of the loaded code, and `digests` of its audits, where the environment shows it;
+    `footers`: whether those of all files that are shown are read."""
     pointers = environment.pointers
     entries = by_version(control.ledger.entries(list(pointers), kinds=DECIDING | {Said.FAILED})) if pointers else {}
     read = {u.name for name in pointers if name in project.models for u in project.models[name].upstreams}
@@ -70,7 +72,7 @@ def take_a_look(
         histories = pool.map(lambda s: sources.history(s, oldest.get(s.name, 0)), wanted)
         newest = pool.map(lambda s: sources.newest(s) if s.freshness_hours else None, wanted)
         rows = pool.map(lambda p: _rows(p, log), pointers.values())
-        proofs = rehearse(list(pointers.values()), storage, log, control.ledger)
+        proofs = rehearse(list(pointers.values()), storage, log, control.ledger, footers=footers)
         return Look(
             now=now,
             at=at,

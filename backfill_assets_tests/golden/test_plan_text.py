@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.cli.init import TEMPLATE
-from backfill_assets.cli.render import print_plan
+from backfill_assets.cli.render import plan_markdown, print_plan
+from backfill_assets.contracts.preflight import Gap
 from backfill_assets.intervals import Interval, Ranges, utc
 from backfill_assets.plan.estimate import estimate
 from backfill_assets.plan.plan import Facts, make_plan
@@ -21,6 +22,7 @@ from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
+from backfill_assets.watch.notice import Kind, Notice
 
 EMPTY = Environment(name="prod", revision=-1, pointers={}, releases={})
 
@@ -124,6 +126,39 @@ def test_nothing_to_build_says_what_the_gate_says(project: Project, capsys: pyte
     assert "backfill promote" not in closed
     print_plan(plan, project, guess, verdict=Verdict(pointers=(), obstacles=()), stored="1f3a")
     assert "Next: backfill promote 1f3a" in capsys.readouterr().out
+
+
+def test_what_stands_in_the_way_is_said_before_anything_is_built(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No promotion is announced that is known to be refused: the reason and its remedy are."""
+    plan = make_plan(project, facts(project), Request())
+    gap = Gap(subject="daily_revenue", what="nobody [red]owns it", remedy="add `owner:`", blocking=True)
+    guess = estimate(plan.work, [], project.models, at_once=2)
+    print_plan(plan, project, guess, gaps=(gap,))
+    text = capsys.readouterr().out
+    assert "cannot be shown in prod before this is mended (backfill preflight):" in text
+    assert "\n  daily_revenue: nobody [red]owns it\n    fix: add `owner:`\n" in text
+    assert "Then backfill promote" not in text and "Next: backfill apply" in text
+    said = plan_markdown(plan, project, guess, (gap,))
+    assert "- daily_revenue: nobody \\[red\\]owns it" in said and "Then backfill promote" not in said
+
+
+def test_nothing_to_do_is_not_said_beside_late_data(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the watch finds of sources that changed is the next step."""
+    full = Coverage(green=days("2024-01-01", "2024-02-01"))
+    plan = replace(make_plan(project, facts(project, daily_revenue=full, revenue_rolling=full), Request()), stages=())
+    late = Notice(
+        kind=Kind.LATE, model="daily_revenue", intervals=days("2024-01-05", "2024-01-06"), what="a.parquet changed",
+        restate=("daily_revenue:2024-01-05",),
+    )  # fmt: skip
+    guess = estimate(plan.work, [], project.models, at_once=2)
+    print_plan(plan, project, guess)
+    assert "Nothing to do." in capsys.readouterr().out
+    print_plan(plan, project, guess, late=(late,))
+    text = capsys.readouterr().out
+    assert "Nothing to do" not in text and "daily_revenue 2024-01-05: a.parquet changed" in text
+    assert "Next: backfill apply --restate daily_revenue:2024-01-05" in text
 
 
 def test_the_next_step_keeps_the_request(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,6 +84,7 @@ def test_late_rows(spark: SparkSession, tmp_path: Path, environment: str) -> Non
 
     load(tmp_path, "03", "05", each=2)
     late = backfill_here("watch", "--json", project=root)
+    assert "Nothing to do" not in (planned := backfill_here("plan", project=root).out) and "--restate" in planned
     assert late.code == 3, late
     (notice,) = late.json["notices"]
     assert notice["kind"] == "late_source_data" and notice["model"] == "daily"
