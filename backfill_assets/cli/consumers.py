@@ -23,7 +23,7 @@ def print_consumers(project: Project) -> None:
         console.print("consumers.yml names nobody. Who reads the prod views? See docs/consumers.md")
         return
     today, limit = project.settings.now().date(), project.settings.consumers_stale_days
-    table = grid()
+    table = grid(0)
     for c in project.consumers.values():
         old = stale_since(c.last_verified, today, limit) is not None
         table.add_row(

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from backfill_assets.cli.terminal import grid, out, styled
+from backfill_assets.cli.terminal import grid, out, styled, that_fit
 from backfill_assets.compare.diff import Diff, Group, ModelDiff, Sample, moved
 from backfill_assets.compare.expect import Judgement
 from backfill_assets.compare.plots import Series, plot_series
@@ -19,6 +19,10 @@ from backfill_assets.plan.rewired import Rewired
 
 DAYS, COLUMNS, BARS, SLICES = 10, 2, 60, 12
 Known = Mapping[str, datetime]
+WIDE = 120
+"""Columns of a terminal that has room for two columns day by day."""
+_LEAST_FIRST = (7, 8, 6, 9, 10, 5, 4, 2)
+"""What is told of a column that moved, by its place: what is left out first on a narrow terminal."""
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _STYLES = {"changed": "yellow", "added": "green", "removed": "red", "unpaired": "magenta"}
 
@@ -64,8 +68,8 @@ def _print_model(console: Console, model: ModelDiff, old: str, new: str) -> None
     for line in [*column_lines(model), *day_lines(model, old, new)]:
         console.print(Text(f"  {line}", style="dim"))
     if model.moved:
-        console.print(_columns(model))
-    series = plot_series(model, at_most=COLUMNS)
+        console.print(_columns(model, console.width))
+    series = plot_series(model, at_most=COLUMNS if console.width >= WIDE else 1)
     if series:
         _print_days(console, series)
     for part in model.slices:
@@ -76,11 +80,10 @@ def _print_model(console: Console, model: ModelDiff, old: str, new: str) -> None
         console.print(_samples(model.samples))
 
 
-def _columns(model: ModelDiff) -> Table:
-    """The columns that moved, most of it first."""
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    for name in ("  column", "changed", "sum", "", "mean", "NULL", "distinct", "p50", "p95", "min", "max"):
-        table.add_column(name, justify="left" if name.strip() in ("column", "sum") else "right", no_wrap=True)
+def _columns(model: ModelDiff, width: int) -> Table:
+    """The columns that moved, most of it first; on a narrow terminal less is told of each, and names stay whole."""
+    heads = ("  column", "changed", "sum", "", "mean", "NULL", "distinct", "p50", "p95", "min", "max")
+    rows: list[list[str]] = []
     there = {c.name: c for c in model.columns}
     for move in model.moved:
         column, a, b = there[move.column], move.old, move.new
@@ -91,13 +94,22 @@ def _columns(model: ModelDiff) -> Table:
         pairs += [(a.p50, b.p50), (a.p95, b.p95)] if number else [None, None]
         bounds = column.kind != "nested" and not column.masked
         pairs += [(a.min, b.min), (a.max, b.max)] if bounds else [None, None]
-        table.add_row(
-            f"  {one_line(move.column)}" + (" (masked)" if column.masked else ""),
-            "" if column.key else percent(move.changed, model.total.rows.paired),
-            f"{say(a.sum)} → {say(b.sum)}" if number else "",
-            change(move),
-            *("" if p is None else one_line(_arrow(say(p[0]), say(p[1]))) for p in pairs),
+        rows.append(
+            [
+                f"  {one_line(move.column)}" + (" (masked)" if column.masked else ""),
+                "" if column.key else percent(move.changed, model.total.rows.paired),
+                f"{say(a.sum)} → {say(b.sum)}" if number else "",
+                change(move),
+                *("" if p is None else one_line(_arrow(say(p[0]), say(p[1]))) for p in pairs),
+            ]
         )
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    kept = that_fit([heads, *rows], width, _LEAST_FIRST)
+    for n in kept:
+        left = heads[n].strip() in ("column", "sum")
+        table.add_column(heads[n], justify="left" if left else "right", no_wrap=True, overflow="fold")
+    for row in rows:
+        table.add_row(*(row[n] for n in kept))
     return table
 
 
@@ -125,10 +137,11 @@ def _print_days(console: Console, series: Sequence[Series]) -> None:
     starts = range(len(first.days) - count + 1)
     at = max(starts, key=lambda i: (sum(map(abs, first.deltas[i : i + count])), -i))
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    table.add_column("  day")
+    table.add_column("  day", no_wrap=True)
     for one in series:
         for name in (f"{one.column}, old", "new", "delta", ""):
-            table.add_column(name, justify="left" if not name else "right", no_wrap=True)
+            folds = name.endswith(", old")  # a long name of a column
+            table.add_column(name, justify="left" if not name else "right", no_wrap=not folds, overflow="fold")
     for i in range(at, at + count):
         cells: list[str | Text] = []
         for one in series:
@@ -166,7 +179,7 @@ def _print_slice(console: Console, model: ModelDiff, name: str, groups: Sequence
     if not different:
         console.print(f"  by {name}: no difference in any of {len(groups):,}")
         return
-    table = grid()
+    table = grid(0)
     for group in sorted(different, key=lambda g: -(g.rows.changed + g.rows.added + g.rows.removed))[:SLICES]:
         rows, move = group.rows, group.move(column) if column else None
         sums = f"{column} {say(move.old.sum)} → {say(move.new.sum)}" if move and move.old and move.new else ""
@@ -190,7 +203,7 @@ def _samples(samples: Sequence[Sample]) -> Table:
     columns = list(dict.fromkeys(name for s in samples for name, _ in (*s.old, *s.new)))
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     for name in ["  sample", *keys, *columns]:
-        table.add_column(one_line(name), no_wrap=True)
+        table.add_column(one_line(name), overflow="fold")
     for sample in samples:
         old, new = dict(sample.old), dict(sample.new)
         cells: list[str | Text] = [one_line(_known(value)) for _, value in sample.key]

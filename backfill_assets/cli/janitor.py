@@ -44,7 +44,7 @@ def print_housework(found: Housework, days: int) -> None:
     console, rounds = out(), found.rounds
     if rounds.goes or found.caches:
         console.print(f"Not needed, and not used for {days} days:")
-    table = grid()
+    table = grid(0)
     for goes in rounds.goes:
         table.add_row(Text("  go", style="red"), *_row(goes.table), f"last used {goes.since:%Y-%m-%d}; {goes.why}")
     if found.caches:
@@ -66,7 +66,7 @@ def print_housework(found: Housework, days: int) -> None:
     for crowd in found.crowds:
         what = f"{crowd.tables} tables of corrections, {short(crowd.intervals)}: each view opens all of them"
         console.print(Text("  join  ", style="yellow") + Text(crowd.pointer.model, style="bold") + f"  {what}")
-    kept = grid()
+    kept = grid(0)
     groups: dict[str, list[Kept]] = defaultdict(list)
     for each in rounds.kept:
         groups[each.why + (f"; can go from {each.until:%Y-%m-%d} on" if each.until else "")].append(each)

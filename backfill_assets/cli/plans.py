@@ -87,7 +87,7 @@ def print_plans(records: Sequence[PlanRecord], undone: Mapping[str, str]) -> Non
     if not records:
         console.print(styled("No plan was applied yet. Next: [bold]backfill plan[/]"))
         return
-    table = grid()
+    table = grid(0)
     for r in reversed(records):
         table.add_row(
             Text(r.id, style="bold"),

@@ -19,7 +19,7 @@ def print_preflight(plan: Plan, sheets: Sequence[Sheet], findings: Sequence[Gap]
         console.print(f"Plan {plan.id} changes nothing.")
     for sheet in sheets:
         console.print(Text(sheet.model, style="bold"))
-        table = grid()
+        table = grid(0)
         for line in sheet.lines:
             said = Text(f"not said: add {line.ask}", style="yellow") if line.missing else Text(line.said)
             table.add_row(Text(f"  {line.topic}", style="dim"), said)

@@ -72,7 +72,7 @@ def print_releases(releases: Sequence[Release], environment: str) -> None:
     if not releases:
         console.print(styled("Nothing was released to {} yet. Next: [bold]backfill promote[/]", environment))
         return
-    table = grid()
+    table = grid(0)
     for release in reversed(releases):
         table.add_row(
             Text(release.id, style="bold"),
@@ -92,7 +92,7 @@ def print_release(release: Release) -> None:
     if release.approvals_off:
         off = "Approvals were off (approvals.required: false): nobody had to approve it"
         console.print(Text(off, style="yellow"))
-    table = grid()
+    table = grid(0)
     for move in release.moves:
         table.add_row(Text(f"  {move.model}", style="bold"), _side(move.before), "→", _side(move.after))
     console.print(table)

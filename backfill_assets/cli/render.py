@@ -53,7 +53,7 @@ def print_plan(
     )
     if plan.request.why:
         console.print(Text(f"Why: {one_line(plan.request.why)}"))
-    table = grid()
+    table = grid(0, 1)
     for stage in plan.stages:
         match stage:
             case Build():
@@ -324,7 +324,7 @@ def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project
         console.print(f"Invalidated {stage.model} {short(stage.intervals)} of version {stage.version}")
     if not plan.work:
         console.print(f"Nothing to build: plan {opened or plan.id} has no missing interval.")
-    table = grid()
+    table = grid(0, 1)
     for name, outcome in outcomes.items():
         cadence = project.models[name].cadence
         done, asked = outcome.green.count(cadence), outcome.requested.count(cadence)
@@ -400,7 +400,7 @@ def print_promotion(before: Environment, after: Environment, verdict: Verdict) -
         + Text(f"{len(verdict.pointers)} model{'s' * (len(verdict.pointers) != 1)}", style="bold")
         + Text(f" to {after.name} in one commit ({release})")
     )
-    table = grid()
+    table = grid(0)
     for pointer in verdict.pointers:
         old = before.pointers.get(pointer.model)
         was = _was(old, pointer)

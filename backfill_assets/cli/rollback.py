@@ -82,7 +82,7 @@ def print_look(found: Rollback, proofs: Sequence[Readability], *, at_once: bool)
     if not found.steps:
         console.print("It shows that already, and intervals that came since: nothing to go back to.")
         return
-    table = grid()
+    table = grid(0)
     for step in found.steps:
         was, then = (p.version if p else "nothing" for p in (step.shown, step.older))
         again = "earlier rows of " if was == then else ""

@@ -59,7 +59,7 @@ def print_rules(rules: RulesInForce, records: Sequence[RulesRecord], waiting: Se
         f"record {rules.number}" if rules.number else "not recorded yet: the first promotion records what the files say"
     )
     console.print(Text(f"Rules of {rules.environment}", style="bold") + Text(f" ({which})"))
-    table = grid()
+    table = grid(0)
     approvals = found.approvals
     for name, value in (
         ("approval", "required" if approvals.required else "not required: nobody has to approve what moves"),

@@ -175,7 +175,7 @@ def print_status(status: Status) -> None:
     """The status for a person."""
     console = out()
     console.print(f"{status.environment} at revision {max(status.revision, 0)}, as of {status.now:%Y-%m-%d %H:%M} UTC")
-    table = grid()
+    table = grid(0, 1)
     for m in status.models:
         have, want = m.green.count(m.cadence), m.expected.count(m.cadence)
         if m.shown_version is None:
@@ -189,7 +189,7 @@ def print_status(status: Status) -> None:
         table.add_row(
             Text(m.model, style="bold"),
             m.version,
-            _meter(have, want),
+            *([_meter(have, want)] if console.width >= WIDE else []),
             f"{have} of {amount(want, m.cadence)} green",
             shown,
         )
@@ -220,6 +220,8 @@ def print_status(status: Status) -> None:
             console.print(f"missing  {m.model} {short(m.missing)}")
 
 
+WIDE = 110
+"""Columns of a terminal that has room for a meter."""
 _SHOWN = 5
 _AFTER = (Kind.STARTED, Kind.BUILT, Kind.FAILED)
 

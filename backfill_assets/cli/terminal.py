@@ -8,7 +8,8 @@ are shown as what they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -72,6 +73,35 @@ def _console(*, stderr: bool) -> Console:
     return console
 
 
-def grid() -> Table:
-    """Columns without lines."""
-    return Table.grid(padding=(0, 2))
+class Grid(Table):
+    """A table in which nothing is cut: on a narrow terminal cells go on in the next line, the `whole` columns last."""
+
+    whole: Collection[int] = ()
+
+    def add_row(self, *cells: RenderableType | None, **more: Any) -> None:
+        super().add_row(*cells, **more)
+        for number, column in enumerate(self.columns):
+            column.overflow, column.no_wrap = "fold", number in self.whole
+
+
+def grid(*whole: int) -> Table:
+    """Columns without lines; the ones with these numbers, from 0 on, hold names that stay in one line."""
+    made = Grid.grid(padding=(0, 2))
+    assert isinstance(made, Grid)
+    made.whole = whole
+    return made
+
+
+def that_fit(cells: Sequence[Sequence[str]], width: int, drop: Iterable[int], gap: int = 2) -> list[int]:
+    """The numbers of the columns that have room, of rows of `cells`; those to `drop` go first, one after the other.
+
+    >>> that_fit([["campaign", "12", "7.5"]], 14, [1, 2]), that_fit([["campaign", "12", "7.5"]], 80, [1, 2])
+    ([0, 2], [0, 1, 2])
+    """
+    wide = [max(map(len, column)) + gap for column in zip(*cells, strict=True)]
+    kept = list(range(len(wide)))
+    for number in drop:
+        if sum(wide[n] for n in kept) <= width:
+            break
+        kept.remove(number)
+    return kept

@@ -1,0 +1,86 @@
+"""On terminals of 80 and 120 columns names of models and columns are whole, and no line is longer than the terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from backfill_assets.cli.diff import print_diff
+from backfill_assets.cli.render import print_plan
+from backfill_assets.cli.status import ModelStatus, Status, print_status
+from backfill_assets.compare.diff import Diff
+from backfill_assets.compare.expect import Judgement
+from backfill_assets.intervals import Cadence
+from backfill_assets.plan.estimate import estimate
+from backfill_assets_tests.fakes import NOW, World, a_model, days, ranges
+from backfill_assets_tests.unit.compare.test_words import a_diff
+
+NAME = "campaign_trends_monthly_by_channel"
+COLUMN = "cost_per_acquisition_and_channel"
+
+
+def lines(show: Callable[[], object], width: int, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What a terminal of this width shows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FORCE_COLOR", "1")
+        patch.setenv("COLUMNS", str(width))
+        patch.setenv("TERM", "xterm")
+        show()
+    return [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+def a_plan(capsys: pytest.CaptureFixture[str], width: int) -> list[str]:
+    world = World(a_model(NAME, "raw"), a_model("reader", NAME, batch_size=1))
+    plan = world.plan()
+    guess = estimate(plan.work, [], world.project.models, at_once=1)
+    said = lines(lambda: print_plan(plan, world.project, guess), width, capsys)
+    return said[: next(n for n, line in enumerate(said) if line.startswith("How long"))]
+
+
+def a_status(capsys: pytest.CaptureFixture[str], width: int) -> list[str]:
+    model = ModelStatus(
+        model=NAME, version="0123456789abcdef", cadence=Cadence.DAILY, expected=ranges(days("01", "09")),
+        green=ranges(days("01", "05")), unaudited=ranges(), partial=ranges(), shown_version="fedcba9876543210",
+        shown=ranges(days("01", "05")), running=(), stopped=(), pace=None, last_failure=None,
+    )  # fmt: skip
+    status = Status(environment="prod", now=NOW, revision=1, models=(model,))
+    return lines(lambda: print_status(status), width, capsys)[:-1]
+
+
+def the_diff(capsys: pytest.CaptureFixture[str], width: int) -> list[str]:
+    [model] = a_diff().models
+
+    def renamed(text: str) -> str:
+        return COLUMN if text == "spend" else text
+
+    def moved(group: object) -> object:
+        return replace(group, moves=tuple(replace(m, column=renamed(m.column)) for m in group.moves))  # type: ignore
+
+    model = replace(
+        model,
+        model=NAME,
+        columns=tuple(replace(c, name=renamed(c.name)) for c in model.columns),
+        total=moved(model.total),
+        days=tuple(moved(g) for g in model.days),
+        slices=(),
+        samples=(),
+    )  # type: ignore[arg-type]
+    diff = Diff(old="prod", new="plan-1f3a9c02", models=(model,))
+    said = lines(lambda: print_diff(diff, Judgement(held=(), surprises=())), width, capsys)
+    assert any(line.startswith(f"  {COLUMN}  ") for line in said)
+    prose = ("  keys", "  unchanged", "  compared", "  8 rows", f"  {COLUMN} moved")  # the terminal wraps it
+    return [line for line in said if not line.startswith(prose)]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("show", [a_plan, a_status, the_diff])
+def test_names_are_whole(
+    show: Callable[[pytest.CaptureFixture[str], int], list[str]], width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Less important cells go on in the next line, or are left out; nothing is cut."""
+    said = show(capsys, width)
+    assert any(NAME in line for line in said) and not any("…" in line for line in said), said
+    assert max(map(len, said)) <= width, said
