@@ -95,7 +95,7 @@ def grid(*whole: int) -> Table:
 def that_fit(cells: Sequence[Sequence[str]], width: int, drop: Iterable[int], gap: int = 2) -> list[int]:
     """The numbers of the columns that have room, of rows of `cells`; those to `drop` go first, one after the other.
 
-    >>> that_fit([["campaign", "12", "7.5"]], 14, [1, 2]), that_fit([["campaign", "12", "7.5"]], 80, [1, 2])
+    >>> that_fit([["campaign", "12", "7.5"]], 15, [1, 2]), that_fit([["campaign", "12", "7.5"]], 80, [1, 2])
     ([0, 2], [0, 1, 2])
     """
     wide = [max(map(len, column)) + gap for column in zip(*cells, strict=True)]
