@@ -5,6 +5,14 @@ from __future__ import annotations
 from backfill_assets_tests.mutations.approvals import APPROVALS
 from backfill_assets_tests.mutations.gate import FINDINGS, GATE
 from backfill_assets_tests.mutations.mutation import Mutation
+from backfill_assets_tests.mutations.operations import (
+    COUNTING,
+    EVIDENCE,
+    EXTENDING,
+    ROLLBACK,
+    RULES_CHANGE,
+    SWEEPING,
+)
 from backfill_assets_tests.mutations.plans import JANITOR, LEASES, ROUTINE, SAMPLES, TEXTS
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -16,4 +24,10 @@ MUTATIONS: tuple[Mutation, ...] = (
     *TEXTS,
     *LEASES,
     *JANITOR,
+    *ROLLBACK,
+    *SWEEPING,
+    *RULES_CHANGE,
+    *COUNTING,
+    *EXTENDING,
+    *EVIDENCE,
 )

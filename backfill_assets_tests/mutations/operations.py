@@ -1,0 +1,84 @@
+# ruff: noqa: E501 (tables of texts)
+"""Rollbacks, the janitor, changes of the rules, who counts, what routine runs leave alone, and evidence."""
+
+from __future__ import annotations
+
+from backfill_assets_tests.mutations.mutation import broken
+
+ROLLBACK = (
+    broken("a rollback goes to before the last change", "promote/rollback.py", "if any(not m.growth and (not models", "if any((not models", "promote/test_rollback.py"),
+    broken("rows that were written again are no growth", "state/releases.py", "return self.compaction or (not self.changed and grown(self.before, self.after))", "return self.compaction or grown(self.before, self.after)", "state/test_releases.py"),
+    broken("other tables are no growth", "state/releases.py", "        and not elsewhere(before, after)\n", "", "state/test_releases.py"),
+    broken("files that cannot be read forbid a rollback", "promote/go_back.py", "hard = [*found.obstacles, *unreadable(seen)]", "hard = [*found.obstacles]", "promote/test_rollback.py"),
+    broken("obstacles forbid a rollback, also at once", "promote/go_back.py", "hard = [*found.obstacles, *unreadable(seen)]", "hard = [*unreadable(seen)]", "promote/test_rollback.py"),
+    broken("losses forbid a rollback, but at once", "promote/go_back.py", "[*hard, *found.losses, *doubtful(", "[*hard, *doubtful(", "promote/test_rollback.py"),
+    broken("rows that nobody vouches for forbid a rollback, but at once", "promote/go_back.py", "*found.losses, *doubtful([p for p in seen if not p.broken])]", "*found.losses]", "promote/test_rollback.py"),
+    broken("what is lacking is built first", "promote/go_back.py", "ready = bool(found.steps) and not obstacles and (at_once or not found.lacking)", "ready = bool(found.steps) and not obstacles", "promote/test_rollback.py"),
+    broken("a rollback is of what is shown at its commit", "promote/go_back.py", "if facts.environment.pointers != found.environment.pointers:", "if False:", "promote/test_release_grounds.py"),
+    broken("intervals that came since are built too", "promote/go_back.py", "    if found.lacking and not at_once:\n        lacking = ", "    if False:\n        lacking = ", "promote/test_release_grounds.py"),
+    broken("what the janitor removed cannot be gone back to", "promote/rollback.py", "if (step.model, version) in gone\n", "if not step.model\n", "promote/test_janitor.py"),
+    broken("models that belong together go back together", "promote/rollback.py", "found = [replace(o, remedy=together) for o in mismatches(project, seen, shown, versions, earlier)]", "found = list[Obstacle]()", "promote/test_rollback.py"),
+    broken("a restatement goes back with its readers", "promote/rollback.py", "if corrected and (step.model in two", "if not step.model and (step.model in two", "promote/test_rollback.py"),
+    broken("a model that consumers read does not go silently", "promote/rollback.py", "losses = [*_losses(steps, problem), *_consumers(project, steps)]", "losses = _losses(steps, problem)", "promote/test_rollback.py"),
+    broken("days that came since are kept", "promote/rollback.py", "newer = (shown.covers - older.covers) if shown else NOTHING", "newer = NOTHING", "promote/test_rollback.py"),
+)  # fmt: skip
+
+SWEEPING = (
+    broken("the janitor keeps what is shown", "promote/reach.py", 'todo += _pointed(environment.pointers.values(), f"{environment.name} shows it")', "pass", "promote/test_janitor.py"),
+    broken("the janitor keeps what open plans build", "promote/reach.py", "        if plan.live:\n", "        if False:\n", "promote/test_janitor.py"),
+    broken("the janitor keeps what a table was built from", "promote/reach.py", 'todo += [(up, f"{table[0]} {table[1]} was built from it") for up in versions[table].upstream.items()]', "pass", "promote/test_janitor.py"),
+    broken("the janitor keeps what one can go back to", "promote/janitor.py", "recent = [r for r in control.releases.everywhere() if r.at >= since]", "recent = list[Release]()", "promote/test_janitor.py"),
+    broken("the janitor keeps what a batch writes to", "promote/janitor.py", "if batch not in ended and now - e.at < RUNS_FOR", "if not batch", "promote/test_janitor.py"),
+    broken("the janitor waits for the retention", "promote/janitor.py", "elif (until := used[table] + retention) > now:", "elif (until := used[table]) > now:", "promote/test_janitor.py"),
+    broken("what nobody knows is left alone", "promote/janitor.py", "        elif table not in used:\n            unknown.append(stored)\n", "        elif table not in used:\n            goes.append(Goes(table=stored, why='', since=now))\n", "promote/test_janitor.py"),
+    broken("what is needed by now is pardoned", "promote/janitor.py", "removed = [r for r in begun if r.table not in needed] +", "removed = begun +", "promote/test_janitor.py"),
+    broken("an interrupted removal is finished", "promote/janitor.py", " + control.removals.take_over(found.unfinished)", "", "promote/test_janitor.py"),
+    broken("another janitor at work is left alone", "promote/janitor.py", "if not r.done and not r.owned(now=real)", "if not r.done", "promote/test_janitor.py"),
+    broken("who points first keeps the table", "promote/janitor.py", "condemn(doomed, revision=found.revision, by=by)", "condemn(doomed, revision=control.environments.revision(), by=by)", "promote/test_janitor.py"),
+    broken("a clock that jumped is not believed", "promote/clock.py", "if newest is None or newest - BEHIND <= now < newest + retention:", "if newest or not newest:", "promote/test_clock.py"),
+    broken("a confirmed date is the clock's", "promote/clock.py", "if abs((now.date() - today).days) > 1:", "if False:", "promote/test_clock.py"),
+)  # fmt: skip
+
+RULES_CHANGE = (
+    broken("rules: recorded ones and not the files'", "plan/plan.py", "return self.rules.effective if self.rules else declared_rules(project)", "return declared_rules(project)", "promote/test_release_grounds.py"),
+    broken("rules: in force are the newest recorded", "state/rules.py", "    if current is None:\n", "    if current is None or current:\n", "promote/test_rules_change.py"),
+    broken("rules: what only files require is required as well", "state/rules.py", "required = self.rules.approvals.required or self.edited.approvals.required", "required = self.rules.approvals.required", "promote/test_rules_change.py"),
+    broken("rules: a change asks those whom it touches", "promote/rules_change.py", "    if not rules.approvals.required:\n        return ()", "    if rules or wanted:\n        return ()", "promote/test_rules_change.py"),
+    broken("rules: general ones touch everybody", "promote/rules_change.py", "if any(getattr(rules.approvals, n) != getattr(wanted.approvals, n) for n in general):", "if False:", "promote/test_rules_change.py"),
+    broken("rules: a pattern of signers touches everybody", "promote/rules_change.py", 'if any(mark in name for name in names for mark in "*?!"):', "if False:", "promote/test_rules_change.py"),
+    broken("rules: who may speak for an owner touches the owner", "promote/rules_change.py", "            found.add(owner)\n", "            pass\n", "promote/test_rules_change.py"),
+    broken("rules: a new owner agrees", "promote/rules_change.py", "found = new | {o for m, o in owners.items()", "found = {o for m, o in owners.items()", "promote/test_rules_change.py"),
+    broken("rules: the old owner agrees", "promote/rules_change.py", "found = new | {o for m, o in owners.items() if wanted.owners.get(m, o) != o}", "found = new", "promote/test_rules_change.py"),
+    broken("rules: judged by the old ones", "promote/rules_change.py", "missing_approvals(rules.rules, record, given,", "missing_approvals(record.rules, record, given,", "promote/test_rules_change.py"),
+    broken("rules: approvals of another change do not count", "promote/rules_change.py", "if (approval.plan, approval.environment, approval.digest) != (record.id, record.environment, record.id):", "if False:", "promote/test_release_grounds.py"),
+    broken("rules: whoever proposed it does not stand in for an owner", "promote/rules_change.py", 'return "" if itself and not perhaps_same(', 'return "" if itself or not perhaps_same(', "promote/test_rules_change.py"),
+    broken("rules: a change that was overtaken takes no effect", "promote/rules_change.py", "    if current.id != record.parent:\n", "    if False:\n", "promote/test_rules_change.py"),
+    broken("rules: the same change waits for all", "promote/rules_change.py", "    if not missing:\n        took", "    if counted or not missing:\n        took", "promote/test_rules_change.py"),
+)  # fmt: skip
+
+COUNTING = (
+    broken("scope: nothing beside it", "promote/approval.py", "        scope = approval.scope.get(pointer.model, NOTHING)\n        found", "        scope = approval.scope.get(pointer.model, pointer.covers)\n        found", "promote/test_release_grounds.py"),
+    broken("own: by any account that opened the plan", "state/plans.py", "return tuple(dict.fromkeys((self.by, *self.opened_by)))", "return (self.by,)", "promote/test_release_grounds.py"),
+    broken("account: it is who it claims to be", "state/counting.py", "if not same(rules.people, approval.account, approval.by):", "if False:", "promote/test_release_grounds.py"),
+    broken("signature: required", "state/counting.py", 'if rules.approvals.signatures == "required":\n            return "without', 'if False:\n            return "without', "state/test_counting.py"),
+    broken("signature: looked at", "state/counting.py", "elif problem := genuine(approval):", 'elif problem := "":', "promote/test_approval.py"),
+    broken("who gave it: the account, not the claim", "state/counting.py", "return approval.by if approval.signature else approval.account", "return approval.by", "state/test_counting.py"),
+    broken("a team of one: only where nobody else is named", "state/counting.py", 'unnamed = owner not in rules.people and rules.approvals.signatures != "required"\n    return own', "unnamed = True\n    return own", "state/test_counting.py"),
+    broken("a team of one: only where the rules say so", "state/counting.py", "return own and rules.approvals.self and unnamed", "return own and unnamed", "state/test_counting.py"),
+    broken("people: another account is another person", "state/counting.py", "if not owner or same(rules.people, given, owner):", "if not owner or given:", "state/test_counting.py"),
+)  # fmt: skip
+
+EXTENDING = (
+    broken("a routine run leaves alone what moved meanwhile", "promote/extend.py", "held = [obstacle for obstacle in moved if obstacle is not None]", "held = list[Obstacle]()", "promote/test_races.py"),
+    broken("a routine run leaves alone what reads it", "promote/extend.py", 'named = [f"{m}+" for o in obstacles', "named = [m for o in obstacles", "promote/test_release_grounds.py"),
+    broken("a routine run is judged as one", "promote/extend.py", "purpose=Purpose.ROUTINE)", "purpose=Purpose.PROMOTION)", "promote/test_release_grounds.py"),
+)  # fmt: skip
+
+EVIDENCE = (
+    broken("evidence names approvals that count", "promote/grounds.py", "if case.counts(hearing.record, approval):", "if not approval:", "promote/test_release_grounds.py"),
+    broken("evidence names approvals of rows that change", "promote/grounds.py", "if any(part & about.get(name, NOTHING) for name, part in case.changed.items()):", "if about or not about:", "promote/test_release_grounds.py"),
+    broken("without evidence nothing moves", "promote/release.py", "if not digests.get(release):", "if False:", "promote/test_gate_rules.py"),
+    broken("a sample has at most five rows of an interval", "audit/sample.py", "if start in starts and len(found[start]) < SAMPLE_SIZE:", "if start in starts:", "audit/test_sample_size.py"),
+    broken("a sample is not read as a whole", "audit/sample.py", "WHERE bf_n <= {SAMPLE_SIZE} ORDER", "ORDER", "audit/test_sample_size.py"),
+    broken("a sample is of the intervals asked for", "audit/sample.py", "if start in starts and len(", "if len(", "audit/test_sample_size.py"),
+)  # fmt: skip
