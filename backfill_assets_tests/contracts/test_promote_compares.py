@@ -1,0 +1,159 @@
+"""Where nobody has to approve, `promote` compares by itself before it moves: each thing that it finds closes the gate.
+
+What only Spark can say of rows (the diff, consumers' answers, drift) is said here by the test.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Move, Rows, Stats
+from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
+from backfill_assets.plan.proof import Drift, Kept
+from backfill_assets.plan.stages import Request
+from backfill_assets_tests.fakes import days, ranges
+from backfill_assets_tests.projects import DAILY, write_events, write_project
+from backfill_assets_tests.unsparked import build, unsparked
+
+TEXT = DAILY.format(batch_size=10, batch_concurrency=1)
+OTHER_TOTAL = TEXT.replace("sum(amount)", "sum(amount) + 1")
+MORE = TEXT.replace("AS total", "AS total, avg(amount) AS mean")
+CONSUMERS = """\
+last_verified: 2024-01-05
+consumers:
+  - name: board
+    owner: cy@example.com
+    reads: [daily]
+    queries: [{name: kpis, sql: SELECT count(*) AS n FROM prod.daily}]
+"""
+
+
+def project(root: Path, text: str) -> Path:
+    write_events(root, days=4)
+    write_project(root, {"daily.sql": text}, clock="2024-01-05", approvals={"required": False})
+    (root / "consumers.yml").write_text(CONSUMERS)
+    return root
+
+
+def a_diff(*moved: str) -> Diff:
+    names = ("n", "total")
+    moves = tuple(
+        Move(column=n, changed=4 * (n in moved), old=Stats(sum=5), new=Stats(sum=5 + (n in moved))) for n in names
+    )
+    rows = Rows(old=8, new=8, unchanged=8 - 4 * bool(moved), changed=4 * bool(moved))
+    model = ModelDiff(
+        model="daily", grain=("ds", "kind"), time_column="ds", tolerance=1e-9, old=("1",), new=("2",),
+        compared=ranges(days("01", "04")), total=Group(name="", rows=rows, moves=moves),
+        columns=tuple(DiffColumn(name=n, kind="integer", old_type="bigint", new_type="bigint") for n in names),
+    )  # fmt: skip
+    return Diff(old="prod", new="candidate", models=(model,))
+
+
+class Said:
+    """What the comparisons find, and which were asked for."""
+
+    def __init__(self) -> None:
+        self.diff, self.missed = a_diff(), tuple[str, ...]()
+        self.drift: list[Drift] = []
+        self.asked: list[str] = []
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> Said:
+    said = Said()
+
+    def diff(self: Workspace, *_: object, **__: object) -> Diff:
+        said.asked.append("diff")
+        return said.diff
+
+    def consumers(self: Workspace, plan: str) -> Reruns:
+        said.asked.append("consumers")
+        rerun = Rerun(consumer="board", query="kpis", candidate=Answer(rows=1), shown=None, missed=said.missed)
+        return Reruns(plan=plan, at=datetime.now(UTC), pointers={}, reruns=(rerun,))
+
+    def drift(self: Workspace, _: object) -> list[Drift]:
+        said.asked.append("drift")
+        return said.drift
+
+    monkeypatch.setattr(Workspace, "diff", diff)
+    monkeypatch.setattr(Workspace, "rerun_consumers", consumers)
+    monkeypatch.setattr(Workspace, "drift", drift)
+    return said
+
+
+def changed(root: Path, text: str = OTHER_TOTAL) -> Workspace:
+    """One version is shown, and another one is built; nothing was compared."""
+    place = unsparked(project(root, TEXT), user="dev")
+    build(place)
+    assert place.promote()[1].open
+    place = unsparked(project(root, text), user="dev")
+    build(place)
+    return place
+
+
+def in_the_way(place: Workspace, request: Request | None = None) -> list[str]:
+    before = place.control.environments.read("prod").pointers
+    _, verdict = place.promote(request)
+    after = place.control.environments.read("prod").pointers
+    assert (before == after) is not verdict.open
+    return [o.what for o in verdict.obstacles]
+
+
+def test_all_is_compared_and_nothing_is_found(tmp_path: Path, said: Said) -> None:
+    said.diff = a_diff("total")
+    assert in_the_way(changed(tmp_path)) == []
+    assert sorted(said.asked) == ["consumers", "diff", "drift"]
+
+
+def test_what_should_not_have_moved(tmp_path: Path, said: Said) -> None:
+    """`--expect-unmoved` counts."""
+    said.diff = a_diff("total")
+    place = changed(tmp_path)
+    [what] = in_the_way(place, Request(expect_unmoved=("daily.total",)))
+    assert "total changed in 4 rows" in what, what
+
+
+def test_a_kept_table(tmp_path: Path, said: Said) -> None:
+    """A table that is kept, and was built from other values."""
+    kept = Kept(upstream="daily", readers=("monthly",), columns=("total",))
+    said.drift = [Drift(kept=kept, intervals=ranges(days("03")), again={"monthly": ranges(days("03"))})]
+    [what] = in_the_way(changed(tmp_path))
+    assert what.startswith("daily has other values of total in 2024-01-03"), what
+
+
+def test_an_enrichment_that_moves_something_else(tmp_path: Path, said: Said) -> None:
+    """A change that only adds a column is proved to leave the others alone, or it does not move."""
+    said.diff = a_diff("total")
+    [what] = in_the_way(changed(tmp_path, MORE))
+    assert "total changed in 4 rows" in what, what
+    said.diff = a_diff()
+    assert in_the_way(changed(tmp_path / "other", MORE)) == []
+
+
+def test_a_consumer_s_query(tmp_path: Path, said: Said) -> None:
+    """It runs over the new rows, and what it does not say counts; a finding can be accepted by name, by anybody."""
+    said.missed = ("gave no rows",)
+    place = changed(tmp_path)
+    assert in_the_way(place) == ["the query kpis of board gave no rows"]
+    [plan] = [p for p in place.control.plans.all() if p.live]
+    for statement in place.statements(plan.id, accepted={"board.kpis": "the board is told"}):
+        place.approve(statement)
+    assert in_the_way(place) == []
+
+
+def test_a_comparison_that_cannot_be_made(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing moves, and the reason is said."""
+    place = changed(tmp_path)
+    before = place.control.environments.read("prod").pointers
+
+    def broken(*_: object, **__: object) -> Diff:
+        raise RuntimeError("the cluster is gone")
+
+    monkeypatch.setattr(Workspace, "diff", broken)
+    with pytest.raises(RuntimeError, match="the cluster is gone"):
+        place.promote()
+    assert place.control.environments.read("prod").pointers == before
