@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+import json
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
+from click.testing import CliRunner
+from dagster._cli.asset import asset_materialize_command
 
+from backfill_assets.adapters.reader import read_pointer
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.apply import apply
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY
+from backfill_assets.defs.launcher import VARIABLE
 from backfill_assets.defs.runs import PLAN_TAG
-from backfill_assets_tests.projects import built_daily, expected_daily, small_project
+from backfill_assets_tests.projects import (
+    CHECKOUT,
+    built_daily,
+    expected_daily,
+    small_project,
+    write_events,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::dagster_shared.utils.warnings.BetaWarning")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore::dagster_shared.utils.warnings.BetaWarning"),
+    pytest.mark.filterwarnings("ignore::dagster_shared.utils.warnings.SupersessionWarning"),
+]
 
 
 @pytest.fixture
@@ -130,3 +147,75 @@ def test_asset_of_the_users_own_never_reads_what_is_not_audited(
     said = str(result.get_step_failure_events())
     assert "cannot read daily: 2024-01-02 is not complete" in said
     assert "materialize daily for 2024-01-02 first" in said
+
+
+ANA, TAG = "ana@example.com", "user"
+
+
+def test_a_release_from_dagster_alone(
+    tmp_path: Path, instance: dg.DagsterInstance, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The README's command builds a range and opens its plan; the jobs `approve`, `promote` and `routine` do the rest,
+    with approvals on: an edit, then a new day, by the code that is published and not by that which is loaded."""
+    root = small_project(tmp_path / "project", days=3, batch_size=3)
+    settings, model = root / "backfill.yml", root / "models" / "daily.sql"
+    (root / "models" / "running.sql").unlink()
+    people = {ANA: {"accounts": ["ana"]}, "dev@example.com": {"accounts": ["dev"]}}
+    said = json.loads(settings.read_text()) | {"people": people, "approvals": {}}
+    settings.write_text(json.dumps(said))
+    (root / "consumers.yml").write_text("last_verified: 2024-01-03\nconsumers: []\n")
+    model.write_text(model.read_text().replace("grain:", f"owner: {ANA}\ngrain:", 1))
+    monkeypatch.setenv(VARIABLE, TAG)
+    monkeypatch.setenv("BACKFILL_PROJECT", str(root))
+    monkeypatch.setenv("DAGSTER_HOME", instance.root_directory)
+
+    def materialize() -> None:
+        """`dagster asset materialize`, word by word."""
+        (command,) = re.findall(r"`dagster asset materialize ([^`]*)`", (CHECKOUT / "README.md").read_text())
+        words = command.replace("campaign_performance", "daily").replace("2024-01-31", "2024-01-03").split()
+        assert words[words.index("--partition-range") + 1] == "2024-01-01...2024-01-03"
+        sys.modules.pop("backfill_assets.definitions", None)  # a process of its own would load it anew
+        done = CliRunner().invoke(asset_materialize_command, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+
+    def run(job: str, user: str, **config: object) -> dg.ExecuteInProcessResult:
+        found = definitions(Workspace.open(root)).resolve_job_def(job)
+        (op,) = (node.name for node in found.graph.nodes)
+        return found.execute_in_process(
+            instance=instance, tags={TAG: user}, raise_on_error=False,
+            run_config={"ops": {op: {"config": config}}} if config else None,
+        )  # fmt: skip
+
+    def shown() -> str:
+        pointer = Workspace.open(root).control.environments.read("prod").pointers["daily"]
+        return f"{pointer.covers}"
+
+    def totals() -> dict[str, int]:
+        rows = read_pointer(
+            Workspace.open(root).control.environments.read("prod").pointers["daily"], Workspace.open(root).warehouse
+        ).to_pylist()
+        return {f"{d:%d}": sum(r["n"] for r in rows if r["ds"] == d) for d in sorted({r["ds"] for r in rows})}
+
+    def live() -> str:
+        (plan,) = [p.id for p in Workspace.open(root).control.plans.all() if p.live]
+        return plan
+
+    materialize()
+    assert run("promote", "dev", plan=live()).success and shown() == "2024-01-01..2024-01-03"
+    before = totals()
+
+    model.write_text(model.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
+    materialize()
+    assert totals() == before
+    plan = live()
+    assert not run("promote", "dev", plan=plan).success, "the gate waits for ana"
+    assert not run("approve", "dev", plan=plan, by=ANA).success
+    assert run("approve", "ana", plan=plan, reason="as asked").success
+    assert run("promote", "dev", plan=plan).success
+    assert totals() == {day: n + 2 for day, n in before.items()}, "two kinds a day"
+
+    model.write_text(model.read_text().replace("count(*) + 1 AS n", "count(*) + 5 AS n"))  # loaded, and nobody's
+    settings.write_text(json.dumps(said | {"clock": "2024-01-05"}))
+    write_events(root, days=4)
+    assert run("routine", "dev").success and shown() == "2024-01-01..2024-01-04"
+    assert totals()["04"] == before["03"] + 2, "by the published code"

@@ -16,6 +16,7 @@ import pytest
 from backfill_assets.defs.build_definitions import build_definitions
 from backfill_assets.defs.launcher import VARIABLE
 from backfill_assets.errors import BackfillError
+from backfill_assets.intervals import Ranges
 from backfill_assets.settings import ApprovalRules
 from backfill_assets.snapshots.model import Audit
 from backfill_assets.state.plans import Status
@@ -218,3 +219,17 @@ def test_nothing_was_asked_about_growth(instance: dg.DagsterInstance) -> None:
     assert execute(grown, instance, "apply", tags=by("dev")).success
     assert execute(grown, instance, "promote", tags=by("dev")).success
     assert str(grown.control.environments.read("prod").pointers["base"].covers) == "2024-01-01..2024-01-12"
+
+
+def test_a_restatement_from_the_jobs(instance: dg.DagsterInstance) -> None:
+    """Published days computed again by the job `apply`: shown once their owner approved, and only they move."""
+    place = loaded(a_change(), base="base-1")
+    assert execute(place, instance, "apply", tags=by("dev"), restate=["base:2024-01-03..2024-01-04"]).success
+    [plan] = [p.id for p in place.control.plans.all() if p.live]
+    assert f"needs approval by {ANA}" in refusal(place, instance, "promote", "dev", plan=plan)
+    assert "may not approve" in refusal(place, instance, "approve", "dev", plan=plan, by=ANA)
+    assert execute(place, instance, "approve", tags=by("ana"), plan=plan).success
+    assert execute(place, instance, "promote", tags=by("dev"), plan=plan).success
+    segments = place.control.environments.read("prod").pointers["base"].segments
+    again = [str(Ranges((s.interval,))) for s in segments if s.version != "base-1"]
+    assert again == ["2024-01-03..2024-01-04"]
