@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.log_folder import LOG, entry_name
 from backfill_assets.adapters.reader import read_pointer
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.errors import StateError
 from backfill_assets.plan.patch import overlay
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import rehearse
+from backfill_assets.settings import Settings
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Held, Pointer, Segment, pointer_from_json
 from backfill_assets.state.held import counted
@@ -28,9 +30,17 @@ from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, days
 
 
+def opened(warehouse: Path) -> Control:
+    """The records of a warehouse, as every command opens them."""
+    settings = Settings(name="tests", warehouse=str(warehouse))
+    return Control.over(open_store(settings, warehouse.parent / f"{warehouse.name}-project"))
+
+
 @pytest.fixture
 def pointer(tmp_path: Path) -> Pointer:
     """A promoted model of six days with three rows each."""
+    environments = opened(tmp_path).environments
+    environments.flip(environments.read("prod"), [], release="first", at=datetime.now(UTC), by="ana")
     tables = DeltaTables(str(tmp_path))
     tables.create("a", "a-1")
     parts = days("01", "06")
@@ -39,7 +49,6 @@ def pointer(tmp_path: Path) -> Pointer:
     columns = (("ds", "date"), ("id", "bigint"), ("batch", "string"), ("failing", "bigint"))
     segment = Segment(version="a-1", commit=6, interval=parts)
     bare = Pointer(model="a", time_column="ds", timestamps=False, columns=columns, segments=(segment,))
-    environments = Control.over(DeltaStore(str(tmp_path))).environments
     promote(environments, environments.read("prod"), counted(DeltaTableLog(str(tmp_path)), [bare]), None)
     return environments.read("prod").pointers["a"]
 
@@ -66,7 +75,7 @@ def test_lost_rows_are_refused_by_readers_promotions_and_the_watch(tmp_path: Pat
     lose_a_line(tmp_path, 4)
     log, storage = DeltaTableLog(str(tmp_path)), DeltaTableStorage(str(tmp_path))
     why = "15 rows in 5 files of 2024-01-01..2024-01-06; 18 in 6 were promoted"
-    ledger = Control.over(DeltaStore(str(tmp_path))).ledger
+    ledger = opened(tmp_path).ledger
     part = replace(
         pointer, segments=overlay(pointer.segments, [Segment(version="x", commit=0, interval=days("06"))])[:1]
     )
@@ -85,7 +94,7 @@ def test_a_log_that_ends_before_what_is_shown_is_a_finding_and_refused(tmp_path:
     Path(table_path(str(tmp_path), "a", "a-1"), LOG, entry_name(6)).unlink()
     with pytest.raises(StateError, match="is damaged"):
         read_pointer(pointer, str(tmp_path))
-    ledger = Control.over(DeltaStore(str(tmp_path))).ledger
+    ledger = opened(tmp_path).ledger
     (found,) = rehearse([pointer], DeltaTableStorage(str(tmp_path)), DeltaTableLog(str(tmp_path)), ledger)
     assert entry_name(6) in found.broken[0]
 

@@ -13,15 +13,16 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.durable import sync_commits
 from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.log_folder import LOG, check_log, entry_name
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
+from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.errors import StateError
 from backfill_assets.promote.promote import promote
+from backfill_assets.settings import Settings
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environments, Pointer
+from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.delta_tables import DeltaTables
@@ -32,8 +33,14 @@ BOTH = pytest.mark.parametrize("empty", [False, True], ids=["names gone", "names
 A1, A2 = (a_pointer("a", v, days("01", "05")) for v in ("a-1", "a-2"))
 
 
+def opened(warehouse: Path) -> Control:
+    """The records of a warehouse, as every command opens them."""
+    settings = Settings(name="tests", warehouse=str(warehouse))
+    return Control.over(open_store(settings, warehouse.parent / f"{warehouse.name}-project", remember=False))
+
+
 def shown(warehouse: Path) -> dict[str, Pointer]:
-    return dict(Environments(DeltaStore(str(warehouse))).read("prod").pointers)
+    return dict(opened(warehouse).environments.read("prod").pointers)
 
 
 def test_what_is_not_synced_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +59,7 @@ def test_a_promotion_that_returned_is_kept(tmp_path: Path, monkeypatch: pytest.M
     warehouse, crashed = tmp_path / "warehouse", tmp_path.parent / f"{tmp_path.name}-crashed"
     warehouse.mkdir()
     with watched(warehouse, monkeypatch) as disk:
-        control = Control.over(DeltaStore(str(warehouse)))
+        control = opened(warehouse)
         promote(control.environments, control.environments.read("prod"), [A1], None)
         assert shown(disk.crash(crashed, empty=empty)) == {"a": A1}
         promote(control.environments, control.environments.read("prod"), [A2], None)
@@ -61,10 +68,10 @@ def test_a_promotion_that_returned_is_kept(tmp_path: Path, monkeypatch: pytest.M
             entry = Entry(kind=Kind.BUILT, model="a", version="a-2", interval=days("01"), batch=f"b{number}",
                           table_commit=number, at=datetime.now(UTC))  # fmt: skip
             control.ledger.append([entry])
-            left = Control.over(DeltaStore(str(disk.crash(crashed, empty=empty)))).ledger.entries()
+            left = opened(disk.crash(crashed, empty=empty)).ledger.entries()
             assert [e.batch for e in left] == [f"b{n}" for n in range(number + 1)]
         control.compact()
-        assert len(Control.over(DeltaStore(str(disk.crash(crashed, empty=empty)))).ledger.entries()) == 12
+        assert len(opened(disk.crash(crashed, empty=empty)).ledger.entries()) == 12
         ArrowFolder(f"{warehouse}/evidence/p1").write("packet.json", b"{}")
         assert ArrowFolder(f"{disk.crash(crashed, empty=empty)}/evidence/p1").read("packet.json") == b"{}"
 
@@ -86,14 +93,14 @@ def test_at_every_moment_of_a_promotion_it_happened_or_not_or_is_refused(
             found.append(error.what)
 
     with watched(warehouse, monkeypatch) as disk:
-        control = Control.over(DeltaStore(str(warehouse)))
+        control = opened(warehouse)
         promote(control.environments, control.environments.read("prod"), [A1], None)
         disk.after = look
         promote(control.environments, control.environments.read("prod"), [A2], None)
     states = [f for f in found if isinstance(f, dict)]
     assert states and all(s in ({"a": A1}, {"a": A2}) for s in states)
     assert found[-1] == {"a": A2}
-    assert all("damaged" in f or "cannot be read" in f for f in found if isinstance(f, str))
+    assert all("damaged" in f or "cannot be read" in f for f in found if isinstance(f, str)), found
     assert empty or len(states) == len(found), "names that are not there yet damage nothing"
 
 
@@ -229,7 +236,7 @@ def test_an_entry_that_is_written_during_the_look_is_no_hole(tmp_path: Path, mon
 @pytest.mark.parametrize("damage", [empty_it, cut, zeros, Path.unlink])
 def test_damaged_files_of_control_tables_are_refused(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     """A log entry or a data file: StateError, which names the table."""
-    control = Control.over(DeltaStore(str(tmp_path)))
+    control = opened(tmp_path)
     for pointer in (A1, A2):
         promote(control.environments, control.environments.read("prod"), [pointer], None)
     folder = tmp_path / "_control" / "environments"

@@ -17,6 +17,7 @@ from backfill_assets.promote.lifecycle import abandon, open_plan
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.removals import Removals
+from backfill_assets.state.tables import StoredTable
 from backfill_assets_tests.fakes import NOW, Crash, Life, MortalStore, days
 from backfill_assets_tests.unit.promote.office import Office
 
@@ -164,6 +165,24 @@ def test_whoever_points_first_keeps_the_table(office: Office) -> None:
     with pytest.raises(ConflictError):
         office.world.control.removals.condemn({("a", "a-1"): ("", 1)}, revision=found.revision, by="eva")
     run(office)
+    assert everything_shown_is_readable(office) and {"a-1", "b-1"} <= there(office)
+
+
+def test_somebody_points_while_the_janitor_looks(office: Office) -> None:
+    """After it knew what is needed, and before it condemned: it looks again, and nothing is condemned in between."""
+    tables = office.world.tables
+    looks: list[int] = []
+
+    def meanwhile() -> list[StoredTable]:
+        looks.append(len(looks))
+        if len(looks) == 1:
+            office.back()
+        return type(tables).tables(tables)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "tables", meanwhile)
+        swept = run(office)
+    assert len(looks) == 2 and not swept.pardoned
     assert everything_shown_is_readable(office) and {"a-1", "b-1"} <= there(office)
 
 

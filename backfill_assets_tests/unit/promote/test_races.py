@@ -144,7 +144,10 @@ def test_a_rollback_during_a_routine_run_stays(office: Office, when: str) -> Non
     assert undone == [True] and done.moved
     assert {n: p.version for n, p in office.prod.pointers.items()} == {"a": "a-1", "b": "b-1", "c": "c-1"}
     assert [p.model for p in done.verdict.pointers] == ["c"]
-    assert {o.model for o in routine.held} == {"a", "b"}
+    assert {o.model: o.what.partition(",")[0] for o in routine.held} == {
+        "a": "shows a-1 by now",
+        "b": "shows b-1 by now",
+    }
 
 
 def test_a_routine_run_alone(office: Office) -> None:
