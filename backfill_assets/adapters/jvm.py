@@ -5,10 +5,16 @@ PySpark keeps the context, the gateway and the session in class attributes, and 
 
 from __future__ import annotations
 
+import os
 import threading
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+MOST_WORDS = 10_000_000
+"""Bytes that the file of JVMs' own words may have before the next one begins it anew."""
 LOCK = threading.Lock()
 """Held by whoever opens a session or lets go of one."""
 
@@ -16,6 +22,30 @@ LOCK = threading.Lock()
 def current_jvm() -> object | None:
     """The gateway of the process's JVM; None where there is none, or the session is a remote one."""
     return _context()._gateway
+
+
+@contextmanager
+def own_words(file: Path) -> Generator[None]:
+    """What a JVM that is started meanwhile writes to standard error goes to the end of a file: warnings about its own
+    modules, and log lines. Where no such file can be written, the terminal gets them."""
+    from pyspark import java_gateway
+
+    module: Any = java_gateway
+    start = module.Popen
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError:
+        yield
+        return
+    if os.fstat(log).st_size > MOST_WORDS:
+        os.truncate(log, 0)
+    module.Popen = partial(start, stderr=log)
+    try:
+        yield
+    finally:
+        module.Popen = start
+        os.close(log)
 
 
 def jvm_answers(jvm: object | None = None) -> bool:

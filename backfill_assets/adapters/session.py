@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.adapters.jvm import LOCK, current_jvm
+from backfill_assets.adapters.jvm import LOCK, current_jvm, own_words
 from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars, read_conf
 from backfill_assets.errors import SettingsError
 from backfill_assets.settings import Settings, state_root
@@ -77,11 +77,13 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
                 builder = builder.enableHiveSupport()
         for key, value in (settings.spark | _ALWAYS).items():
             builder = builder.config(key, value)
+        log = state_root(root) / ".backfill" / "spark.log"
         try:
-            return builder.getOrCreate()
+            with own_words(log):
+                return builder.getOrCreate()
         except PySparkException as error:
             raise SettingsError(
                 "Spark did not start",
                 why=str(error).strip().splitlines()[0],
-                fix="run `backfill doctor`; Spark's own words are above",
+                fix=f"run `backfill doctor`; Spark's own words are in {log}",
             ) from None

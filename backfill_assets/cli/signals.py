@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import signal
@@ -37,6 +38,7 @@ class Ending:
         if self.number:  # the second one: not even what is under way is waited for
             os._exit(self.code)
         self.number = number
+        logging.disable(logging.CRITICAL)  # py4j logs each call that loses its JVM, pages of it
         raise KeyboardInterrupt
 
 
@@ -51,6 +53,7 @@ def listening() -> Generator[Ending]:
     try:
         yield ending
     finally:
+        logging.disable(logging.NOTSET)
         for number, handler in before.items():
             signal.signal(number, handler)
 
