@@ -66,11 +66,12 @@ def diff(
 
     place = open_place()
     expected = expectations(place.project.column_names, expect_moved or (), expect_unmoved or ())
+    within = between(start, end)
     known = place.known(target)
     found = place.diff(
         target,
         models=model or (),
-        within=between(start, end),
+        within=within,
         slices=slices or (),
         tolerance=tolerance,
         sample=sample,
