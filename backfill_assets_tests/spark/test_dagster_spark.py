@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
@@ -23,6 +24,7 @@ from backfill_assets.defs.launcher import VARIABLE
 from backfill_assets.defs.runs import PLAN_TAG
 from backfill_assets_tests.projects import (
     CHECKOUT,
+    backfill_here,
     built_daily,
     expected_daily,
     small_project,
@@ -219,3 +221,8 @@ def test_a_release_from_dagster_alone(
     write_events(root, days=4)
     assert run("routine", "dev").success and shown() == "2024-01-01..2024-01-04"
     assert totals()["04"] == before["03"] + 2, "by the published code"
+
+    rows = sum(before.values()) + 2 * 3 + before["03"] + 2
+    line = 'print("rows:", sql("SELECT sum(n) AS n FROM prod.daily").first().n, sum(read("daily")["n"].to_pylist()))'
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{line}\n"))
+    assert f"rows: {rows} {rows}" in backfill_here("shell", project=root).out, "the views, and Arrow without Spark"

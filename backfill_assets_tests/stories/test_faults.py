@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
+from backfill_assets.adapters.engine import SparkEngine
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.apply import apply
+from backfill_assets.build.engine import Job
 from backfill_assets.build.events import BatchDone, BatchFailed, Event
+from backfill_assets.intervals import Interval
 from backfill_assets.state.ledger import Kind
+from backfill_assets.state.tables import DataCommit
 from backfill_assets_tests.projects import (
     BACKFILL,
     backfill_here,
@@ -128,3 +134,69 @@ def test_a_source_file_vanishes_and_returns(spark: SparkSession, tmp_path: Path)
     assert [e.again for e in events if isinstance(e, BatchFailed)] == [True]
     assert "9 of its 10 files are there" in next(e.error for e in events if isinstance(e, BatchFailed))
     assert built_daily(place) == expected_daily(tmp_path)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, which takes no room until somebody writes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4g", "tmpfs", folder], capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here: only root can")
+    try:
+        yield folder
+    finally:
+        while folder.is_mount():
+            mount(folder, "umount", "-l")
+
+
+def mount(disk: Path, *command: str) -> None:
+    subprocess.run([*command, disk], check=True)
+
+
+def test_a_full_disk_and_one_that_nobody_may_write(
+    spark: SparkSession, tmp_path: Path, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark and the ledger meet a disk that is full in the middle of a build: it is said, with no traceback, what was
+    complete counts, and nothing half-written does. Reading goes on, there and where nothing may be written. With room
+    the same command ends green, with the rows of an undisturbed build."""
+    root = small_project(tmp_path / "shop", days=6, batch_size=2, batch_concurrency=1)
+    settings = root / "backfill.yml"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"warehouse": f"{disk}/warehouse"}))
+    apply_daily, written, real = ("apply", "--select", "daily"), list[str](), SparkEngine.write
+
+    def write(self: SparkEngine, job: Job, batch: str, interval: Interval) -> DataCommit:
+        if written == ["first"]:
+            there = os.statvfs(disk)
+            taken = (there.f_blocks - there.f_bfree) * there.f_frsize
+            mount(disk, "mount", "-o", f"remount,size={taken + 8192}")
+        written.append("first" if not written else "more")
+        return real(self, job, batch, interval)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SparkEngine, "write", write)
+        full = backfill_here(*apply_daily, project=root)
+    said = full.out + full.err
+    assert len(written) == 2, "nothing else begins"
+    assert full.code in (1, 3) and "No space left on device" in said, full
+    assert "Traceback" not in said and "correct the model" not in said, full
+    place = Workspace.open(root)
+    have = place.facts().coverage["daily"]
+    assert str(have.complete | have.unaudited) == "2024-01-01..2024-01-02"
+    for command in ("plan", "status", "watch"):
+        assert backfill_here(command, project=root).code in (0, 3), command
+    assert "free some room" in backfill_here(*apply_daily, project=root).err
+
+    mount(disk, "mount", "-o", "remount,size=4g")
+    mount(disk, "mount", "--bind", f"{disk}")  # a second one, over the first: Spark may hold files of that open
+    mount(disk, "mount", "-o", "remount,bind,ro")
+    refused = backfill_here(*apply_daily, project=root)
+    said = refused.out + refused.err
+    assert refused.code == 1 and "change its owner or move it" in said and "Traceback" not in said, refused
+    for command in ("plan", "status", "watch"):
+        assert backfill_here(command, project=root).code in (0, 3), command
+
+    mount(disk, "umount", "-l")
+    done = backfill_here(*apply_daily, project=root)
+    assert done.code == 0, done
+    assert built_daily(Workspace.open(root)) == expected_daily(root)
