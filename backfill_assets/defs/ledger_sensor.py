@@ -19,9 +19,11 @@ from backfill_assets.defs.checks import summary_evaluations
 from backfill_assets.defs.metadata import DATA_VERSION_TAG, model_key
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import materializations, recorded
+from backfill_assets.defs.strangers import stranger
 from backfill_assets.intervals import Cadence, Interval, Ranges
 from backfill_assets.state.ledger import Coverage, by_version
 from backfill_assets.state.tables import version_coverage
+from backfill_assets.state.versions import table_path
 
 Report = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
 MOST_EVENTS = 300
@@ -54,7 +56,9 @@ def ledger_sensor(workspace: Workspace) -> dg.SensorDefinition:
         events: list[Report] = [*unreported_views(workspace, instance)]
         busy, complete = _busy(instance), True
         for name in workspace.project.models:
-            found, settled = _unreported(workspace, instance, name, busy, MOST_EVENTS - len(events))
+            found, settled = _unreported(
+                workspace, instance, name, busy, MOST_EVENTS - len(events), context.log.warning
+            )
             events += found
             complete = complete and settled
         return dg.SensorResult(
@@ -87,9 +91,16 @@ def to_report(
 
 
 def _unreported(
-    workspace: Workspace, instance: dg.DagsterInstance, name: str, busy: Callable[[str], bool], most: int
+    workspace: Workspace,
+    instance: dg.DagsterInstance,
+    name: str,
+    busy: Callable[[str], bool],
+    most: int,
+    warn: Callable[[str], object],
 ) -> tuple[list[Report], bool]:
     """A model's events, at most `most`, and whether there are no more. The last ones say what the audits found.
+
+    An asset that another code location materializes is left alone, and `warn` is told.
 
     What Dagster has is read before the ledger: a run records there first, so that nothing true is taken for untrue.
     """
@@ -103,6 +114,9 @@ def _unreported(
     green = {model.cadence.key(i.start) for i in (have.green - have.partial).split(model.cadence)}
     events: list[Report] = []
     if untrue := there - green:
+        if told := stranger(instance, model_key(name), untrue, workspace.warehouse):
+            warn(told)
+            return [], True
         instance.wipe_assets([model_key(name)])
         events.append(_wiped(name, version, len(untrue), len(green)))
         known.clear()
@@ -111,7 +125,11 @@ def _unreported(
     some = intervals[: max(most - len(model.audits) - len(events), 0)]
     if not some:
         return events, settled and not intervals
-    shared = {"version": version, "outcome": "complete in the ledger, which says who built it"}
+    shared = {
+        "version": version,
+        "outcome": "complete in the ledger, which says who built it",
+        "dagster/uri": table_path(workspace.warehouse, name, version),
+    }
     events += materializations(workspace, model, Ranges.of(some), shared)
     if len(some) < len(intervals):
         return events, False

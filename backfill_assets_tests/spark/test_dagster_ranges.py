@@ -112,6 +112,24 @@ def test_a_partition_that_somebody_reported_by_hand_does_not_count(place: Place,
     assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS)
 
 
+def test_what_another_code_location_materialized_is_left_alone(
+    place: Place, instance: dg.DagsterInstance, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Somebody else's asset of the same name keeps its partitions: nothing is wiped, and it is said whose they are."""
+
+    @dg.asset(key=["base"], partitions_def=dg.DailyPartitionsDefinition("2024-01-01"))
+    def theirs() -> None: ...
+
+    run = dg.materialize([theirs], instance=instance, partition_key="2024-03-01")
+    build_elsewhere(place, "base", "top")
+    found = tick(place, instance)
+    assert isinstance(found, dg.SensorResult)
+    assert instance.get_materialized_partitions(dg.AssetKey("base")) == {"2024-03-01"}
+    assert status_of(instance, place, "top") == set(KEYS), "all others are told as ever"
+    said = capsys.readouterr().err
+    assert "base is not counted anew" in said and run.run_id in said and "dagster asset wipe base" in said
+
+
 def tagged_plan(instance: dg.DagsterInstance, result: dg.ExecuteInProcessResult) -> str:
     run = instance.get_run_by_id(result.run_id)
     assert run is not None
