@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version as installed
@@ -18,7 +19,7 @@ from backfill_assets.snapshots.model import UNKNOWN
 from backfill_assets.state import upgrades
 from backfill_assets.state.environment import Pointer, Segment
 from backfill_assets.state.versions import Version
-from backfill_assets_tests.projects import days, write_project
+from backfill_assets_tests.projects import CHECKOUT, days, write_project
 
 SOURCES = """\
 sources:
@@ -233,3 +234,34 @@ def _with(everything: object, record: Version) -> object:
         return found | ({key: record} if found[key].algorithm <= record.algorithm else {})
 
     return read
+
+
+@pytest.fixture
+def built_by_another_parser(tmp_path: Path) -> Path:
+    """Four models, all shown, whose records the last release (algorithm 4) wrote with sqlglot 30.30.0."""
+    with tarfile.open(CHECKOUT / "backfill_assets_tests" / "fixtures" / "shop-sqlglot-30.30.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path
+
+
+def test_two_releases_of_the_parser(built_by_another_parser: Path) -> None:
+    """What another release built with another parser keeps its versions; what changed since is told by column; a
+    condition of HAVING, which that parser reads otherwise, is a change."""
+    root = built_by_another_parser
+    assert installed("sqlglot") != "30.30.0"
+    place = Workspace.open(root)
+    shown = {n: p.version for n, p in place.control.environments.read("prod").pointers.items()}
+    assert place.project.fingerprints == shown and set(shown) == {"busy", "daily", "scaled", "totals"}
+
+    daily = root / "models" / "daily.sql"
+    daily.write_text(DAILY.replace("AS total\n", "AS total, max(amount) AS largest\n"))
+    place = Workspace.open(root)
+    assert {n for n, v in place.project.fingerprints.items() if shown[n] != v} == {"daily"}
+    old = place.control.versions.all()["daily", shown["daily"]]
+    assert compare(old.signature, place.project.signatures["daily"]).category is Category.ADDITIVE
+
+    daily.write_text(DAILY.replace("count(*) > 0", "count(*) > 1"))
+    place = Workspace.open(root)
+    assert {n for n, v in place.project.fingerprints.items() if shown[n] != v} == {"daily", "totals", "scaled"}
+    old = place.control.versions.all()["daily", shown["daily"]]
+    assert compare(old.signature, place.project.signatures["daily"]).category is Category.BREAKING
