@@ -22,7 +22,9 @@ CHECKS = {
     "docs": ["cog", "--check", "-r", "docs/cli.md", "docs/architecture.md", "docs/categories.md", "docs/contracts.md"],
     "pure tests": ["pytest", *(f"{TESTS}/{name}" for name in ("unit", "contracts", "golden", "browser"))],
 }
-LONGEST = ("shared_metastore", "worked_examples", "kill_during_promotion", "dagster_backfill", "concurrent_reader")
+LONGEST = (
+    "shared_metastore", "worked_examples", "campaign", "kill_during_promotion", "dagster_backfill", "concurrent_reader",
+)  # fmt: skip
 """Stories that take minutes: they come first, else one worker is left with one of them in the end."""
 SPARK = {
     "Spark tests": [
