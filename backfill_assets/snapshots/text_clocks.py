@@ -33,7 +33,10 @@ _COMPARES = (
 )  # fmt: skip
 _ONE_OF = (exp.Coalesce, exp.Greatest, exp.Least, exp.Lag, exp.Lead, exp.Array)
 """What gives one of its arguments, all of one type."""
-_ALONE = (exp.Like, exp.ILike, exp.RegexpLike, exp.Alias, exp.Query, exp.Where, exp.Ordered, exp.And, exp.Or, exp.Not)
+_ALONE = (
+    exp.Like, exp.ILike, exp.RegexpLike, exp.Alias, exp.Query, exp.Where, exp.Ordered, exp.And, exp.Or, exp.Not,
+    exp.Table, exp.Lateral,
+)  # fmt: skip
 _THROUGH = (exp.Paren, exp.Window, exp.IgnoreNulls, exp.RespectNulls)
 _TAKES_TEXTS = words("""
     ascii base64 btrim char_length character_length concat concat_ws contains crc32 endswith find_in_set

@@ -147,6 +147,12 @@ def test_a_date_as_people_write_it(tmp_path: Path, expression: str) -> None:
     load_project(project(tmp_path, m_sql=sql(query(expression)), events_sql=CHANNELS))
 
 
+def test_a_function_of_tables(tmp_path: Path) -> None:
+    """What stands in FROM gives rows: columns of it, which no query takes for the clock."""
+    rows = "(SELECT count(*) FROM range(0, 10, 1, 1) AS a CROSS JOIN range(3) AS b)"
+    load_project(project(tmp_path, m_sql=sql(query(rows)), events_sql=CHANNELS))
+
+
 def test_a_permission_that_a_text_needs(tmp_path: Path) -> None:
     """It is not called needless."""
     loaded = load_project(project(tmp_path, m_sql=sql(query("ds > 'today'"), ALLOWED)))
