@@ -17,6 +17,8 @@ changes the pin, or what signatures are made of, adds a line."""
 SQLGLOT = RELEASES[ALGORITHM]
 UNNUMBERED = 2
 """What records without a number were made by."""
+SUBSTITUTED = 4
+"""Up to here Spark put variables into queries: `'${env:HOME}'` gave other rows than it gives now."""
 
 
 def version_of(signature: Signature) -> str:

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from backfill_assets.errors import BackfillError
+from backfill_assets.snapshots.algorithm import SUBSTITUTED, UNNUMBERED
 from backfill_assets.snapshots.model import Signature
 
 Stored = Mapping[str, Any]
@@ -23,7 +24,7 @@ Key = tuple[str, str]
 
 def signature_now(model: str, version: str, stored: Mapping[Key, Stored]) -> Signature | None:
     """The signature that this release gives what a version's record says; None when the record does not say enough,
-    or this release cannot read it."""
+    when this release cannot read it, or when it reads a query otherwise than the release that built its rows."""
     files: dict[str, str] = {}
     sources: dict[str, str] = {}
     settings: set[str] = set()
@@ -35,6 +36,8 @@ def signature_now(model: str, version: str, stored: Mapping[Key, Stored]) -> Sig
         seen.add(key)
         found = stored.get(key)
         if found is None or not found.get("files") or "project" not in found:
+            return None
+        if found.get("algorithm", UNNUMBERED) <= SUBSTITUTED and any("${" in text for text in found["files"].values()):
             return None
         project = cast(Mapping[str, Any], found["project"])
         for there, more in ((files, found["files"]), (sources, project["sources"])):
