@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
-from sqlglot.errors import OptimizeError, SqlglotError
+from sqlglot.errors import OptimizeError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
@@ -79,8 +79,8 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
     except OptimizeError as error:
         found = _USER_ERRORS.search(str(error))
         return Resolved(columns=None, findings=(_user_error(tree, found),) if found else ())
-    except (SqlglotError, KeyError, AttributeError, ValueError, IndexError, RecursionError):
-        # What sqlglot cannot follow, Spark may: the columns stay unknown.
+    except Exception:
+        # What sqlglot cannot follow, in whichever way it says so, Spark may: the columns stay unknown.
         return Resolved(columns=None)
     if outputs is None:
         return Resolved(columns=None)

@@ -66,6 +66,13 @@ def test_resolve(query: str, expected: str) -> None:
     assert " ".join(found) == expected
 
 
+def test_what_sqlglot_trips_over_is_unknown() -> None:
+    """An ordinal of a `*` that cannot be expanded, for a name in it comes twice: no crash, and nothing is guessed."""
+    query = "SELECT id FROM (SELECT * FROM (SELECT id, x AS b, x + 1 AS b FROM a) ORDER BY 1 LIMIT 2)"
+    resolved = resolve(parse(query), UPSTREAMS)
+    assert (resolved.columns, resolved.findings) == (None, ())
+
+
 def test_a_star_over_unknown_columns_is_unknown() -> None:
     """No columns, and no problem: a header may still declare them."""
     resolved = resolve(parse("SELECT *, 1 AS one FROM u"), UPSTREAMS)
