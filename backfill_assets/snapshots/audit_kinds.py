@@ -11,7 +11,15 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, Field, model_validator
 
 from backfill_assets.snapshots.expressions import condition, metric
-from backfill_assets.validation import ColumnName, ColumnNames, Strict, column_name, column_names, instant
+from backfill_assets.validation import (
+    ColumnName,
+    ColumnNames,
+    Strict,
+    column_name,
+    column_names,
+    instant,
+    written_number,
+)
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
@@ -28,10 +36,11 @@ def _plain(value: object) -> object:
 
 
 def _maybe(value: object) -> object:
-    return None if value is None else _plain(value)
+    return None if value is None else _plain(written_number(value))
 
 
 def _number(value: object) -> int | float:
+    value = written_number(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("not a number")
     return value

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from backfill_assets.documents import did_you_mean, read_text
+from backfill_assets.documents import did_you_mean
 from backfill_assets.errors import Problem
 from backfill_assets.intervals import Cadence
 from backfill_assets.snapshots.audit_check import family
@@ -20,6 +20,7 @@ from backfill_assets.snapshots.files import AUDITS_FOLDER, audit_files
 from backfill_assets.snapshots.graph import cycles, ordered
 from backfill_assets.snapshots.model import Audit, Column, Model, Source
 from backfill_assets.snapshots.sql import SqlError, parse
+from backfill_assets.text_files import read_text
 
 _LENGTHS = {cadence: number for number, cadence in enumerate(Cadence)}
 _PARAMETERS = ("start", "end")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from backfill_assets.documents import did_you_mean
 
 WITHOUT_BRACKETS: tuple[str, ...] = ("current_time", "current_path")
 """Functions that Spark takes a name without brackets for where no column has it; they are refused elsewhere."""
+_OF_VALUES = re.compile(r"col\d+")
+"""What Spark calls the columns of VALUES; sqlglot gives them no names."""
 USER = "user"
 """Another one, which is a column more often."""
 
@@ -77,6 +80,8 @@ class _Checker:
             what, where = f"`{column.table}` has no column `{name}`", f"`{column.table}` has: {', '.join(known)}"
             return Finding(line=line, what=what, why=where, fix=_remedy(name, known))
         if any(not known or "*" in known for known in visible.values()) or name in ("_metadata", *WITHOUT_BRACKETS):
+            return None
+        if _OF_VALUES.fullmatch(name) and any(s.expression.find(exp.Values) for s in self._scopes):
             return None
         tables = ", ".join(f"`{v}`" for v in sorted(visible)) or "none"
         if column.table:

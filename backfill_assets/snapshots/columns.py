@@ -48,6 +48,8 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
     query is to be a table, so that each column needs a name of its own.
     """
     tree = sql.statements[0]
+    if not sql.columns_known or any(map(_beyond, tree.find_all(exp.Star, exp.Anonymous))):
+        return Resolved(columns=None)
     names = output_names(tree)
     if isinstance(names, Finding):
         if named:
@@ -89,6 +91,13 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
     if named and (unnamed := [nameless[name] for name in outputs if name in nameless]):
         return Resolved(columns=None, findings=tuple(unnamed))
     return replace(_named(names, outputs), scopes=tuple(scopes))
+
+
+def _beyond(node: exp.Expr) -> bool:
+    """What sqlglot tells wrong columns of: a field left out of `*`, and the column that grouping by a window makes."""
+    if isinstance(node, exp.Star):
+        return any(isinstance(c, exp.Column) and c.table for c in node.args.get("except_") or [])
+    return node.name.lower() in ("window", "session_window")
 
 
 def _named(names: list[tuple[str, int] | None], outputs: Outputs) -> Resolved:

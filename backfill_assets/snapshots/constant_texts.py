@@ -21,9 +21,9 @@ _NONE: Letters = frozenset()
 _OF_NUMBERS = frozenset("infinitynane")
 """`Infinity`, `NaN`, `1.0E10`."""
 _KEEPS = words("""
-    btrim coalesce concat concat_ws greatest if ifnull initcap lcase least left lower lpad ltrim nullif nvl nvl2
-    overlay regexp_extract regexp_replace regexp_substr repeat replace reverse right rpad rtrim split_part string
-    substr substring substring_index translate trim ucase upper
+    btrim coalesce concat concat_ws element_at get greatest if ifnull initcap lcase least left lower lpad ltrim
+    nullif nvl nvl2 overlay regexp_extract regexp_replace regexp_substr repeat replace reverse right rpad rtrim
+    split_part string substr substring substring_index translate trim ucase upper
 """)
 """Functions whose texts have no other letters than the texts that they are given."""
 _NO_TEXT = words("""
@@ -38,12 +38,18 @@ _NO_TEXT = words("""
     xxhash64 year
 """)
 """Functions that give something else than a text, which has no letters of theirs when it is made one."""
+_HOLDS = words("array map map_from_arrays named_struct split str_to_map struct")
+"""Of these, what holds texts: made a text, it spells them."""
+_NULL = frozenset("null")
 _TIMES = exp.TimeStrToTime, exp.TsOrDsToTimestamp, exp.TsOrDsToDate
 """What sqlglot puts around arguments that are dates or instants."""
 _NEVER_TEXT = (
     exp.Predicate, exp.Connector, exp.AggFunc, exp.Array, exp.Map, exp.VarMap, exp.Struct, exp.UDTF, *_TIMES,
 )  # fmt: skip
 _FORMATS = words("date_format from_unixtime")
+_PRINTS = words("format_string printf")
+_SLOTS = re.compile(r"%(\d+\$)?[-#+ 0,(]*\d*(\.\d+)?[sdSfn%]")
+"""What `format_string` fills in without letters of its own: texts and numbers."""
 _DIGITS = re.compile(r"%-?[YymdHMSIjf](strict)?|[^A-Za-z%']+|'[TZ]?'")
 """What gives digits in a format as sqlglot has it (in quotes too), and what stands between."""
 
@@ -102,10 +108,18 @@ def letters(node: exp.Expr | None) -> Letters:
             return _OF_NUMBERS | _of_parts(node)
         case exp.Predicate() | exp.Connector() | exp.Not():
             return frozenset("truefalse")
+        case exp.Bracket() | exp.Dot():
+            return _of_parts(node)
+        case exp.Identifier():  # a field's name
+            return _NONE
+        case _ if isinstance(node, exp.Array) or name_of(node) in _HOLDS:
+            return _of_parts(node) | _NULL
         case _ if name_of(node) in _NO_TEXT:
             return _OF_NUMBERS
         case _ if name_of(node) in _FORMATS:
             return _of_format(node)
+        case _ if name_of(node) in _PRINTS:
+            return _of_printed(node)
         case _ if name_of(node) in _KEEPS:
             return _of_parts(node)
         case _:
@@ -118,6 +132,14 @@ def _of_parts(node: exp.Expr) -> Letters:
 
 def _of_text(text: str) -> Letters:
     return frozenset(c for c in text.casefold() if c.isalpha())
+
+
+def _of_printed(node: exp.Expr) -> Letters:
+    """Of a format with constants put in."""
+    first, *rest = node.iter_expressions()
+    if not isinstance(first, exp.Literal) or "%" in (plain := _SLOTS.sub("", first.name)):
+        return _ANY
+    return _of_text(plain).union(_NULL, _OF_NUMBERS, *map(letters, rest))
 
 
 def _of_format(node: exp.Expr) -> Letters:

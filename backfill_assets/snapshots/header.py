@@ -28,6 +28,7 @@ from backfill_assets.validation import (
     shown,
     text,
     validate_partly,
+    written_number,
 )
 
 _LEVELS = 50
@@ -166,7 +167,9 @@ class Header(Strict):
     slices: ColumnNames = ()
     mask: ColumnNames = ()
     unmask: dict[ColumnName, Reason] = Field(default_factory=dict[str, str])
-    tolerance: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False, strict=True)] = TOLERANCE
+    tolerance: Annotated[
+        float, BeforeValidator(written_number), Field(ge=0, lt=1, allow_inf_nan=False, strict=True)
+    ] = TOLERANCE
 
     # Of a field before these, `info.data` lacks what was refused already: that is told by itself.
 

@@ -71,13 +71,13 @@ def _key(root: Path) -> str:
     places = [str(root), str(state_root(root)), os.environ.get("BACKFILL_WAREHOUSE", ""), sys.version]
     stamps = [f"{p.name} {s.st_mtime_ns} {s.st_size}" for p in sorted(engine) if (s := p.stat())]
     project = _content([*root.glob("*.y*ml"), *root.glob("*.py"), *model_files(root), *audit_files(root)])
-    return hashlib.sha256("\n".join([*places, *stamps, project]).encode()).hexdigest()
+    return hashlib.sha256(os.fsencode("\n".join([*places, *stamps, project]))).hexdigest()
 
 
 def _content(files: Iterable[Path]) -> str:
     found = hashlib.sha256()
     for file in sorted(files):
-        found.update(f"{file}\n".encode())
+        found.update(os.fsencode(f"{file}\n"))
         try:
             found.update(hashlib.sha256(file.read_bytes()).digest() if file.is_file() else b"gone")
         except OSError:  # the reader says which, and why

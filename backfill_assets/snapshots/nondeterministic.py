@@ -35,6 +35,10 @@ class Cause(Enum):
         "'yesterday' are the clock; nobody can see that it gives none of them",
         "write the text as one literal, or `DATE '2024-01-01'`; for the clock :start and :end",
     )
+    PROGRAM = (
+        "it runs a program, and nobody can see what that gives",
+        "write it in SQL, or as a Python model",
+    )
     SAMPLE = (
         "which rows it takes depends on how they are spread over tasks, even with a seed",
         "filter by a hash of the key, as in `pmod(xxhash64(id), 100) < 10`",
@@ -50,7 +54,7 @@ class Cause(Enum):
 
     @property
     def verb(self) -> str:
-        return "may give" if self is Cause.SPELLED else "gives"
+        return "may give" if self in (Cause.SPELLED, Cause.PROGRAM) else "gives"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +102,8 @@ def uses_in_query(tree: exp.Expr) -> Iterator[Use]:
             name = node.name.lower()
         if isinstance(node, exp.TableSample):
             yield Use(name="TABLESAMPLE", cause=Cause.SAMPLE, line=_line(node))
+        elif isinstance(node, exp.QueryTransform):
+            yield Use(name="TRANSFORM … USING", cause=Cause.PROGRAM, line=_line(node))
         elif isinstance(node, exp.Column) and not node.table and node.name.lower() in _WITHOUT_BRACKETS:
             yield Use(name=node.name, cause=_WITHOUT_BRACKETS[node.name.lower()], line=_line(node))
         elif name in FUNCTIONS:

@@ -34,16 +34,22 @@ def hold(
         why = "this warehouse has no record of it: it was never built here, or its name is misspelt"
         fix = "name the version that the plan says is shown, or remove `same_as`"
         warnings.append(_problem(model, said, f"there is no version {said.version} of {model.name}", why, fix))
-    elif record.signature == UNKNOWN:
-        why = "an earlier release recorded it, without saying what decides its rows"
-        what = f"nothing can be the same as version {said.version}"
-        warnings.append(_problem(model, said, what, why, "remove `same_as`"))
+    elif record.signature == UNKNOWN and said.columns:
+        why = "an earlier release recorded it, without saying what decides its columns"
+        what = f"only a whole table can be the same as version {said.version}"
+        fix = "remove `columns` if all of them are, or remove `same_as`"
+        warnings.append(_problem(model, said, what, why, fix))
     elif said.code != version_of(own):
         why = f"it is about code of version {said.code}; the code, or what it reads, is {version_of(own)} by now"
         if 0 < record.named_by < algorithm.ALGORITHM:
             why += ", perhaps only because this release makes hashes by other rules: nothing of then says what it was"
         fix = f"if it is still true, write `code: {version_of(own)}`; otherwise remove `same_as`"
         warnings.append(_problem(model, said, "`same_as` does not count any more", why, fix))
+    elif record.signature == UNKNOWN:  # nothing to compare with: it keeps the version's name, `state/upgrades.py`
+        return own, Override(
+            model=model.name, version=said.version, code=said.code, columns=record.columns, reason=said.reason,
+            place=_problem(model, said, "").place(root),
+        )  # fmt: skip
     else:
         columns = _vouched(model, said, own, record.signature)
         meant = replace(
@@ -79,11 +85,17 @@ def _wrong(model: Model, said: SameAs, own: Signature, records: Records) -> list
         fix = f"name a version of {model.name}, or remove `same_as`"
         return [_problem(model, said, f"version {said.version} is one of {', '.join(others)}", "", fix)]
     then, now = (record.cadence, record.time_column), (model.cadence.value, model.time_column)
-    if then != now and record.signature != UNKNOWN:
+    if then[0] and then != now:
         why = f"that is {then[0]} by {then[1]}, this is {now[0]} by {now[1]}: their intervals are not the same"
         what = f"{model.name} cannot be the same as version {said.version}"
         return [_problem(model, said, what, why, "remove `same_as`")]
     found: list[Problem] = []
+    if record.signature == UNKNOWN:
+        if own.columns and record.columns and set(own.columns) != set(record.columns):
+            why = f"its table has {', '.join(record.columns)}; the code gives {', '.join(own.columns)}"
+            what = f"{model.name} cannot be the same as version {said.version}"
+            return [_problem(model, said, what, why, "remove `same_as`")]
+        return []
     for column in said.columns:
         for there, whose in ((own.columns, f"`{model.name}`"), (record.signature.columns, f"version {said.version}")):
             if column not in there:

@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from backfill_assets.documents import UNREADABLE, Document, Path_, read_text
+from backfill_assets.documents import UNREADABLE, Document, Path_
 from backfill_assets.errors import Problem
 from backfill_assets.snapshots.draft import Draft, Read
 from backfill_assets.snapshots.fingerprint import is_model_decorator, python_logic
 from backfill_assets.snapshots.header import parse_header
 from backfill_assets.snapshots.python_reads import build_reads
 from backfill_assets.snapshots.python_uses import uses_in_python
+from backfill_assets.text_files import read_text
 from backfill_assets.validation import name_problem
 
 INTERVAL = "interval"

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from backfill_assets.snapshots.python_reach import HIDDEN_NAMES, Reach
+
 _OPENERS = ("open", "io.open", "codecs.open", "pathlib.Path", "Path")
 _READING = ("read_text", "read_bytes", "open")
 """Methods of a path that read it."""
@@ -23,9 +25,6 @@ _HIDDEN_MODULES = {
     "pkgutil": "looks for modules", "importlib.resources": "reads files of a package", "subprocess": "runs a program",
     "requests": "reads the network", "urllib.request": "reads the network", "socket": "reads the network",
     "httpx": "reads the network", "glob": "looks for files",
-}  # fmt: skip
-_HIDDEN_NAMES = {
-    "sys.path": "changes where modules are looked for", "os.environ": "reads a variable of the environment",
 }  # fmt: skip
 _LIBRARIES = ("pandas", "numpy", "pyarrow", "polars", "duckdb")
 _SESSION = ("sparkSession", "SparkSession")
@@ -54,13 +53,30 @@ def build_reads(modules: Iterable[tuple[str, ast.Module]], root: Path) -> BuildR
     unseen: dict[Unseen, None] = {}
     for name, tree in modules:
         names = dict(_imports(tree))
-        for node in ast.walk(tree):
+        reach, told = Reach(tree, names), set[int]()
+        for node in ast.walk(tree):  # what is around something comes before it
+            if id(node) in told:
+                continue
             found = _read(node, names, root / name, root)
             if isinstance(found, Path):
                 files[found] = None
-            elif found:
+            elif found := found or reach.of(node):
                 unseen[Unseen(file=name, line=getattr(node, "lineno", 0), what=found)] = None
+            if found:
+                told |= {id(n) for n in _named(node)}
     return BuildReads(files=tuple(sorted(files)), unseen=tuple(unseen))
+
+
+def _named(node: ast.AST) -> Iterator[ast.AST]:
+    """The names and attributes by which a node says what it calls: told with it."""
+    inner = node.func if isinstance(node, ast.Call) else node
+    if isinstance(node, ast.Call) and isinstance(inner, ast.Name) and inner.id == "getattr":
+        yield from ast.walk(node.args[0])
+    while isinstance(inner, ast.Attribute | ast.Name | ast.Call):
+        yield inner
+        if isinstance(inner, ast.Name):
+            return
+        inner = inner.value if isinstance(inner, ast.Attribute) else inner.func
 
 
 def mentions_docstrings(tree: ast.Module) -> bool:
@@ -93,8 +109,8 @@ def _read(node: ast.AST, names: Mapping[str, str], file: Path, root: Path) -> Pa
                 return f"`{dotted}(…)` {what}"
     if isinstance(node, ast.Attribute):
         dotted = _dotted(node, names)
-        if dotted in _HIDDEN_NAMES:
-            return f"`{dotted}` {_HIDDEN_NAMES[dotted]}"
+        if dotted in HIDDEN_NAMES:
+            return f"`{dotted}` {HIDDEN_NAMES[dotted]}"
         if node.attr == _SESSION[0] or dotted.startswith("pyspark.sql.SparkSession."):
             return f"`{node.attr}` can read tables that are no upstreams"
     return None

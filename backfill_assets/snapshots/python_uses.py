@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeGuard
 
+from backfill_assets.snapshots.constant_texts import CLOCK_WORDS
 from backfill_assets.snapshots.fingerprint import is_model_decorator
 from backfill_assets.snapshots.nondeterministic import FUNCTIONS, Cause, Use, uses_in_text
 
@@ -17,12 +19,15 @@ _CALLS = {
     **dict.fromkeys(
         (
             "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today",
-            "time.time", "time.time_ns", "pandas.Timestamp.now", "pandas.Timestamp.utcnow", "pandas.Timestamp.today",
+            "time.time", "time.time_ns", "time.gmtime", "time.localtime", "time.strftime", "time.ctime",
+            "time.monotonic", "time.perf_counter", "time.process_time", "pandas.Timestamp.now",
+            "pandas.Timestamp.utcnow", "pandas.Timestamp.today",
         ),
         Cause.CLOCK,
     ),
     **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "os.urandom"), Cause.CHANCE),
 }  # fmt: skip
+_MAKE_TIMES = ("pandas.Timestamp", "pandas.to_datetime")
 _CHANCE = ("random.", "secrets.", "numpy.random.")
 _SEEDED = ("random.Random", "random.seed", "numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.seed")
 _SAMPLES = ("sample", "sampleBy", "randomSplit")
@@ -55,10 +60,14 @@ def uses_in_python(model: ast.FunctionDef, modules: Iterable[tuple[str, ast.Modu
 
 def _uses(node: ast.stmt, names: Mapping[str, str]) -> Iterator[Use]:
     for call in _walk(node):
-        if isinstance(call, ast.Attribute | ast.Name):  # handed on, it may be called by any name
+        if isinstance(call, ast.Attribute | ast.Name) or _is_getattr(call):  # handed on, it may be called by any name
             dotted = _dotted(call, names)
             if dotted.startswith("pyspark.") and (last := dotted.rpartition(".")[2]) in FUNCTIONS:
                 yield Use(name=f"{last}()", cause=FUNCTIONS[last], line=call.lineno)
+            elif dotted in _CALLS:
+                yield Use(name=f"{dotted}()", cause=_CALLS[dotted], line=call.lineno)
+            elif dotted.startswith(_CHANCE) and dotted not in _SEEDED:
+                yield Use(name=f"{dotted}()", cause=Cause.CHANCE, line=call.lineno)
         if not isinstance(call, ast.Call):
             continue
         dotted, line = _dotted(call.func, names), call.lineno
@@ -70,6 +79,8 @@ def _uses(node: ast.stmt, names: Mapping[str, str]) -> Iterator[Use]:
                 yield Use(name="unix_timestamp()", cause=Cause.CLOCK, line=line)
         elif dotted in _CALLS:
             yield Use(name=f"{dotted}()", cause=_CALLS[dotted], line=line)
+        elif dotted in _MAKE_TIMES and any(isinstance(a, ast.Constant) and a.value in CLOCK_WORDS for a in call.args):
+            yield Use(name=f"{dotted}()", cause=Cause.CLOCK, line=line)
         elif dotted.startswith(_CHANCE):
             if not (dotted in _SEEDED and (call.args or call.keywords)):
                 yield Use(name=f"{dotted}()", cause=Cause.CHANCE, line=line)
@@ -80,6 +91,10 @@ def _uses(node: ast.stmt, names: Mapping[str, str]) -> Iterator[Use]:
                 if isinstance(text, ast.Constant) and isinstance(text.value, str):
                     for use in uses_in_text(_TAKE_SQL[last] + text.value):
                         yield replace(use, line=text.lineno)
+
+
+def _is_getattr(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr"
 
 
 def _walk(node: ast.stmt) -> Iterator[ast.AST]:
@@ -132,9 +147,16 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
 def _dotted(node: ast.expr, names: Mapping[str, str]) -> str:
     """What is called, in full; empty when that is no imported name."""
     parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
+    while True:
+        match node:
+            case ast.Attribute(attr=name, value=of):
+                pass
+            case ast.Call(func=ast.Name(id="getattr"), args=[of, ast.Constant(value=str() as name), *_]):
+                pass
+            case _:
+                break
+        parts.append(name)
+        node = of
     if not isinstance(node, ast.Name) or node.id not in names:
         return ""
     return ".".join([names[node.id], *reversed(parts)])

@@ -28,6 +28,8 @@ def not_read_only(sql: Sql) -> tuple[str, int] | None:
         name = node.name.lower() if isinstance(node, exp.Anonymous) else name
         if name in _CODE and FUNCTIONS.get(name) is Cause.SESSION:
             return f"{name}() runs code", line_of(node)
+    for parameter, line in sql.parameters.items():
+        return f"nobody gives a value to {'`?`' if parameter == '?' else f'`:{parameter}`'}", line
     for reference in sql.references:
         schema, _, path = reference.key.partition(".")
         if schema in _FORMATS and path:

@@ -42,6 +42,9 @@ class Reading:
     lasting: bool
     records: Records
     """What it took from the records, for models with an override."""
+    drafts: Mapping[str, Draft]
+    outputs: Mapping[str, Outputs]
+    """By model: what is known from its own file, and of its query."""
 
 
 def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Reading:
@@ -136,6 +139,8 @@ def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Re
         and not declared.found_out
         and all(n in compiled for n, m in models.items() if m.language == "python"),
         records=named(models, there),
+        drafts=linked.drafts,
+        outputs=outputs,
     )
 
 

@@ -14,6 +14,8 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from backfill_assets.snapshots.spark_syntax import readable, whole_texts
+
 SPARK = Dialect.get_or_raise("spark")
 WRITTEN_AS = "written_as"
 """The key of a node's meta data under which its function's name is, upper-cased, as it was written."""
@@ -33,6 +35,7 @@ _NEVER_BEHIND_COMMA = frozenset({
     TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.UNION,
     TokenType.SELECT, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.SEMICOLON, TokenType.COMMA,
 })  # fmt: skip
+_ANY_ROW = (exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.AnyValue)
 _COMMENT = re.compile(r"--[^\r\n]*|/\*.*?\*/", re.DOTALL)
 """Comments in what is between two tokens. Of nested ones the end is left over, which begins no other."""
 
@@ -40,6 +43,9 @@ _COMMENT = re.compile(r"--[^\r\n]*|/\*.*?\*/", re.DOTALL)
 class _Parser(SparkParser):
     """Remembers where functions are and how they were written: sqlglot makes one node of some that differ (`size`,
     `array_size`)."""
+
+    COLON_IS_VARIANT_EXTRACT = True
+    """`parse_json(a):b`."""
 
     def _parse_function_call(self, *args: Any, **options: Any) -> exp.Expr | None:
         name, line = (self._curr.text, self._curr.line) if self._curr else ("", 1)
@@ -49,6 +55,30 @@ class _Parser(SparkParser):
             if not isinstance(found, exp.Window):
                 found.meta.setdefault(WRITTEN_AS, name.upper())
         return found
+
+    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
+        """With more arguments than sqlglot knows of a function, it is one that nothing is known of: none gets lost."""
+        known = not isinstance(expression, exp.Func) or expression.is_var_len_args
+        if args and not known and len(args) > len(expression.arg_types):
+            if isinstance(expression, _ANY_ROW) and len(args) == 2:  # `first_value(x, false)`: not IGNORE NULLS
+                args = args[:1]
+            else:
+                expression, args = exp.Anonymous(this=expression.sql_name(), expressions=args), None
+        return super().validate_expression(expression, args)
+
+    def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
+        """`struct(x a)`: an argument's name, without AS."""
+        found = super()._parse_lambda(alias)
+        named = self._curr and self._curr.token_type is TokenType.VAR
+        if found and named and self._next and self._next.token_type in (TokenType.COMMA, TokenType.R_PAREN):
+            return self.expression(exp.Alias(this=found, alias=self._parse_id_var(any_token=True)))
+        return found
+
+    def _parse_pipe_syntax_limit(self, query: exp.Select) -> exp.Select:
+        for key in ("limit", "offset"):  # sqlglot counts on none that is None
+            if query.args.get(key) is None:
+                query.args.pop(key, None)
+        return super()._parse_pipe_syntax_limit(query)
 
     def _parse_select(self, *args: Any, **options: Any) -> exp.Expr | None:
         first = self._curr
@@ -103,7 +133,8 @@ class Qualifier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sql:
-    """A parsed text. `statements` are its trees, `parameters` the named parameters with their lines."""
+    """A parsed text. `statements` are its trees, `parameters` the named parameters with their lines. `columns_known`:
+    whether the columns of the trees are the query's (`spark_syntax`)."""
 
     code: str
     tokens: tuple[Token, ...]
@@ -111,19 +142,21 @@ class Sql:
     references: tuple[Reference, ...]
     qualifiers: tuple[Qualifier, ...]
     parameters: Mapping[str, int]
+    columns_known: bool = True
 
 
 def parse(code: str) -> Sql:
     """Parse SQL of the Spark dialect, less what sqlglot takes and Spark does not. Raises SqlError with the place."""
     try:
-        tokens = SPARK.tokenize(code)
+        tokens = whole_texts(code, SPARK.tokenize(code))
     except TokenError as error:
         line = code.count("\n", 0, error.end or 0) + 1
         raise SqlError("a string, a quoted name or a comment is not closed", line) from None
     _check_commas(code, tokens)
     _check_comments(code, tokens)
+    found, columns_known = readable(tokens)
     try:
-        trees = _Parser(error_level=ErrorLevel.IMMEDIATE, dialect=SPARK).parse(tokens, code)
+        trees = _Parser(error_level=ErrorLevel.IMMEDIATE, dialect=SPARK).parse(found, code)
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         near = str(first.get("highlight") or "")
@@ -157,6 +190,7 @@ def parse(code: str) -> Sql:
         references=references,
         qualifiers=tuple(q for c in columns if (q := _qualifier(c, dotted)) is not None) if dotted else (),
         parameters=_parameters(tokens, named),
+        columns_known=columns_known,
     )
 
 
@@ -221,7 +255,7 @@ def _reference(code: str, tokens: list[Token], table: exp.Table) -> Reference | 
     first, last = parts[0], parts[-1]
     end = last.meta_get("end") + 1
     alias = table.args.get("alias")
-    aliased = bool(alias and alias.this)
+    aliased = bool(alias and alias.this) or _behind_table(tokens, first.meta_get("start"))  # `TABLE t` takes none
     sampled = not aliased and table.args.get("sample") is not None
     return Reference(
         name=".".join(p.name for p in parts),
@@ -233,6 +267,10 @@ def _reference(code: str, tokens: list[Token], table: exp.Table) -> Reference | 
         time_travel=table.args.get("version") is not None,
         node=table,
     )
+
+
+def _behind_table(tokens: list[Token], start: int) -> bool:
+    return any(before.token_type is TokenType.TABLE for before, token in pairwise(tokens) if token.start == start)
 
 
 def _is_cte(table: exp.Table) -> bool:

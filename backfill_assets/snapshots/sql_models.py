@@ -9,13 +9,14 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from backfill_assets.documents import Document, read_text, read_yaml
+from backfill_assets.documents import Document, read_yaml
 from backfill_assets.errors import Problem
 from backfill_assets.snapshots.draft import Draft, Read
 from backfill_assets.snapshots.fingerprint import sql_logic
 from backfill_assets.snapshots.header import parse_header
 from backfill_assets.snapshots.nondeterministic import Use, uses_in_query
 from backfill_assets.snapshots.sql import Sql, SqlError, parse
+from backfill_assets.text_files import read_text
 from backfill_assets.validation import name_problem
 
 _EXAMPLE = "WHERE event_time >= :start AND event_time < :end"
@@ -107,7 +108,12 @@ def _query(path: Path, code: str, code_line: int, problems: list[Problem]) -> Sq
         if len(sql.statements) == 1 and (end := _semicolon(sql)) is not None:
             sql = parse(code[:end].rstrip())
     except SqlError as error:
-        report(error.line, error.what, error.why, "correct the query at this line")
+        report(
+            error.line,
+            error.what,
+            error.why,
+            "correct the query at this line; a name that is a keyword as well goes in backticks: `select`",
+        )
         return None
     if not sql.statements or not sql.tokens:
         report(1, "the model has no query", fix="write one SELECT below the header")

@@ -39,12 +39,13 @@ _ALONE = (
 )  # fmt: skip
 _THROUGH = (exp.Paren, exp.Window, exp.IgnoreNulls, exp.RespectNulls)
 _TAKES_TEXTS = words("""
-    ascii base64 btrim char_length character_length concat concat_ws contains crc32 endswith find_in_set
-    format_string get_json_object hash ilike initcap instr lcase left length levenshtein like locate lower lpad
-    ltrim md5 named_struct octet_length position printf regexp regexp_count regexp_extract regexp_extract_all
-    regexp_instr regexp_like regexp_replace regexp_substr repeat replace reverse right rlike rpad rtrim sha sha1
-    sha2 soundex split split_part startswith string struct substr substring substring_index to_json translate trim
-    ucase upper xxhash64
+    ascii base64 btrim char_length character_length concat concat_ws contains crc32 encode endswith find_in_set
+    format_string from_csv from_json get_json_object hash ilike initcap instr is_variant_null lcase left length
+    levenshtein like locate lower lpad ltrim md5 named_struct octet_length parse_json position printf regexp
+    regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr repeat
+    replace reverse right rlike rpad rtrim schema_of_csv schema_of_json schema_of_variant sha sha1 sha2 soundex split
+    split_part startswith string struct substr substring substring_index to_json translate trim try_parse_json
+    try_variant_get ucase unbase64 unhex upper variant_get xxhash64
 """)
 """Functions that take a text as it is."""
 _BY_FORMAT = words("to_date to_timestamp to_timestamp_ltz to_timestamp_ntz try_to_date try_to_timestamp")
@@ -132,12 +133,15 @@ def _may_be_clock(node: exp.Expr, types: _Types) -> bool:
                 if any(types.may_be_time(parent.args.get(k)) for k in ("true", "false")):
                     return True
             case _ if isinstance(parent, _COMPARES):
-                return parent.args.get("query") is not None or any(map(types.may_be_time, _operands(parent)))
+                others = [n for n in _operands(parent) if n is not node]  # what is cast is itself no date
+                return parent.args.get("query") is not None or any(map(types.may_be_time, others))
             case _ if isinstance(parent, _ONE_OF):
                 if any(map(types.may_be_time, _operands(parent))):
                     return True
             case exp.PropertyEQ():  # a field of a struct
                 return False
+            case exp.Dot() | exp.Bracket() if node.arg_key == "this":  # a part of it
+                pass
             case _ if isinstance(parent, _ALONE):
                 return False
             case _ if isinstance(parent, _THROUGH):

@@ -7,16 +7,13 @@ in DuckDB; `--spark` those that need Spark with the directed pairs there, too.
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
-import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from backfill_assets_tests.mutations.copies import Copy, Edit, copied
+
 SIGNATURE = "backfill_assets/snapshots/signature/"
 
 
@@ -29,6 +26,10 @@ class Mutation:
     old: str
     new: str
     spark: bool = False
+
+    @property
+    def edit(self) -> Edit:
+        return Edit(file=SIGNATURE + self.file, old=self.old, new=self.new)
 
 
 MUTATIONS = (
@@ -63,40 +64,30 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--spark", action="store_true", help="those that need Spark, too")
     asked = parser.parse_args(arguments)
     missed = 0
-    for mutation in MUTATIONS:
-        if mutation.spark and not asked.spark:
-            continue
-        found = tried(mutation, asked.edits, asked.seed)
-        missed += not found
-        print(f"{'found' if found else 'MISSED':7}{mutation.what}", flush=True)
+    with copied() as copy:
+        for mutation in MUTATIONS:
+            if mutation.spark and not asked.spark:
+                continue
+            found = tried(mutation, copy, asked.edits, asked.seed)
+            missed += not found
+            print(f"{'found' if found else 'MISSED':7}{mutation.what}", flush=True)
     return 1 if missed else 0
 
 
-def tried(mutation: Mutation, edits: int, seed: str) -> bool:
+def tried(mutation: Mutation, copy: Copy, edits: int, seed: str) -> bool:
     """Whether the fuzzer finds it. ValueError where the code has changed."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        for name in ("backfill_assets", "backfill_assets_tests", "spark-conf"):
-            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-        file = copy / SIGNATURE / mutation.file
-        text = file.read_text(encoding="utf-8")
-        if text.count(mutation.old) != 1:
-            raise ValueError(f"{mutation.what}: its text is {text.count(mutation.old)} times in {mutation.file}")
-        file.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
-        directed = ["--corpus", str(copy / "backfill_assets_tests" / "fuzz" / "directed.jsonl")]
-        ways = (
-            [["--engine", "spark", *directed]]
-            if mutation.spark
-            else [["--edits", str(edits), "--seed", seed], directed]
-        )
+    directed = ["--corpus", str(copy.folder / "backfill_assets_tests" / "fuzz" / "directed.jsonl")]
+    ways = [["--engine", "spark", *directed]] if mutation.spark else [["--edits", str(edits), "--seed", seed], directed]
+    with copy.edited(mutation.edit):
         return any(_finds(way, copy) for way in ways)
 
 
-def _finds(way: list[str], copy: Path) -> bool:
+def _finds(way: list[str], copy: Copy) -> bool:
     """Whether a run of the fuzzer over a copy of the code finds anything. ValueError when it does not end."""
     command = [sys.executable, "-m", "backfill_assets_tests.fuzz", *way, "--claims-only", "--whole", "--enough", "1"]
-    environment = os.environ | {"PYTHONPATH": str(copy)}
-    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=copy.folder, env=dict(copy.environment), capture_output=True, text=True, check=False
+    )
     if "untrue or crashed" not in done.stdout:
         raise ValueError(f"{shlex.join(command)}: {done.stderr[-500:]}")
     return done.returncode == 1

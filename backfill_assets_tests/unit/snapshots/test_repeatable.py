@@ -80,7 +80,8 @@ CLOCKS = [
     "ds IS DISTINCT FROM 'today'", "sequence(ds, 'today')", "'today'::date", "TRY_CAST('today' AS TIMESTAMP)",
     "nullif(ds, 'today')", "equal_null(ds, 'today')", "map('a', ds, 'b', 'today')", "date_format('now', 'yyyy')",
     "coalesce(null, 'today', CAST(null AS DATE))", "'today' = (SELECT max(ds) FROM events)", "greatest(ds, 'today')",
-    "clicks + datediff(:end, 'today') > 1 AND ds > '2024-01-01'",
+    "clicks + datediff(:end, 'today') > 1 AND ds > '2024-01-01'", "ds = array('today')[0]",
+    "ds > replace(replace(CAST(array('today') AS STRING), '[', ''), ']', '')",
 ]  # fmt: skip
 TEXTS = [
     "'today'", "channel = 'today'", "'today' < channel", "channel IN ('today', 'week')", "channel LIKE 'today'",
@@ -94,12 +95,16 @@ TEXTS = [
 SPELLED = [
     "CAST(replace('2today', '2', '') AS DATE)", "ds > substr('xtoday', 2)", "ds > lpad('day', 5, 'to')",
     "CAST(chr(110) || 'ow' AS TIMESTAMP)", "CAST(CAST(X'746F646179' AS STRING) AS DATE)", "ds = array('xtoday')[0]",
-    "CAST(named_struct('a', 'x today').a AS DATE)", "ds > element_at(map('a', 'tomorro'), 'a')",
+    "CAST(named_struct('a', 'x today').a AS DATE)", "ds > element_at(map('a', 'x tomorrow'), 'a')",
     "ds > date_format(:start, \"'today'\")", "date_add(translate('t0day', '0', 'o'), 1)", "ds > reverse('wo' || 'n')",
     "ds IN (concat_ws('o', 't', 'day'))", "ds BETWEEN split('a,today', ',')[1] AND ds",
     "year(replace('n.ow', '.', ''))", "lower(date_format(CAST(replace('2today', '2', '') AS DATE), 'MMM'))",
     "datediff(ds, if(true, 'xx', nvl2(1, 'to', 'day')))", "CAST(date_format(:start, 'MMM') || 'onday' AS DATE)",
     "coalesce(ds, decode(1, 1, 'x', 'y'))", "ds - trim('x' FROM 'xtodayx')",
+    "ds > regexp_replace(CAST(array('to', 'day') AS STRING), '[^a-z]', '')", "ds > format_string('%s', 'xtoday')",
+    "ds > trim(BOTH '{}' FROM CAST(struct('today') AS STRING))", "ds > element_at(array('x', 'xtoday'), 2)",
+    "ds > format_string('%cow', 110)", "ds > CAST(parse_json('\"today\"') AS STRING)",
+    "ds > from_json('{\"a\": \"today\"}', 'a STRING').a", "ds > variant_get(parse_json('\"today\"'), '$', 'string')",
 ]  # fmt: skip
 PLAIN = [
     "CAST(date_format(:start, 'yyyy-MM-01') AS DATE)", "ds >= concat(substr(:start, 1, 7), '-01')", "DATE '2024-01-01'",
@@ -113,6 +118,10 @@ PLAIN = [
     "explode(split('yesterday,today', ','))", "array_contains(array('monday', 'tuesday'), channel)", "md5('today')",
     "channel IN (upper('yesterday'), 'x')", "CASE WHEN ds > '2024-01-01' THEN upper('yesterday') ELSE 'x' END",
     "from_unixtime(0) < ds", "lpad('1', 2, '0')", "ds BETWEEN date_sub(:start, 7) AND :end", "pmod(hash('today'), 2)",
+    "channel = element_at(array('yesterday,today'), 1)", "channel = array('today')[0]",
+    "ds = format_string('%d-01-01', 2024)", "ds > element_at(map('a', 'tomorro'), 'a')",
+    "format_string('%s-%s', '2024', '01-01') = ds", "from_json('{\"a\": 1}', schema_of_json('{\"a\": 1}')).a",
+    "named_struct('a', struct(1 AS b)).a.b", "ds >= map('a', '2024-01-01')['a']",
     "regexp_replace(channel, 'today', 'now')", "map('monday', 'tuesday')[channel]", "struct('monday' AS a, 'to' AS b)",
 ]  # fmt: skip
 CHANNELS = EVENTS.replace("campaign_id, count", "campaign_id, channel, count").replace("BY 1, 2", "BY 1, 2, 3")
@@ -249,6 +258,21 @@ def test_refused_in_python(tmp_path: Path, name: str, body: str) -> None:
     line = HEAD.count("\n") + 1
     found = problems(python(tmp_path, body))
     assert found == [("m.py", line, f"`{name}` gives something else when `m` is built again")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "now = datetime.datetime.now", "now = getattr(datetime.datetime, 'now')", "pick = random.choice",
+        "day = time.strftime('%d')", "day = pandas.Timestamp('now')", "draw = map(np.random.rand, [1])",
+    ],
+)  # fmt: skip
+def test_refused_where_it_is_handed_on(tmp_path: Path, line: str) -> None:
+    """It may be called by any name."""
+    text = HEAD.replace("import random", "import random, pandas")
+    assert text != HEAD
+    root = project(tmp_path, m_py=text + f"    {line}\n    return events\n", _h_py=HELPER)
+    assert [(file, at) for file, at, _ in problems(root)] == [("m.py", text.count("\n") + 1)]
 
 
 def test_what_a_model_reaches(tmp_path: Path) -> None:
