@@ -21,6 +21,7 @@ from backfill_assets.snapshots.sql import Sql
 # How every session of the system evaluates SQL: part of what rows mean.
 _DIALECT = "spark time zone UTC, ANSI on"
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+_BEFORE_FIELDS = (TokenType.COLON, TokenType.DOT)
 _LITERALS = (
     TokenType.STRING, TokenType.RAW_STRING, TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING,
     TokenType.BYTE_STRING, TokenType.NATIONAL_STRING, TokenType.UNICODE_STRING,
@@ -137,7 +138,7 @@ def sql_logic(sql: Sql) -> str:
             parts.append(f"n:{token.text.upper() if call and kind is TokenType.VAR else token.text}")
         elif kind in _LITERALS:
             parts.append(f"{kind.name}:{sql.code[token.start : token.end + 1]}")
-        elif token.start in names:
+        elif token.start in names or (index and tokens[index - 1].token_type in _BEFORE_FIELDS):
             parts.append(f"n:{token.text}")
         else:
             parts.append(" ".join(token.text.upper().split()))

@@ -17,6 +17,8 @@ class Recorded:
     time_column: str
     named_by: int = 0
     """The algorithm that its version's name is of; 0: nobody asked."""
+    columns: tuple[str, ...] = ()
+    """Those of its table, lower-cased."""
 
 
 Records = Mapping[tuple[str, str], Recorded]

@@ -11,11 +11,12 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from backfill_assets.documents import Document, did_you_mean, read_text, read_yaml
+from backfill_assets.documents import Document, did_you_mean, read_yaml
 from backfill_assets.errors import Problem
 from backfill_assets.settings import resolve_location, state_root, wrong_location
 from backfill_assets.snapshots.header import SparkType
 from backfill_assets.snapshots.model import Column, Source
+from backfill_assets.text_files import read_text
 from backfill_assets.validation import (
     ColumnName,
     ColumnNames,
@@ -175,9 +176,10 @@ def read_sources(root: Path, problems: list[Problem]) -> Sources:
 
 
 def _declared(data: object, columns: Sequence[Column]) -> str:
-    entry = dict(data) if isinstance(data, Mapping) else {}
-    entry["columns"] = {c.name: {"type": c.type} for c in columns}
-    return json.dumps(entry, sort_keys=True, default=str)
+    written = {k: v for k, v in data.items() if k != "columns"} if isinstance(data, Mapping) else {}
+    entry = json.loads(json.dumps(written, sort_keys=True, default=str))
+    # In their order: code that nobody looks into may read them by their places.
+    return json.dumps(entry | {"columns": {c.name: {"type": c.type} for c in columns}})
 
 
 def _named(data: object) -> str | None:

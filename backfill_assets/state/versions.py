@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
+from backfill_assets.errors import StateError
 from backfill_assets.snapshots.algorithm import UNNUMBERED
 from backfill_assets.snapshots.model import ALL, UNKNOWN, ColumnRef, Signature
 from backfill_assets.snapshots.records import Recorded
@@ -29,6 +30,8 @@ class Version:
     signature: Signature = UNKNOWN
     """What decides its rows and columns: what another version is compared with."""
     created: datetime
+    written: Signature | None = None
+    """The signature of the release that built it, when this one signed it again."""
 
     @property
     def algorithm(self) -> int:
@@ -55,11 +58,14 @@ VERSIONS = TableSpec(
 class Versions:
     """The append-only table of versions. The first record of a version counts; writing it again is harmless.
 
-    A record with a newer algorithm gives the version another signature, and nothing else.
+    A record with a newer algorithm gives the version another signature, and nothing else; so does one that knows it
+    where the others did not.
     """
 
     def __init__(self, store: Store) -> None:
         self._table = store.table(VERSIONS)
+        self._only_here: list[Version] = []
+        """Signed again where nothing may be written."""
 
     def get(self, model: str, version: str) -> Version | None:
         """The version's record, None when it was never built."""
@@ -81,9 +87,15 @@ class Versions:
             )
             key = (record.model, record.version)
             first = found.setdefault(key, record)
-            if record.algorithm > first.algorithm:
+            late = first.signature == UNKNOWN and record.algorithm == first.algorithm
+            if record.algorithm > first.algorithm or late:
                 newer = {NAMED_BY: first.algorithm, **first.definition, "algorithm": record.algorithm}
-                found[key] = replace(first, signature=record.signature, definition=newer)
+                written = first.signature if first.written is None else first.written
+                found[key] = replace(first, signature=record.signature, definition=newer, written=written)
+        for one in self._only_here:
+            key = (one.model, one.version)
+            if found[key].algorithm < one.algorithm:
+                found[key] = one
         return found
 
     def compact(self) -> None:
@@ -98,6 +110,7 @@ class Versions:
                 cadence=cast(str, found.definition.get("cadence", "")),
                 time_column=cast(str, found.definition.get("time_column", "")),
                 named_by=int(cast(Any, found.definition.get(NAMED_BY, found.algorithm))),
+                columns=tuple(name.lower() for name, _ in found.columns),
             )
             for key, found in self.all().items()
         }
@@ -108,9 +121,12 @@ class Versions:
             self._table.append([_row(version)])
 
     def sign_again(self, versions: Sequence[Version]) -> None:
-        """Record signatures that are made by a newer algorithm, in one commit."""
-        if versions:
-            self._table.append([_row(replace(v, definition={"algorithm": v.algorithm})) for v in versions])
+        """Record signatures that are made by a newer algorithm, in one commit; where that is refused, remember them."""
+        try:
+            if versions:
+                self._table.append([_row(replace(v, definition={"algorithm": v.algorithm})) for v in versions])
+        except StateError:
+            self._only_here += versions
 
 
 def _numbered(row: Row) -> int:

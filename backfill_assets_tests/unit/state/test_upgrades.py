@@ -16,9 +16,9 @@ from backfill_assets.plan.category import Category, compare
 from backfill_assets.plan.changes import unproved
 from backfill_assets.promote.promote import promote
 from backfill_assets.snapshots import algorithm, fingerprint, stored, upgrade
-from backfill_assets.snapshots.model import UNKNOWN
 from backfill_assets.state import upgrades
-from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.segments import Segment
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.projects import CHECKOUT, days, write_project
 
@@ -164,8 +164,8 @@ def test_a_record_that_does_not_say_enough(root: Path, tmp_path: Path, monkeypat
         patch.setattr(type(place.control.versions), "all", _with(type(place.control.versions).all, bare))
         place = Workspace.open(root)
         assert place.project.fingerprints["daily"] != shown
-    assert upgrade.signature_now("daily", shown, {("daily", shown): {**bare.definition, "upstream": {}}}) is None
-    assert UNKNOWN.rows == ""
+    with pytest.raises(upgrade.Unproved, match="does not hold its files"):
+        upgrade.signature_now("daily", shown, {("daily", shown): {**bare.definition, "upstream": {}}})
 
 
 WORD = "grain: [ds]\nsame_as: {{version: {version}, code: '{code}', reason: rounding is the same}}\n"
@@ -277,12 +277,13 @@ def test_variables_that_an_older_release_put_into_queries(root: Path) -> None:
     older: dict[upgrade.Key, dict[str, Any]] = {
         k: {**found, "algorithm": algorithm.SUBSTITUTED} for k, found in records.items()
     }
-    assert upgrade.signature_now(*key, older) == upgrade.signature_now(*key, records) is not None
+    assert upgrade.signature_now(*key, older) == upgrade.signature_now(*key, records)
     for k, found in older.items():
         texts = {
             name: text.replace("kind,", "kind, '${env:HOME}' AS home,", 1) for name, text in found["files"].items()
         }
         found["files"] = texts if k[0] == "daily" else found["files"]
-    assert upgrade.signature_now(*key, older) is None
+    with pytest.raises(upgrade.Unproved, match="in the text of daily"):
+        upgrade.signature_now(*key, older)
     newer = {k: {**found, "algorithm": algorithm.ALGORITHM} for k, found in older.items()}
-    assert upgrade.signature_now(*key, newer) is not None
+    assert upgrade.signature_now(*key, newer)

@@ -1,0 +1,64 @@
+"""Use case: make an older release's warehouse one of this release, and say of which versions nothing is proved."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from backfill_assets.adapters.adopting import migrate as give_identity
+from backfill_assets.adapters.place import Place
+from backfill_assets.settings import load_settings
+from backfill_assets.snapshots.algorithm import version_of
+from backfill_assets.snapshots.model import Project
+from backfill_assets.state.upgrades import sign_again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unproved:
+    """A version in use of which nobody knows what it is made of, and what its owner can do."""
+
+    model: str
+    version: str
+    why: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migrated:
+    """`made`: the warehouse got its identity now."""
+
+    warehouse: str
+    made: bool
+    unproved: tuple[Unproved, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """As `backfill migrate --json` prints it."""
+        return {"warehouse": self.warehouse, "migrated": self.made, "unproved": [asdict(u) for u in self.unproved]}
+
+
+def migrate(root: Path, *, by: str) -> Migrated:
+    """Write the identity, then the signatures; each once. Builds and audits nothing.
+
+    Raises ProjectError, SettingsError, and StateError for a warehouse that is lost or belongs to another project.
+    """
+    settings = load_settings(root)
+    made = give_identity(settings, root, by=by)
+    place = Place.open(root)
+    left = sign_again(place.control, place.project)
+    named = {word.model: word.version for word in place.project.overrides.values()}
+    unproved = tuple(
+        Unproved(model=model, version=version, why=why, fix=_fix(place.project, model, version))
+        for (model, version), why in left.items()
+        if named.get(model) != version
+    )
+    return Migrated(warehouse=settings.warehouse, made=made is not None, unproved=unproved)
+
+
+def _fix(project: Project, model: str, version: str) -> str:
+    again = "with sources.yml and `spark:` as they were then, run `backfill migrate` again"
+    if model not in project.models:
+        return again
+    code = version_of(project.signatures[model])
+    word = f'same_as: {{version: "{version}", code: "{code}", reason: …}}'
+    file = project.models[model].path.relative_to(project.root)
+    return f"{again}; or, if the loaded code gives its rows, write into {file}: {word}; else backfill apply builds it"
