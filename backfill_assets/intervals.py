@@ -51,6 +51,9 @@ class Interval:
         """From anything `utc` takes. Raises ValueError when it would be empty or reversed."""
         return cls(utc(start), utc(end))
 
+    def holds(self, instant: datetime) -> bool:
+        return self.start <= instant < self.end
+
     def intersection(self, other: Interval) -> Interval | None:
         start, end = max(self.start, other.start), min(self.end, other.end)
         return Interval(start, end) if start < end else None

@@ -6,12 +6,14 @@ import os
 import signal
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    import dagster as dg
     from pyspark.sql import SparkSession
 
 
@@ -53,6 +55,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         os.environ.pop("SPARK_CONF_DIR", None)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    """Dagster's records, in the folder of the test."""
+    import dagster as dg
+
+    with dg.instance_for_test(temp_dir=str(tmp_path)) as found:
+        yield found
 
 
 @pytest.fixture

@@ -104,8 +104,8 @@ class DeltaTables:
     def tables(self) -> list[StoredTable]:
         return self._storage.tables()
 
-    def readable(self, model: str, version: str, commit: int, interval: Interval) -> Readable:
-        return self._storage.readable(model, version, commit, interval)
+    def readable(self, model: str, version: str, commit: int, interval: Interval, *, footers: bool = True) -> Readable:
+        return self._storage.readable(model, version, commit, interval, footers=footers)
 
     def remove(self, model: str, version: str) -> None:
         self.before_remove(model, version)

@@ -23,7 +23,8 @@ from backfill_assets.plan.missing import needed
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.approval import EVERY_PROOF, subject
+from backfill_assets.promote.approval import EVERY_PROOF, not_counted, subject
+from backfill_assets.promote.approve import Giver, statements
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
 from backfill_assets.promote.lifecycle import find_plan
@@ -34,9 +35,10 @@ from backfill_assets.settings import Settings
 from backfill_assets.snapshots.model import Audit, Model, Project, Source, Upstream
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.proofs import DIFF, Finding, Proof
 from backfill_assets.state.rules import declared_rules
+from backfill_assets.state.segments import Segments
 from backfill_assets.state.store import ControlTable, Filter, MemoryStore, Row, Store, TableSpec
 from backfill_assets.state.tables import DataCommit, Readable, StoredTable
 from backfill_assets.state.versions import Version
@@ -103,7 +105,7 @@ def a_pointer(model: str, version: str, *parts: Interval, commit: int = 1) -> Po
         time_column="ds",
         timestamps=False,
         columns=(("ds", "date"), ("id", "bigint")),
-        segments=tuple(Segment(version=version, commit=commit, interval=part) for part in parts),
+        segments=Segments.of_table(version, commit, parts),
     )
 
 
@@ -292,23 +294,21 @@ class FakeEngine:
             with self._lock:
                 self._running[name] -= 1
 
-    def copy(self, job: Job, batch: str, segments: Sequence[Segment]) -> DataCommit:
+    def copy(self, job: Job, batch: str, segments: Segments) -> DataCommit:
         self.before_copy(job)
         self.tables.create(job.model.name, job.version)
-        span = Ranges.of(s.interval for s in segments).span
+        span = segments.covers.span
         assert span is not None
         cells = {at: replace(cell, batch=batch) for at, cell in self._shown(job.model.name, segments).items()}
         return self.tables.write(job.model.name, job.version, batch, span, cells)
 
-    def differing(
-        self, model: Model, columns: Sequence[str], shown: Sequence[Segment], built: Sequence[Segment]
-    ) -> Ranges:
+    def differing(self, model: Model, columns: Sequence[str], shown: Segments, built: Segments) -> Ranges:
         one, other = (self._shown(model.name, segments) for segments in (shown, built))
-        both = Ranges.of(s.interval for s in shown) & Ranges.of(s.interval for s in built)
+        both = shown.covers & built.covers
         same = {at for at in one if at in other and replace(one[at], batch="") == replace(other[at], batch="")}
         return Ranges.of(unit for unit in both.split(model.cadence) if unit.start not in same)
 
-    def _shown(self, name: str, segments: Sequence[Segment]) -> dict[datetime, Cell]:
+    def _shown(self, name: str, segments: Segments) -> dict[datetime, Cell]:
         return {
             at: cell
             for s in segments
@@ -357,6 +357,9 @@ class FakePins:
     def pin(self, source: Source) -> Mapping[str, object]:
         self.asked.append(source.name)
         return {"commit": self.commits.get(source.name, 1)}
+
+    def not_there(self, source: Source, commit: int) -> str:
+        return ""
 
 
 def sealed(release: Sealing) -> Mapping[str, str]:
@@ -414,14 +417,17 @@ class World:
     # what a Workspace does with plans and releases
 
     def cases(self, **more: object) -> Cases:
-        """How cases of this world are made: nobody has to approve anything, unless somebody says otherwise."""
+        """How cases of this world are made: by the rules that the project declares, so owners approve what changes."""
+        project, rules = self.project, declared_rules(self.project)
         values: dict[str, object] = {
-            "project": self.project,
+            "project": project,
             "control": self.control,
             "log": self.tables,
-            "required": False,
-            "owners": lambda name: declared_rules(self.project).owners_of(name, self.project.models[name].owner),
-            "counts": lambda record, approval: "",
+            "required": rules.approvals.required,
+            "owners": lambda name: rules.owners_of(name, project.models[name].owner),
+            "counts": lambda record, approval: not_counted(
+                project, self.facts(), record, approval, now=datetime.now(UTC)
+            ),
         }
         return Cases(**(values | more))  # type: ignore[arg-type]
 
@@ -432,6 +438,15 @@ class World:
         blank = Proof(plan=plan, kind=DIFF, content=content, at=at or datetime.now(UTC), document={})
         kinds = sorted(EVERY_PROOF)
         self.control.proofs.put([replace(blank, kind=k, findings=findings if k == DIFF else ()) for k in kinds])
+
+    def approve(self, plan: str, *, now: datetime = NOW, at: datetime | None = None) -> None:
+        """Each owner of what an open plan changes says yes to it, as by `backfill approve`; eva where there is none."""
+        facts, record, at = self.facts(now), find_plan(self.control, plan), at or datetime.now(UTC)
+        hearing = self.cases().hearing(facts, record)
+        for owner in subject(self.project, facts, hearing).owners:
+            who = Giver(account=owner or "eva", host="laptop")
+            for said in statements(self.project, facts, hearing, who, owners=(owner,), now=at):
+                self.control.approvals.put(said)
 
     def release(
         self,

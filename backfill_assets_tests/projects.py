@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from textwrap import dedent
@@ -29,10 +29,13 @@ from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.intervals import Cadence, Interval, utc
 from backfill_assets.plan.stages import Request
+from backfill_assets.promote.approval import subject
+from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.promote import promote
 from backfill_assets.snapshots.stored import to_definition
-from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets.state.segments import Segment
 from backfill_assets.state.versions import Version, table_path
 
 T = TypeVar("T")
@@ -40,8 +43,6 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 BACKFILL = Path(sys.executable).parent / "backfill"
 SMALL_SPARK = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
 """Settings for subprocesses: several of them run beside the JVM of the tests."""
-
-NOBODY_IS_ASKED: Mapping[str, object] = {"required": False}
 
 EVENTS = """\
 sources:
@@ -55,6 +56,7 @@ sources:
 DAILY = """\
 /*
 start: 2024-01-01
+owner: ana@example.com
 grain: [ds, kind]
 batch_size: {batch_size}
 batch_concurrency: {batch_concurrency}
@@ -71,6 +73,7 @@ GROUP BY CAST(at AS DATE), kind
 RUNNING = """\
 /*
 start: 2024-01-01
+owner: ana@example.com
 grain: [ds]
 lookback: 1
 batch_size: {batch_size}
@@ -91,19 +94,24 @@ def write_project(
     clock: str = "2024-01-11",
     environment: str = "prod",
     spark: Mapping[str, str] = SMALL_SPARK,
-    approvals: Mapping[str, object] = NOBODY_IS_ASKED,
+    approvals: Mapping[str, object] | None = None,
 ) -> Path:
-    """A project's files: `models` maps file names (`daily.sql`) to their text."""
+    """A project's files: `models` maps file names (`daily.sql`) to their text.
+
+    Its owners approve what changes published rows, as in a project that says nothing of `approvals`.
+    """
     (root / "models").mkdir(parents=True, exist_ok=True)
     settings = {
         "name": "tests",
         "environment": environment,
         "clock": clock,
         "spark": dict(spark),
-        "approvals": dict(approvals),
     }
+    settings |= {"approvals": dict(approvals)} if approvals is not None else {}
     (root / "backfill.yml").write_text(json.dumps(settings))
     (root / "sources.yml").write_text(dedent(sources))
+    if not (root / "consumers.yml").exists():
+        (root / "consumers.yml").write_text(f"last_verified: {clock[:10]}\n")
     for name, text in models.items():
         (root / "models" / name).write_text(dedent(text))
     return root
@@ -190,7 +198,35 @@ def build_all(place: Workspace, request: Request | None = None) -> dict[str, Out
     """Plan and apply, in this process."""
     made = place.plan(request)
     assert place.spark is not None  # opened by this thread, not by a worker
-    return apply(place.bench(made.sources, patches=made.patches), made)
+    return apply(place.bench(made.sources, patches=made.patches, frozen=made.continued.frozen), made)
+
+
+def approve(place: Workspace, request: Request | None = None, *, why: str = "") -> None:
+    """What comes between a build and the promotion of changed rows: they are compared, and each owner says yes."""
+    say_yes(place, compare(place, request), why=why)
+
+
+def compare(place: Workspace, request: Request | None = None) -> str:
+    """What `backfill apply` does when all is built: the candidate is shown, and compared. The plan's id."""
+    opened = place.open_plan(made := place.plan(request))
+    assert opened is not None, "there is nothing to approve"
+    place.show_candidate(opened.plan.id)
+    place.prove(opened.plan.id, place.drift(made))
+    return opened.plan.id
+
+
+def say_yes(place: Workspace, plan: str, *, why: str = "") -> None:
+    """What `backfill approve` does for each owner of what a plan changes, by an account of their own.
+
+    `why`: accept all that was found, for this reason.
+    """
+    facts = place.facts()
+    about = subject(place.project, facts, place.cases(facts).hearing(facts, find_plan(place.control, plan)))
+    accepted = {found.name: why for found in about.findings} if why else {}
+    for owner in about.owners:
+        somebody = replace(place, acting=owner or "eva")
+        for said in somebody.statements(plan, owners=(owner,), accepted=accepted):
+            somebody.approve(said)
 
 
 def days(first: str, last: str | None = None) -> Interval:

@@ -48,7 +48,7 @@ def build(place: Workspace, request: Request | None = None) -> tuple[Plan, dict[
     """What `backfill apply` does, but what only Spark can compare."""
     plan = place.plan(request)
     opened = place.open_plan(plan)
-    done = apply(place.bench(plan.sources, patches=plan.patches), plan)
+    done = apply(place.bench(plan.sources, patches=plan.patches, frozen=plan.continued.frozen), plan)
     if opened is not None:
         place.show_candidate(opened.plan.id)
     return plan, done
@@ -58,7 +58,7 @@ def extend(place: Workspace) -> tuple[str, ...]:
     """What `backfill routine` does; the models that were held."""
     shown = place.published()
     shown._engine = place._engine  # pyright: ignore[reportPrivateUsage]
-    plan = shown.plan(Request())
+    plan = shown.plan(Request(), resume=False)
     apply(shown.bench(plan.sources, patches=plan.patches), plan)
     _, _, held = shown.promote_green()
     return tuple(o.model for o in held)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, cast
@@ -16,33 +16,8 @@ from typing import Any, cast
 from backfill_assets.errors import ConflictError, LostRaceError, PromotionError, StateError
 from backfill_assets.intervals import Interval, Ranges, ranges_json, utc
 from backfill_assets.snapshots.model import Column
+from backfill_assets.state.segments import Held, Segment, Segments
 from backfill_assets.state.store import Row, Store, TableSpec
-from backfill_assets.state.versions import logic_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """How many files and rows a table had of an interval, at a commit, when a promotion pointed at it.
-
-    A commit never changes: another count means that the table's log, or a file, is damaged.
-    """
-
-    interval: Interval
-    files: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
-    """The rows of `interval` in the table of one version (or a revision of it), as they were at `commit`."""
-
-    version: str
-    commit: int
-    interval: Interval
-    columns: tuple[tuple[str, str], ...] = ()
-    """Name and type of the table's columns where they are not the pointer's: rows of older logic."""
-    held: Held | None = field(default=None, compare=False)
-    """What a promotion counted; of a wider interval when this is a part of what was promoted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,23 +30,36 @@ class Pointer:
     """Whether the time column holds instants (hourly models) rather than dates."""
     columns: tuple[tuple[str, str], ...]
     """Name and Spark SQL type of every column, in the view's order."""
-    segments: tuple[Segment, ...]
+    segments: Segments
+    """May be given as any sequence."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "segments", Segments(self.segments))
 
     @property
     def id(self) -> str:
         """A hash of all that the pointer says: equal ids show equal rows."""
-        said = replace(self, segments=tuple(replace(s, held=None) for s in self.segments))
+        said = replace(self, segments=Segments(replace(s, held=None) for s in self.segments))
         return hashlib.sha256(said.to_json().encode()).hexdigest()[:16]
 
     @property
     def covers(self) -> Ranges:
         """The time that the pointer has rows for."""
-        return Ranges.of(s.interval for s in self.segments)
+        return self.segments.covers
 
     @property
     def version(self) -> str:
         """The logic of the newest segment: what a routine run extends."""
-        return logic_of(self.segments[-1].version)
+        return self.segments[-1].logic
+
+    @property
+    def older(self) -> Segments:
+        """What it shows by other logic than the newest: a change was made forward only."""
+        return self.segments.of_other_logic(self.version)
+
+    def cut(self, to: Ranges) -> Pointer:
+        """The pointer with what it shows within these ranges."""
+        return replace(self, segments=self.segments.cut(to))
 
     def to_json(self) -> str:
         """As it is stored; `pointer_from_json` reads it back."""
@@ -95,14 +83,6 @@ class Pointer:
             },
             sort_keys=True,
         )
-
-
-def by_table(segments: Iterable[Segment]) -> list[tuple[Segment, Ranges]]:
-    """The first segment of each table at a commit, with the time of all of them: whoever reads opens a table once."""
-    found: dict[tuple[object, ...], list[Segment]] = {}
-    for segment in segments:
-        found.setdefault((segment.version, segment.commit, segment.columns), []).append(segment)
-    return [(same[0], Ranges.of(s.interval for s in same)) for same in found.values()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,7 +281,7 @@ def pointer_from_json(text: str) -> Pointer:
         time_column=raw["time_column"],
         timestamps=raw["timestamps"],
         columns=tuple((name, kind) for name, kind in raw["columns"]),
-        segments=tuple(
+        segments=Segments(
             Segment(
                 version=s["version"],
                 commit=s["commit"],

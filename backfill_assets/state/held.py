@@ -8,7 +8,8 @@ from datetime import datetime
 
 from backfill_assets.errors import StateError
 from backfill_assets.intervals import Interval
-from backfill_assets.state.environment import Held, Pointer, Segment
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.segments import Held, Segment, Segments
 from backfill_assets.state.tables import TableLog
 
 
@@ -21,10 +22,7 @@ class Contents:
 
     def of(self, interval: Interval) -> Held:
         """What there is of an interval."""
-        files, rows = (
-            sum(n for at, n in counts.items() if interval.start <= at < interval.end)
-            for counts in (self.files, self.rows)
-        )
+        files, rows = (sum(n for at, n in counts.items() if interval.holds(at)) for counts in (self.files, self.rows))
         return Held(interval=interval, files=files, rows=rows)
 
 
@@ -49,7 +47,7 @@ def counted(log: TableLog, pointers: Sequence[Pointer]) -> tuple[Pointer, ...]:
             raise short(model, segment, why)
         return replace(segment, held=seen[key].of(segment.interval))
 
-    return tuple(replace(p, segments=tuple(count(p.model, s) for s in p.segments)) for p in pointers)
+    return tuple(replace(p, segments=Segments(count(p.model, s) for s in p.segments)) for p in pointers)
 
 
 def differs(segment: Segment, there: Contents) -> str:

@@ -13,7 +13,7 @@ from typing import cast
 
 from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.state.changes import Changes
-from backfill_assets.state.environment import Segment
+from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.store import Row, Store, TableSpec
 
 
@@ -168,7 +168,7 @@ class Coverage:
     refused: tuple[tuple[Interval, str], ...] = ()
     """What is missing because it was invalidated, and the reason that was given: an audit that failed, for one."""
     sources: tuple[tuple[Interval, Entry], ...] = ()
-    held: tuple[Segment, ...] = ()
+    held: Segments = NO_ROWS
 
     @property
     def built(self) -> Ranges:
@@ -193,7 +193,7 @@ class Coverage:
             lapsed=self.lapsed,
             refused=self.refused,
             sources=tuple((part, entry) for whole, entry in self.sources for part in Ranges((whole,)) - ranges),
-            held=tuple(replace(s, interval=part) for s in self.held for part in Ranges((s.interval,)) - ranges),
+            held=self.held.without(ranges),
         )
 
     def batches(self, ranges: Ranges) -> list[tuple[Interval, Entry]]:

@@ -112,12 +112,7 @@ def elsewhere(one: Pointer, other: Pointer) -> Ranges:
     """The time in which both show rows, but of different tables. Commits of one table are for `Move.changed` and for
     `compare` to tell apart, as the gate does.
     """
-    same = Ranges.of(
-        common
-        for a in one.segments
-        for b in other.segments
-        if a.version == b.version and (common := a.interval.intersection(b.interval))
-    )
+    same = Ranges.of(common for a, b, common in one.segments.meetings(other.segments) if a.version == b.version)
     return (one.covers & other.covers) - same
 
 

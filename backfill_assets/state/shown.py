@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
-from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.segments import Segment
 from backfill_assets.state.tables import DataCommit, TableLog
 
 
@@ -21,9 +22,8 @@ def replaced(before: Pointer | None, after: Pointer | None, log: TableLog, caden
         return before.covers
     same = Ranges.of(
         part
-        for one in before.segments
-        for other in after.segments
-        if (common := one.interval.intersection(other.interval)) and _columns_stay(before, one, after, other)
+        for one, other, common in before.segments.meetings(after.segments)
+        if _columns_stay(before, one, after, other)
         for part in same_rows(before.model, one, other, Ranges((common,)), log, cadence)
     )
     return before.covers - same
@@ -33,9 +33,8 @@ def written_over(before: Pointer, after: Pointer, log: TableLog, cadence: Cadenc
     """The intervals that both show of one table, and whose rows are others in `after`: somebody wrote over them."""
     return Ranges.of(
         part
-        for one in before.segments
-        for other in after.segments
-        if one.version == other.version and (common := one.interval.intersection(other.interval))
+        for one, other, common in before.segments.meetings(after.segments)
+        if one.version == other.version
         for part in Ranges((common,)) - same_rows(before.model, one, other, Ranges((common,)), log, cadence)
     )
 
@@ -49,7 +48,7 @@ def same_rows(model: str, one: Segment, other: Segment, within: Ranges, log: Tab
     here, there = (log.files(model, s.version, s.commit) for s in (one, other))
     odd = {at for at in here.keys() | there.keys() if here.get(at) != there.get(at)}
     units = list(within.split(cadence))
-    differ = [u for u in units if any(u.start <= at < u.end for at in odd)] if odd else []
+    differ = [u for u in units if any(u.holds(at) for at in odd)] if odd else []
     if not differ:
         return within
     first, last = sorted((one.commit, other.commit))
@@ -63,12 +62,12 @@ def _wrote(commit: DataCommit, unit: Interval) -> bool:
 
 
 def _columns_stay(before: Pointer, one: Segment, after: Pointer, other: Segment) -> bool:
-    """Whether all columns that a segment shows are there afterwards, of the same types; new ones change no old one."""
+    """Whether all columns that a segment shows are there afterwards, of the same types to readers and in its table:
+    older rows are shown in the types of the newest logic. New columns change no old one."""
 
     def lower(columns: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
         return {name.lower(): kind.lower() for name, kind in columns}
 
     shown, then = lower(before.columns), lower(after.columns)
     stored, kept = lower(one.columns or before.columns), lower(other.columns or after.columns)
-    was = {name: kind for name, kind in shown.items() if name in stored}
-    return all(then.get(name) == kind and kept.get(name) == kind for name, kind in was.items())
+    return all(then.get(n) == kind and kept.get(n) == stored[n] for n, kind in shown.items() if n in stored)

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from backfill_assets.intervals import NOTHING, Interval, Ranges
-from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind
+from backfill_assets.state.segments import Segment, Segments
 from backfill_assets.state.tables import TableLog, compare_log
-from backfill_assets.state.versions import logic_of
 
 Groups = Mapping[tuple[str, str], Sequence[Entry]]
 """The ledger's entries by model and version."""
@@ -52,7 +52,7 @@ class Standing:
 
     def of(self, version: str) -> tuple[Part, ...]:
         """The parts that are of a version's logic."""
-        return tuple(p for p in self.parts if logic_of(p.segment.version) == version)
+        return tuple(p for p in self.parts if p.segment.logic == version)
 
 
 def standing(pointer: Pointer, groups: Groups, log: TableLog, *, audits: str | None) -> Standing:
@@ -117,7 +117,7 @@ def as_shown(head: Coverage, version: str, pointer: Pointer | None, shown: Stand
         empty=kept.empty,
         lapsed=kept.lapsed - held,
         sources=tuple(sorted(sources, key=lambda s: s[0])),
-        held=tuple(p.segment for p in stays if p.segment.version == version),
+        held=Segments(p.segment for p in stays if p.segment.version == version),
     )
 
 

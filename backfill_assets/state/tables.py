@@ -11,6 +11,7 @@ from typing import Protocol
 from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind, coverage
+from backfill_assets.state.segments import Segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,24 @@ class TableLog(Protocol):
     def files(self, model: str, version: str, commit: int) -> Mapping[datetime, frozenset[str]]:
         """The files per value of the interval column at a commit: where they are equal, the rows are."""
         ...
+
+
+def rows_of(log: TableLog, model: str, segments: Segments) -> dict[datetime, int]:
+    """Rows by instant of segments of a model's tables, from file statistics.
+
+    Raises StateError for a table that is gone or damaged.
+    """
+    return {
+        at: rows
+        for s in segments
+        for at, rows in sorted(log.rows(model, s.version, s.commit).items())
+        if s.interval.holds(at)
+    }
+
+
+def still_there(log: TableLog, model: str, segments: Segments) -> Segments:
+    """The segments of a model whose table nobody has deleted."""
+    return Segments(s for s in segments if log.head(model, s.version) >= s.commit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,9 @@ from backfill_assets.state.environment import (
     Environments,
     Pointer,
     Promotion,
-    Segment,
     pointer_from_json,
 )
+from backfill_assets.state.segments import Segment
 from backfill_assets.state.store import MemoryStore, MemoryTable
 from backfill_assets_tests.fakes import a_pointer, days
 from backfill_assets_tests.strategies import spans

@@ -15,8 +15,9 @@ from backfill_assets.errors import PromotionError
 from backfill_assets.intervals import Cadence, Ranges, utc
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.releases import compare, elsewhere, find_release, grown, shown_at
+from backfill_assets.state.segments import Segment
 from backfill_assets.state.store import MemoryStore, Store
 from backfill_assets_tests.fakes import Catalog, Cell, Crash, FakeTables, FakeViews, Life, MortalStore, a_pointer, days
 

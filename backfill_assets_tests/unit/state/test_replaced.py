@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from backfill_assets.intervals import Cadence, Ranges
-from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.segments import Segment
 from backfill_assets.state.shown import replaced
 from backfill_assets_tests.fakes import Cell, FakeTables, a_pointer, days, ranges
 
@@ -84,3 +85,14 @@ def test_columns(tables: FakeTables) -> None:
     assert changed(tables, before, other) == ranges(WHOLE)
     old = Segment(version="a-1", commit=1, interval=WHOLE, columns=(("ds", "date"),))
     assert not changed(tables, replace(more, segments=(old,)), replace(before, segments=(old,)))
+
+
+def test_older_rows_of_a_narrower_type(tables: FakeTables) -> None:
+    """Newer logic shows them in its own, wider type: what follows does not change them, their table's type does."""
+
+    def beside(kind: str) -> Pointer:
+        older = Segment(version="a-1", commit=1, interval=WHOLE, columns=(("ds", "date"), ("id", kind)))
+        return replace(shown(), segments=(older,))
+
+    assert not changed(tables, beside("int"), beside("int"))
+    assert changed(tables, beside("int"), beside("smallint")) == ranges(WHOLE)
