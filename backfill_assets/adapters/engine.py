@@ -42,7 +42,7 @@ from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.masking import hide_values
 from backfill_assets.snapshots.model import STABLE_KEY, Model
 from backfill_assets.snapshots.sql import splice
-from backfill_assets.state.environment import Segment
+from backfill_assets.state.segments import Segments
 from backfill_assets.state.tables import DataCommit
 from backfill_assets.state.versions import table_path
 
@@ -89,8 +89,8 @@ class SparkEngine:
             return commit
         return replace(commit, rows=self._rows(job, commit.table_commit, interval))
 
-    def copy(self, job: Job, batch: str, segments: Sequence[Segment]) -> DataCommit:
-        span = Ranges.of(s.interval for s in segments).span
+    def copy(self, job: Job, batch: str, segments: Segments) -> DataCommit:
+        span = segments.covers.span
         assert span is not None
         with self._errors(f"copy {job.model.name} {span}", job):
             frame = model_frame(self._session(job), self._warehouse, job.model, segments)
@@ -119,11 +119,9 @@ class SparkEngine:
         table = open_table(location)
         assert table is not None
         head = table.version()
-        if model.updated_at is not None:
-            others = [s for s in job.shown if s.version != job.version and Ranges((s.interval,)) & Ranges((interval,))]
-            if others:
-                shown = model_frame(spark, self._warehouse, model, others).where(in_interval(model, interval))
-                rows = carry(rows, shown, model)
+        others = job.shown.in_other_tables(job.version).cut(Ranges((interval,)))
+        if model.updated_at is not None and others:
+            rows = carry(rows, model_frame(spark, self._warehouse, model, others), model)
         empty = not self._rows(job, head, interval)
         merge(spark, rows, model, location, interval, batch_metadata(batch, interval), head=head, empty=empty)
         commit = self._commit_of(job, batch)
@@ -178,10 +176,8 @@ class SparkEngine:
         ):
             return sample_failures(job.model, declared, intervals, views)
 
-    def differing(
-        self, model: Model, columns: Sequence[str], shown: Sequence[Segment], built: Sequence[Segment]
-    ) -> Ranges:
-        both = Ranges.of(s.interval for s in shown) & Ranges.of(s.interval for s in built)
+    def differing(self, model: Model, columns: Sequence[str], shown: Segments, built: Segments) -> Ranges:
+        both = shown.covers & built.covers
         with self._translated(f"compare versions of {model.name}", model):
             one, other = (self._checksums(model, columns, segments) for segments in (shown, built))
         return Ranges.of(
@@ -190,9 +186,7 @@ class SparkEngine:
             if one.get(unit.start, _NO_ROWS) != other.get(unit.start, _NO_ROWS)
         )
 
-    def _checksums(
-        self, model: Model, columns: Sequence[str], segments: Sequence[Segment]
-    ) -> dict[datetime, tuple[int, int]]:
+    def _checksums(self, model: Model, columns: Sequence[str], segments: Segments) -> dict[datetime, tuple[int, int]]:
         """Rows and the sum of the rows' hashes, by start of the interval. Doubles count to nine digits."""
         from pyspark.sql import functions as F
 

@@ -13,9 +13,9 @@ from backfill_assets.audit.text import quoted
 from backfill_assets.build.engine import Input, ModelInput, SourceInput
 from backfill_assets.errors import PlanError, SourceChangedError
 from backfill_assets.intervals import Cadence, Interval, Ranges
-from backfill_assets.plan.patch import EVER, overlay
+from backfill_assets.plan.patch import EVER
 from backfill_assets.snapshots.model import Model, Source
-from backfill_assets.state.environment import Segment, by_table
+from backfill_assets.state.segments import Segment, Segments
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def input_frame(spark: SparkSession, warehouse: str, read: Input) -> DataFrame:
     """The upstream's rows, lazily."""
     match read:
         case ModelInput():
-            below = Segment(version=read.version, commit=read.commit, interval=EVER)
-            return _ordered(model_frame(spark, warehouse, read.model, overlay((below,), read.over)), read.columns)
+            below = Segments.of_table(read.version, read.commit, [EVER])
+            return _ordered(model_frame(spark, warehouse, read.model, read.over.over(below)), read.columns)
         case SourceInput():
             return _source_frame(spark, read)
 
@@ -48,9 +48,9 @@ def _ordered(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     return frame.select(*map(quoted, columns))
 
 
-def model_frame(spark: SparkSession, warehouse: str, model: Model, segments: Sequence[Segment]) -> DataFrame:
+def model_frame(spark: SparkSession, warehouse: str, model: Model, segments: Segments) -> DataFrame:
     """The rows of segments of a model's tables, together; a column that some lack is NULL there."""
-    parts = [_table_frame(spark, warehouse, model, s, within) for s, within in by_table(segments)]
+    parts = [_table_frame(spark, warehouse, model, s, within) for s, within in segments.tables()]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 from datetime import datetime
 from pathlib import Path
 
-from backfill_assets.errors import SettingsError
+from backfill_assets.errors import Problem, ProjectError, SettingsError
 from backfill_assets.state.approvals import Approval
+from backfill_assets.text_files import read_text
 
 NAMESPACE = "backfill-approval"
 ALLOWED = "allowed_signers"
@@ -30,13 +32,44 @@ def sign(statement: str, key: Path) -> str:
 
 
 def read_signers(root: Path) -> str:
-    """The text of the project's `allowed_signers`; empty where there is none. Raises SettingsError."""
-    file = root / ALLOWED
-    try:
-        return file.read_text(encoding="utf-8") if file.exists() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        fix = "write lines as `ssh-keygen -Y verify` reads them: ana@example.com ssh-ed25519 AAAA…"
-        raise SettingsError(f"cannot read {file}", why=str(error), fix=fix) from None
+    """The text of the project's `allowed_signers`; empty where there is none.
+
+    Raises ProjectError with every line that `ssh-keygen` would pass over: whoever stands there could never approve.
+    """
+    file, problems = root / ALLOWED, list[Problem]()
+    text = read_text(file, problems, missing=True) or ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if (why := _wrong_signer(line.strip())) and not (problems and problems[-1].why == _PRIVATE):
+            fix = _PRIVATE_FIX if why == _PRIVATE else _LINE
+            problems.append(Problem(file=file, line=number, what="this line names no signer", why=why, fix=fix))
+    if problems:
+        raise ProjectError(problems)
+    return text
+
+
+_LINE = "write who it is and the public key, as in `ana@example.com ssh-ed25519 AAAA…`; a comment begins with #"
+_PRIVATE, _PRIVATE_FIX = "it is a private key", "remove it, make a new key, and write the line of its .pub file"
+_KEY = re.compile(r"(?:sk-)?(?:ssh|ecdsa)-[A-Za-z0-9@.-]+")
+_FIELD = re.compile(r'(?:"[^"]*"|[^\s"])+')
+
+
+def _wrong_signer(line: str) -> str:
+    """Why a line of the file says nothing of anybody; "" when it does, or is empty or a comment."""
+    if not line or line.startswith("#"):
+        return ""
+    if line.startswith("-----BEGIN") and "PRIVATE" in line:
+        return _PRIVATE
+    if line.count('"') % 2:
+        return "a quotation mark is not closed"
+    fields = _FIELD.findall(line)
+    at = next((n for n, field in enumerate(fields[:3]) if _KEY.fullmatch(field)), -1)
+    if at == 0:
+        return "it says whose key it is nowhere"
+    if at < 0:
+        return "there is no type of key, such as ssh-ed25519, behind the name"
+    if len(fields) == at + 1:
+        return f"there is no key behind {fields[at]}"
+    return "" if re.fullmatch(r"[A-Za-z0-9+/]+=*", fields[at + 1]) else f"what is behind {fields[at]} is no key"
 
 
 def not_genuine(signers: str, approval: Approval) -> str:

@@ -106,7 +106,7 @@ def _footer(file: Path, column: str) -> Ranges | None:
 
     try:
         said: Any = ParquetFile(file).metadata
-    except (ArrowInvalid, OSError):
+    except (ArrowInvalid, OSError, UnicodeError):
         return None
     if said.num_rows == 0:
         return NOTHING

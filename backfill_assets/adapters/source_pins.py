@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.errors import PlanError
+from backfill_assets.errors import PlanError, StateError
 from backfill_assets.snapshots.model import Source
 
 
@@ -31,8 +32,30 @@ class FilePins:
         digest = hashlib.sha256()
         for file in files:
             stat = file.stat()
-            digest.update(f"{file}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+            digest.update(os.fsencode(f"{file}\0{stat.st_size}\0{stat.st_mtime_ns}\n"))
         return {"files": digest.hexdigest()[:16], "count": len(files)}
+
+    def not_there(self, source: Source, commit: int) -> str:
+        """Why a Delta source cannot be read at a commit any more; "" when it can. Its log is read, no rows."""
+        assert source.path is not None
+        head = open_table(source.path)
+        if head is None or head.version() < commit:
+            return f"the table at {source.path} was made anew: it has no commit {commit} any more"
+        try:
+            then = open_table(source.path, commit)
+        except StateError as error:
+            return f"its log does not say any more what it was at commit {commit}: {error.why}"
+        assert then is not None
+        removed = sorted(set(then.file_uris()) - set(head.file_uris()))
+        gone = [f for f in removed if not _exists(f)]
+        return f"{len(gone)} of the files of commit {commit} are gone (vacuumed)" if gone else ""
+
+
+def _exists(file: str) -> bool:
+    from pyarrow.fs import FileSystem, FileType, LocalFileSystem
+
+    system, path = FileSystem.from_uri(file) if "://" in file else (LocalFileSystem(), file)
+    return system.get_file_info(path).type is FileType.File
 
 
 def data_files(path: Path) -> list[Path]:

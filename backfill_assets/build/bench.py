@@ -12,6 +12,8 @@ from datetime import datetime
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.engines import Deaths
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.frozen import Frozen, Pins, alike
 from backfill_assets.plan.patch import Patch
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.control import Control
@@ -34,7 +36,7 @@ class Workbench:
     control: Control
     log: TableLog
     engine: Callable[[], Engine]
-    pins: Mapping[str, Mapping[str, object]]
+    pins: Pins
     run: str
     environment: str
     now: datetime
@@ -43,6 +45,8 @@ class Workbench:
     """Whether an open interval needs the open ones of its upstreams as well."""
     patches: Mapping[str, Patch] = field(default_factory=dict[str, Patch])
     """What is built in a revision instead of the code's version."""
+    frozen: tuple[Frozen, ...] = ()
+    """What some intervals read of sources instead of `pins`: what is left of an older plan."""
     shown: Mapping[str, Pointer] | None = None
     """What corrections inputs are read with: those of these pointers (None: of what the environment shows)."""
     forget: Callable[[Engine], None] = _nothing
@@ -58,6 +62,14 @@ class Workbench:
     def pointers(self) -> Mapping[str, Pointer]:
         """What is shown, as builds see it."""
         return self.control.environments.read(self.environment).pointers if self.shown is None else self.shown
+
+    def read_alike(self, name: str, intervals: Ranges) -> list[tuple[Ranges, Pins]]:
+        """The intervals of a model by what they read of sources: all of `pins` but what is frozen for them."""
+        return [(part, {**self.pins, **own} if own else self.pins) for part, own in alike(self.frozen, name, intervals)]
+
+    def sources(self, name: str, interval: Interval) -> Pins:
+        """What an interval of a model reads of sources. All of it is read alike."""
+        return self.read_alike(name, Ranges((interval,)))[0][1]
 
     def version(self, name: str) -> str:
         """The version of a model that is built."""

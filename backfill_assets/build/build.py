@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -20,15 +21,15 @@ from backfill_assets.build.events import (
 from backfill_assets.build.look import look, removals_of, removed
 from backfill_assets.build.outcome import Failure, Outcome, Wait
 from backfill_assets.build.worker import Worker
-from backfill_assets.errors import BackfillError, RunEndedError
+from backfill_assets.errors import BackfillError, RunEndedError, StateError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.missing import batches, ready
-from backfill_assets.plan.patch import overlay, stays_beside
+from backfill_assets.plan.patch import stays_beside
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.snapshots.model import UNKNOWN, Model
 from backfill_assets.snapshots.stored import made_from, to_definition
-from backfill_assets.state.environment import Segment
-from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.ledger import Coverage, Entry, Kind
+from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.versions import Version
 
 AUDIT_AFTER = 60.0
@@ -74,20 +75,22 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
 
     if not all(r.done for r in removals):
         return replace(nothing, failures=tuple(Failure(interval=i, error=str(removed(name))) for i in good | recheck))
-    todo = batches(model, good, bench.now)
+    todo = _batches(bench, model, good)
     if bench.stop.is_set():
         return nothing
-    engine = bench.engine()
+    engine, job = bench.engine(), None
     bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(todo)))
     try:
         heads = _create_hollow(bench, name, heads) if todo else heads
         shown, beside = _own(bench, name, have[name])
         job = Job(model=model, version=version, inputs=_inputs(bench, model, have, heads), shown=shown, beside=beside)
         if todo:
-            _create(bench, job, todo[0])
+            _create(bench, job.reading(bench.sources(name, todo[0])), todo[0])
     except BackfillError as error:
         if isinstance(error, RunEndedError):
             bench.stop.set()
+        elif job and not bench.stop.is_set():
+            _record_failed(bench, job, todo, str(error))
         bench.listen(ModelDone(model=name))
         return replace(nothing, failures=(Failure(interval=good.span or next(iter(intervals)), error=str(error)),))
     worker = Worker(bench=bench, job=job, digest=audits_digest(model), removals=removals, engine=engine)
@@ -100,7 +103,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
             break
         # Another run wrote these meanwhile: wait for its record, else build them again; what has none is audited again.
         bench.sleep(2.0**again)
-        todo = batches(model, pending - have[name].unaudited, bench.now)
+        todo = _batches(bench, model, pending - have[name].unaudited)
     bench.listen(ModelDone(model=name))
     return Outcome(
         model=name,
@@ -122,6 +125,13 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     )
 
 
+def _batches(bench: Workbench, model: Model, intervals: Ranges) -> list[Interval]:
+    """The intervals in batches, each of one state of the sources."""
+    return sorted(
+        batch for part, _ in bench.read_alike(model.name, intervals) for batch in batches(model, part, bench.now)
+    )
+
+
 def _inputs(
     bench: Workbench, model: Model, have: Mapping[str, Coverage], heads: Mapping[tuple[str, str], int]
 ) -> dict[str, Input]:
@@ -132,7 +142,7 @@ def _inputs(
         if name in bench.project.models:
             version, patch = bench.project.fingerprints[name], bench.patches.get(name)
             if patch:
-                over = overlay(patch.below, patch.segments(heads[name, patch.version]))
+                over = patch.segments(heads[name, patch.version]).over(patch.below)
             else:
                 over = stays_beside(shown.get(name), version, have[name])
             inputs[name] = ModelInput(
@@ -148,14 +158,13 @@ def _inputs(
     return inputs
 
 
-def _own(bench: Workbench, name: str, have: Coverage) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
+def _own(bench: Workbench, name: str, have: Coverage) -> tuple[Segments, Segments]:
     """What the environment shows of the model, and what of it stays beside the version that is built."""
     pointer, patch = bench.control.environments.read(bench.environment).pointers.get(name), bench.patches.get(name)
-    shown = pointer.segments if pointer else ()
+    shown = pointer.segments if pointer else NO_ROWS
     if patch is None:
         return shown, stays_beside(pointer, bench.version(name), have)
-    beside = [replace(s, interval=part) for s in patch.below for part in Ranges((s.interval,)) - patch.intervals]
-    return shown, tuple(beside)
+    return shown, patch.below.without(patch.intervals)
 
 
 def _create(bench: Workbench, job: Job, sample: Interval) -> None:
@@ -171,6 +180,25 @@ def _create(bench: Workbench, job: Job, sample: Interval) -> None:
             created=datetime.now(UTC),
         )
     )
+
+
+def _record_failed(bench: Workbench, job: Job, batches: Sequence[Interval], why: str) -> None:
+    """None of the batches could begin: what was read may be at fault."""
+    entries = [
+        Entry(
+            kind=Kind.FAILED,
+            model=job.model.name,
+            version=job.version,
+            interval=batch,
+            run=bench.run,
+            reason=why,
+            inputs=job.reading(bench.sources(job.model.name, batch)).inputs_json(),
+            at=datetime.now(UTC),
+        )
+        for batch in batches
+    ]
+    with suppress(StateError):
+        bench.control.ledger.append(entries)
 
 
 def _create_hollow(bench: Workbench, name: str, heads: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:

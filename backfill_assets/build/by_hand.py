@@ -17,6 +17,7 @@ from backfill_assets.plan.versions import published
 from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, read_version
+from backfill_assets.state.segments import NO_ROWS
 from backfill_assets.state.tables import TableLog, version_coverage
 
 
@@ -93,7 +94,7 @@ def withdraw(
         parts = Ranges.of(part for part, _ in built) | (named & have.empty)
         if not parts:
             continue
-        if seen := parts & Ranges.of(s.interval for s in shown.get((name, version), ())):
+        if seen := parts & shown.get((name, version), NO_ROWS).covers:
             raise _refusal(name, seen, named)
         gone[name] = parts
         found.append(Withdrawn(model=name, version=version, intervals=parts, named=bool(named)))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
 from backfill_assets.audit.judge import Counts
 from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.partial import over_json
 from backfill_assets.snapshots.model import Model, Source
-from backfill_assets.state.environment import Segment
+from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.tables import DataCommit
 
 
@@ -24,7 +25,7 @@ class ModelInput:
     model: Model
     version: str
     commit: int
-    over: tuple[Segment, ...] = ()
+    over: Segments = NO_ROWS
     columns: tuple[str, ...] = ()
 
 
@@ -50,8 +51,31 @@ class Job:
     model: Model
     version: str
     inputs: Mapping[str, Input]
-    shown: tuple[Segment, ...] = ()
-    beside: tuple[Segment, ...] = ()
+    shown: Segments = NO_ROWS
+    beside: Segments = NO_ROWS
+
+    def reading(self, pins: Mapping[str, Mapping[str, object]]) -> Job:
+        """The same job, of these states of its sources."""
+        inputs = {
+            name: replace(read, pin=pins[read.source.name]) if isinstance(read, SourceInput) else read
+            for name, read in self.inputs.items()
+        }
+        return replace(self, inputs=inputs)
+
+    def inputs_json(self) -> dict[str, object]:
+        """What it reads, as the ledger says it."""
+        return {name: _input_json(read) for name, read in self.inputs.items()}
+
+
+def _input_json(read: Input) -> dict[str, object]:
+    match read:
+        case ModelInput():
+            said: dict[str, object] = {"version": read.version, "commit": read.commit}
+            if read.over:
+                said["over"] = over_json(read.over)
+            return said
+        case SourceInput():
+            return dict(read.pin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +83,7 @@ class Shown:
     """Another model as audits look at it: in these segments of its tables."""
 
     model: Model
-    segments: tuple[Segment, ...]
+    segments: Segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +95,8 @@ class AuditReads:
     """
 
     tables: Mapping[str, Shown | SourceInput] = field(default_factory=dict[str, "Shown | SourceInput"])
-    shown: tuple[Segment, ...] = ()
-    around: tuple[Segment, ...] = ()
+    shown: Segments = NO_ROWS
+    around: Segments = NO_ROWS
 
 
 class Engine(Protocol):
@@ -92,7 +116,7 @@ class Engine(Protocol):
         """
         ...
 
-    def copy(self, job: Job, batch: str, segments: Sequence[Segment]) -> DataCommit:
+    def copy(self, job: Job, batch: str, segments: Segments) -> DataCommit:
         """Commit the rows of segments of the model's other tables, as they are, to the job's version, which is created.
 
         What is between the segments is left without rows.
@@ -109,9 +133,7 @@ class Engine(Protocol):
         """A few keys of rows that fail the audit, by start of the interval."""
         ...
 
-    def differing(
-        self, model: Model, columns: Sequence[str], shown: Sequence[Segment], built: Sequence[Segment]
-    ) -> Ranges:
+    def differing(self, model: Model, columns: Sequence[str], shown: Segments, built: Segments) -> Ranges:
         """The intervals, of those that both have, in which these columns hold other rows."""
         ...
 

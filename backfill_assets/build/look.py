@@ -40,7 +40,7 @@ def look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[s
         have[each] = seen(each, bench.project.fingerprints[each])
         if patch := bench.patches.get(each):
             again = seen(each, patch.version)
-            kept = Ranges.of(s.interval for s in patch.below) - patch.intervals
+            kept = patch.below.covers - patch.intervals
             have[each] = Coverage(green=kept | (again.green & patch.intervals))
     if have[name].partial and not bench.patches:
         have[name] = have[name].without(_stale(bench, name, have, pointers))

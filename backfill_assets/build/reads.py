@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
 from backfill_assets.errors import BuildError
 from backfill_assets.intervals import Interval, Ranges
-from backfill_assets.plan.patch import overlay, stays_beside
+from backfill_assets.plan.frozen import Pins
+from backfill_assets.plan.patch import stays_beside
 from backfill_assets.snapshots.audit_reads import PROD, audit_tables
 from backfill_assets.snapshots.model import Model
-from backfill_assets.state.environment import Environment, Segment
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, by_version
+from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.standing import as_shown, standing
 from backfill_assets.state.tables import version_coverage
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from backfill_assets.build.bench import Workbench
 
 
-def audit_reads(bench: Workbench, job: Job, commit: int, built: Ranges, judged: Ranges) -> AuditReads:
-    """What is there at this moment for audits of the intervals `judged`, of those that are `built` at the commit.
+def audit_reads(bench: Workbench, job: Job, commit: int, built: Ranges, judged: Ranges, pins: Pins) -> AuditReads:
+    """What is there at this moment for audits of the intervals `judged`, of those that are `built` at the commit; of
+    sources what the `pins` say.
 
     Raises BuildError for a table that neither the project nor the environment has any more.
     """
@@ -31,14 +33,14 @@ def audit_reads(bench: Workbench, job: Job, commit: int, built: Ranges, judged: 
         return AuditReads()
     shown = bench.control.environments.read(bench.environment)
     pointer = shown.pointers.get(model.name)
-    below = pointer.segments if pointer else ()
+    below = pointer.segments if pointer else NO_ROWS
     compares = any(a.arguments.get("of") == PROD for a in model.audits)
-    mine = [Segment(version=job.version, commit=commit, interval=part) for part in built]
+    mine = Segments.of_table(job.version, commit, built)
     return AuditReads(
-        tables={name: _table(bench, shown, model, name) for name in audit_tables(model)},
+        tables={name: _table(bench, shown, model, name, pins) for name in audit_tables(model)},
         # Where the environment shows this very version, there is nothing to compare with.
-        shown=cut([s for s in below if s.version != job.version], judged) if compares else (),
-        around=cut(overlay(below, mine), near(model, judged) - judged),
+        shown=below.in_other_tables(job.version).cut(judged) if compares else NO_ROWS,
+        around=mine.over(below).cut(near(model, judged) - judged),
     )
 
 
@@ -51,18 +53,9 @@ def near(model: Model, judged: Ranges) -> Ranges:
     )
 
 
-def cut(segments: Sequence[Segment], ranges: Ranges) -> tuple[Segment, ...]:
-    """The segments as far as they are in these ranges."""
-    return tuple(
-        Segment(version=s.version, commit=s.commit, interval=part, columns=s.columns)
-        for s in segments
-        for part in Ranges((s.interval,)) & ranges
-    )
-
-
-def _table(bench: Workbench, shown: Environment, model: Model, name: str) -> Shown | SourceInput:
+def _table(bench: Workbench, shown: Environment, model: Model, name: str, pins: Pins) -> Shown | SourceInput:
     if name in bench.project.sources:
-        return SourceInput(source=bench.project.sources[name], pin=bench.pins[name])
+        return SourceInput(source=bench.project.sources[name], pin=pins[name])
     if name in bench.project.models:
         found = Shown(model=bench.project.models[name], segments=_segments(bench, shown, name))
         if found.segments:
@@ -74,7 +67,7 @@ def _table(bench: Workbench, shown: Environment, model: Model, name: str) -> Sho
     )
 
 
-def _segments(bench: Workbench, shown: Environment, name: str) -> tuple[Segment, ...]:
+def _segments(bench: Workbench, shown: Environment, name: str) -> Segments:
     """The code's version of a model as far as it is green, as a candidate shows it; else what the environment shows."""
     pointer, logic, patch = shown.pointers.get(name), bench.project.fingerprints[name], bench.patches.get(name)
     groups = by_version(bench.control.ledger.entries([name], kinds=DECIDING))
@@ -85,9 +78,9 @@ def _segments(bench: Workbench, shown: Environment, name: str) -> tuple[Segment,
     )
     known = standing(pointer, groups, bench.log, audits=digest) if pointer and not patch else None
     have = as_shown(found, version, pointer, known)
-    green = tuple(Segment(version=version, commit=head, interval=part) for part in have.green)
+    green = Segments.of_table(version, head, have.green)
     if patch:
-        return overlay(patch.below or (pointer.segments if pointer else ()), green)
+        return green.over(patch.below or (pointer.segments if pointer else NO_ROWS))
     if green:
-        return overlay(green, stays_beside(pointer, logic, have))
-    return pointer.segments if pointer else ()
+        return stays_beside(pointer, logic, have).over(green)
+    return pointer.segments if pointer else NO_ROWS

@@ -14,7 +14,7 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.rewritten import Rewritten
 from backfill_assets.snapshots.model import Model
 from backfill_assets.snapshots.stored import from_definition
-from backfill_assets.state.environment import Segment
+from backfill_assets.state.segments import Segments
 from backfill_assets.state.text_checks import TextCheck
 
 
@@ -47,7 +47,7 @@ def _check(bench: Workbench, one: Rewritten) -> TextCheck | None:
     return replace(check, differ=differ)
 
 
-def _differs_in_both(bench: Workbench, one: Rewritten, differ: Ranges, tried: Sequence[Segment]) -> Ranges:
+def _differs_in_both(bench: Workbench, one: Rewritten, differ: Ranges, tried: Segments) -> Ranges:
     """Where the text that built the table gives, by now, what the loaded one gives."""
     record = bench.control.versions.get(one.model, one.version)
     assert record is not None
@@ -63,7 +63,7 @@ def _differs_in_both(bench: Workbench, one: Rewritten, differ: Ranges, tried: Se
     return differ - bench.engine().differing(old, one.columns, again, tried)
 
 
-def _compute(bench: Workbench, model: Model, version: str, sample: Ranges) -> tuple[Outcome, tuple[Segment, ...]]:
+def _compute(bench: Workbench, model: Model, version: str, sample: Ranges) -> tuple[Outcome, Segments]:
     """The sample in a revision of its own, by this text; without audits, which say nothing of the text."""
     bare = replace(model, audits=())
     project = replace(bench.project, models={**bench.project.models, model.name: bare})

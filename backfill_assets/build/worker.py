@@ -17,7 +17,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponent
 from backfill_assets.audit.judge import Counts, judge, red
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.bisect import Budget, bisect
-from backfill_assets.build.engine import AuditReads, Engine, Input, Job, ModelInput, SourceInput
+from backfill_assets.build.engine import AuditReads, Engine, Job
 from backfill_assets.build.engines import on_engine
 from backfill_assets.build.events import Audited, BatchDivided, BatchDone, BatchFailed, BatchStarted
 from backfill_assets.build.look import look, removals_of, removed
@@ -25,14 +25,14 @@ from backfill_assets.build.outcome import Failure
 from backfill_assets.build.reads import audit_reads
 from backfill_assets.errors import BackfillError, BuildError, EngineDiedError, RunEndedError, StateError
 from backfill_assets.intervals import Interval, Ranges
-from backfill_assets.plan.partial import over_json
+from backfill_assets.plan.frozen import Pins
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Entry, Kind, new_id
 from backfill_assets.state.removals import Removal
 from backfill_assets.state.results import AuditResult
-from backfill_assets.state.tables import DataCommit
-from backfill_assets.state.versions import logic_of
+from backfill_assets.state.segments import NO_ROWS
+from backfill_assets.state.tables import DataCommit, rows_of
 
 T = TypeVar("T")
 
@@ -100,12 +100,18 @@ class Worker:
             f"{self.job.model.name} {interval} was interrupted", fix="run the same command again: it goes on from there"
         )
 
+    def _job(self, interval: Interval) -> Job:
+        """The job with the sources as the interval reads them."""
+        return self.job.reading(self.bench.sources(self.job.model.name, interval))
+
     def _give_up(self, interval: Interval, error: BuildError) -> None:
+        """Record the failure; what was read says that the rows themselves may be at fault: not of an interruption."""
+        read = None if self.bench.stop.is_set() else self._job(interval).inputs_json()
         self._tell_failed(interval, str(error), again=False)
         with self.lock:
             self.failures.append(Failure(interval=interval, error=str(error)))
         with suppress(RunEndedError):  # where nothing can be recorded, that is why it failed
-            self._record(self._entry(Kind.FAILED, interval, reason=str(error)))
+            self._record(self._entry(Kind.FAILED, interval, reason=str(error), inputs=read))
 
     def audit(self, ranges: Ranges) -> None:
         """Audit what of these is built and has no verdict, all in one scan; again after an error that may pass.
@@ -166,14 +172,14 @@ class Worker:
         for piece in Ranges((interval,)) - have.built - have.empty:
             self.bench.listen(BatchStarted(model=self.job.model.name, interval=piece, attempt=attempt))
             began = time.monotonic()
-            batch = new_id()
+            batch, job = new_id(), self._job(piece)
             self._record(self._entry(Kind.STARTED, piece, batch=batch, attempt=attempt))
             if (
                 removals_of(self.bench, self.job.model.name) != self.removals
             ):  # after the record: the janitor looks there
                 raise removed(self.job.model.name)
             with self._timed("write"):
-                commit = self._compute(partial(_write, self.job, batch, piece), again=False)
+                commit = self._compute(partial(_write, job, batch, piece), again=False)
             self._record(
                 self._entry(
                     Kind.BUILT,
@@ -186,7 +192,7 @@ class Worker:
                     changes=commit.changes,
                     seconds=time.monotonic() - began,
                     through=self.bench.now if piece.end > self.bench.now else None,
-                    inputs={name: _input_json(i) for name, i in self.job.inputs.items()},
+                    inputs=job.inputs_json(),
                 )
             )
             with self.lock:
@@ -211,20 +217,20 @@ class Worker:
         corrections, are audited as they are shown. The verdicts are recorded."""
         all_have, heads = look(self.bench, self.job.model.name)
         have = all_have[self.job.model.name]
-        elsewhere: dict[tuple[str, int], list[Interval]] = defaultdict(list)
+        beside = NO_ROWS
         if self.job.model.name not in self.bench.patches:
             pointer = self.bench.pointers().get(self.job.model.name)
-            for segment in stays_beside(pointer, self.job.version, have):
-                if logic_of(segment.version) == self.job.version:
-                    elsewhere[segment.version, segment.commit].append(segment.interval)
-        head = (self.job.version, heads[self.job.model.name, self.job.version])
-        rest = have.built - Ranges.of(i for parts in elsewhere.values() for i in parts)
-        for (version, commit), parts in [*elsewhere.items(), (head, list(rest))]:
-            self._audit_at(replace(self.job, version=version), commit, have, Ranges.of(parts), ranges)
+            beside = stays_beside(pointer, self.job.version, have).of_logic(self.job.version)
+        for segment, parts in beside.tables():
+            self._audit_at(replace(self.job, version=segment.version), segment.commit, have, parts, ranges)
+        self._audit_at(self.job, heads[self.job.model.name, self.job.version], have, have.built - beside.covers, ranges)
 
     def _audit_at(self, job: Job, commit: int, have: Coverage, there: Ranges, asked: Ranges) -> None:
-        """The same for what is `there`, in one table at one commit."""
-        ranges = asked & have.unaudited & there
+        """The same for what is `there`, in one table at one commit; sources are read as the rows were built."""
+        for part, pins in self.bench.read_alike(job.model.name, asked & have.unaudited & there):
+            self._audit_alike(job, commit, have, there, part, pins)
+
+    def _audit_alike(self, job: Job, commit: int, have: Coverage, there: Ranges, ranges: Ranges, pins: Pins) -> None:
         model, began = self.job.model, time.monotonic()
         by_batch: dict[str, list[Interval]] = defaultdict(list)
         for part, entry in have.batches(ranges):
@@ -233,7 +239,7 @@ class Worker:
         if not pending:
             return
         with self._timed("audit"):
-            reads = audit_reads(self.bench, job, commit, there, pending)
+            reads = audit_reads(self.bench, job, commit, there, pending, pins)
             counts = self._compute(lambda engine: engine.scan(job, commit, pending, reads))
             results = self._judged(job, by_batch, counts)
             hollow = [u for u in pending.split(model.cadence) if not counts.get(u.start, Counts()).rows]
@@ -309,12 +315,10 @@ class Worker:
             return {}
         pointer = self.bench.control.environments.read(self.bench.environment).pointers.get(model.name)
         counts: dict[datetime, int] = defaultdict(int)
-        for segment in pointer.segments if pointer else ():
-            if segment.version == self.job.version:
-                continue  # the environment shows this very version: nothing to compare
-            for instant, rows in self.bench.log.rows(model.name, segment.version, segment.commit).items():
-                if segment.interval.start <= instant < segment.interval.end:
-                    counts[model.cadence.floor(instant)] += rows
+        # Where the environment shows this very version, there is nothing to compare.
+        others = pointer.segments.in_other_tables(self.job.version) if pointer else NO_ROWS
+        for instant, rows in rows_of(self.bench.log, model.name, others).items():
+            counts[model.cadence.floor(instant)] += rows
         return counts
 
     def _entry(self, kind: Kind, interval: Interval, **more: object) -> Entry:
@@ -394,14 +398,3 @@ def _build_error(refusal: BackfillError) -> BuildError:
 
 def _error(state: RetryCallState) -> str:
     return str(state.outcome.exception()) if state.outcome else ""
-
-
-def _input_json(read: Input) -> dict[str, object]:
-    match read:
-        case ModelInput():
-            said: dict[str, object] = {"version": read.version, "commit": read.commit}
-            if read.over:
-                said["over"] = over_json(read.over)
-            return said
-        case SourceInput():
-            return dict(read.pin)

@@ -16,7 +16,7 @@ T = TypeVar("T")
 def request_of(
     *, start: str | None = None, end: str | None = None, select: Sequence[str] = (), restate: Sequence[str] = (),
     forward_only: str | None = None, end_bounded: bool = False, ignore_cron: bool = False, all_versions: bool = False,
-    strategies: Sequence[tuple[str, str]] = (), expect_moved: Sequence[str] = (), expect_unmoved: Sequence[str] = (),
+    strategy: Sequence[str] = (), expect_moved: Sequence[str] = (), expect_unmoved: Sequence[str] = (),
     why: str | None = None, spell: Callable[[str], str] = "--{}".format,
 ) -> Request:  # fmt: skip
     """The request that texts say; `spell` writes an option's name as its user does.
@@ -40,12 +40,18 @@ def request_of(
         wrong.append(UsageError(what, why=f"{spell('start')} must come before {spell('end')}", fix=fix))
     days = [_noted(wrong, None, lambda t=t: days_of(t, f"{spell('restate')} ")) for t in restate if t.strip()]
     since = _noted(wrong, None, lambda: instant(forward_only, spell("forward-only")))
+    why_not = "it names a model and a way to change it"
+    ways = [
+        _noted(wrong, None, lambda t=t: name_and_value(spell("strategy"), t, why=why_not, value="dual-run"))
+        for t in strategy
+    ]
     if wrong:
         raise joined(wrong)
     return Request(
         start=first, end=after, end_bounded=end_bounded, ignore_cron=ignore_cron, select=tuple(select),
         restate=tuple(d for d in days if d is not None), all_versions=all_versions, forward_only=since,
-        strategies=tuple(strategies), expect_moved=tuple(expect_moved), expect_unmoved=tuple(expect_unmoved),
+        strategies=tuple(w for w in ways if w is not None),
+        expect_moved=tuple(expect_moved), expect_unmoved=tuple(expect_unmoved),
         why=(why or "").strip(),
     )  # fmt: skip
 
@@ -57,6 +63,14 @@ def joined(errors: Sequence[UsageError]) -> UsageError:
     first, *others = errors
     fix = "\n".join([first.fix, *map(str, others)])
     return UsageError(first.what, why=first.why, fix=fix)
+
+
+def name_and_value(option: str, text: str, *, why: str, value: str) -> tuple[str, str]:
+    """What `NAME=VALUE` says. Raises UsageError, which shows `value` as an example, without an `=`."""
+    name, equals, said = text.partition("=")
+    if not equals:
+        raise UsageError(f"{option} {text} is not understood", why=why, fix=f"write {option} {name}={value}")
+    return name, said
 
 
 def days_of(text: str, option: str = "") -> tuple[str, Interval]:

@@ -40,7 +40,7 @@ def unproved(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
         return ()
     return (
         f"nothing proves that {pointer.version}, which is shown, is what the code says: an earlier release recorded it"
-        " without its files, or this release cannot read them",
+        " without its files, or this release cannot read them; `backfill migrate` says which, and what to do",
     )
 
 

@@ -21,6 +21,11 @@ def restate_command(arguments: tuple[str, ...]) -> str:
     return " ".join(["backfill apply", *(f"--restate {a}" for a in arguments)])
 
 
+def withdraw_command(model: str, cadence: Cadence, ranges: Ranges) -> str:
+    """The command that makes them missing again."""
+    return " ".join(["backfill withdraw", *restate_argument(model, cadence, ranges)])
+
+
 def apply_command(request: Request, model: str = "") -> str:
     """`backfill apply` with the options that made a request.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.plan.missing import needed
 from backfill_assets.snapshots.model import Model
-from backfill_assets.state.environment import Segment
 from backfill_assets.state.ledger import Coverage, Entry
+from backfill_assets.state.segments import NO_ROWS, Segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class UpstreamNow:
     model: Model
     version: str
     have: Coverage
-    over: tuple[Segment, ...] = ()
+    over: Segments = NO_ROWS
     building: Ranges = NOTHING
 
 
@@ -43,7 +43,7 @@ def moved(
     )
 
 
-def over_json(segments: Sequence[Segment]) -> list[dict[str, object]]:
+def over_json(segments: Segments) -> list[dict[str, object]]:
     """How a ledger entry says which segments were read instead of the version's own table."""
     return [{"version": s.version, "commit": s.commit, "of": str(s.interval)} for s in segments]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from backfill_assets.errors import PlanError
@@ -12,8 +12,9 @@ from backfill_assets.plan.missing import wanted
 from backfill_assets.plan.select import one_of
 from backfill_assets.snapshots.digest import digest
 from backfill_assets.snapshots.model import Model, Project
-from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.versions import revision_of
 
 EVER = Interval(
@@ -27,44 +28,25 @@ class Patch:
 
     version: str
     intervals: Ranges
-    below: tuple[Segment, ...] = ()
+    below: Segments = NO_ROWS
 
-    def segments(self, commit: int) -> tuple[Segment, ...]:
+    def segments(self, commit: int) -> Segments:
         """The patch's rows as they are at a commit of its table."""
-        return tuple(Segment(version=self.version, commit=commit, interval=part) for part in self.intervals)
+        return Segments.of_table(self.version, commit, self.intervals)
 
 
-def overlay(below: Sequence[Segment], above: Sequence[Segment]) -> tuple[Segment, ...]:
-    """Segments in order of time: those above, and what they leave of those below."""
-    covered = Ranges.of(s.interval for s in above)
-    left = [replace(s, interval=part) for s in below for part in Ranges((s.interval,)) - covered]
-    return joined([*left, *above])
-
-
-def joined(segments: Iterable[Segment]) -> tuple[Segment, ...]:
-    """The same rows in order of time, neighbours of one table at one commit as one segment."""
-    found: list[Segment] = []
-    for segment in sorted(segments, key=lambda s: s.interval):
-        last = found[-1] if found else None
-        if last and replace(last, interval=segment.interval) == segment and last.interval.end == segment.interval.start:
-            found[-1] = replace(last, interval=Interval(last.interval.start, segment.interval.end))
-        else:
-            found.append(segment)
-    return tuple(found)
-
-
-def kept_segments(pointer: Pointer | None, version: str) -> tuple[Segment, ...]:
+def kept_segments(pointer: Pointer | None, version: str) -> Segments:
     """What a pointer that shows a version shows beside its table: corrections, and older rows of a change that was made
     forward only. Nothing when it shows another version."""
     if pointer is None or pointer.version != version:
-        return ()
-    return tuple(s for s in pointer.segments if s.version != version)
+        return NO_ROWS
+    return pointer.segments.in_other_tables(version)
 
 
-def stays_beside(pointer: Pointer | None, version: str, have: Coverage) -> tuple[Segment, ...]:
+def stays_beside(pointer: Pointer | None, version: str, have: Coverage) -> Segments:
     """What is read of a version from other tables and commits than its newest: what a pointer shows beside its table,
     and what it shows as it was before somebody else wrote there."""
-    return joined([*kept_segments(pointer, version), *have.held])
+    return Segments((*kept_segments(pointer, version), *have.held)).joined()
 
 
 def restatement(
@@ -139,7 +121,7 @@ def forward(
                 why="the new logic needs at least one interval to begin with",
                 fix="name an earlier day, or wait until that one is over",
             )
-        below = overlay([replace(s, interval=p) for s in pointer.segments for p in Ranges((s.interval,)) - later], [])
+        below = pointer.segments.without(later).joined()
         patches[name] = Patch(version=project.fingerprints[name], intervals=intervals, below=below)
     return patches
 

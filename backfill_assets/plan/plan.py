@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, restatement, stays_beside
 from backfill_assets.plan.rewired import Rewired, Written, describe, rewired, written_in
 from backfill_assets.plan.rewritten import Checks, Rewritten, unchecked
+from backfill_assets.plan.rowless import rowless
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Approve, Audit, Blocked, Build, Plan, Promote, Request, Stage
 from backfill_assets.plan.strategy import Strategy, strategies
@@ -24,9 +25,10 @@ from backfill_assets.plan.versions import Known, invalidations
 from backfill_assets.plan.whole import whole
 from backfill_assets.plan.why import reasons
 from backfill_assets.snapshots.model import UNKNOWN, Model, Project, Signature
-from backfill_assets.state.environment import Environment, Pointer, Segment, as_written
+from backfill_assets.state.environment import Environment, Pointer, as_written
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
+from backfill_assets.state.segments import Segments
 from backfill_assets.state.standing import Standing
 from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import logic_of
@@ -60,9 +62,7 @@ class Facts:
     """What was written about the columns of the version that the environment's pointer of a model shows."""
     versions: Mapping[tuple[str, str], Known] = field(default_factory=dict[tuple[str, str], Known])
     """Every version that was ever built. Only looked up for a restatement of all versions; with `published`."""
-    published: Mapping[tuple[str, str], Sequence[Segment]] = field(
-        default_factory=dict[tuple[str, str], Sequence[Segment]]
-    )
+    published: Mapping[tuple[str, str], Segments] = field(default_factory=dict[tuple[str, str], Segments])
     """What environments (other than those of plans) show of each version's table."""
     released: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     """Model → versions that earlier releases showed, each with the newest of these; of models whose code is not what is
@@ -198,7 +198,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         held=held,
         cut_off=cut_offs(unbounded, project, selected, facts.now),
         overrides=overrides(project, selected),
-        warnings=warnings(project, selected),
+        warnings=(*warnings(project, selected), *rowless(project, facts, selected)),
         texts=_texts(facts, selected),
         whole=whole(project, facts.now, stages, () if blocked else new, _begun(facts, new, back)),
         rewired=_rewired(project, facts, mine),
@@ -322,10 +322,10 @@ def _rewrites(pointer: Pointer, version: str, patch: Patch | None, complete: Ran
     A version that is shown replaces what is left of older logic once it has all of that.
     """
     if patch is not None:
-        return Ranges.of(s.interval for s in pointer.segments if s.version != version) & patch.intervals
+        return pointer.segments.in_other_tables(version).covers & patch.intervals
     if pointer.version != version:
         return pointer.covers
-    older = Ranges.of(s.interval for s in pointer.segments if logic_of(s.version) != version)
+    older = pointer.older.covers
     return older if not older - complete else NOTHING
 
 
@@ -363,8 +363,9 @@ def _check_range(request: Request) -> None:
 
 def _reason(project: Project, facts: Facts, name: str, have: Coverage, missing: Ranges) -> str:
     pointer, version = facts.environment.pointers.get(name), project.fingerprints[name]
-    if pointer and any(logic_of(s.version) != version for s in pointer.segments) and pointer.version == version:
-        return f"{facts.environment.name} shows older logic before {_since(pointer, version):%Y-%m-%d}"
+    if pointer and pointer.older and pointer.version == version:
+        since = pointer.segments.of_logic(version)[0].interval.start
+        return f"{facts.environment.name} shows older logic before {since:%Y-%m-%d}"
     if missing and not missing - have.lapsed:
         return "was built before it was over"
     if release := reverts(project, facts, name):
@@ -378,10 +379,6 @@ def _reason(project: Project, facts: Facts, name: str, have: Coverage, missing: 
     if pointer.version == version:
         return "intervals are missing"
     return f"changed: {facts.environment.name} shows {pointer.version}"
-
-
-def _since(pointer: Pointer, version: str) -> datetime:
-    return min(s.interval.start for s in pointer.segments if logic_of(s.version) == version)
 
 
 def _hollow(facts: Facts, model: Model, upstreams: Mapping[str, Model], want: Ranges) -> bool:
@@ -437,8 +434,8 @@ def _moves(project: Project, facts: Facts, request: Request, name: str, complete
         complete = over | (open_ & pointer.covers) if pointer else over
     if pointer is None:
         return bool(complete)
-    shown = [s for s in pointer.segments if s.version == project.fingerprints[name]]
-    own = Ranges.of(s.interval for s in shown) & complete
+    shown = pointer.segments.in_table(project.fingerprints[name])
+    own = shown.covers & complete
     built = facts.coverage[name].batches(own)
     return (
         bool(_rewrites(pointer, project.fingerprints[name], None, complete))

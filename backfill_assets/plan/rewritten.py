@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from backfill_assets.intervals import Ranges
 from backfill_assets.snapshots.digest import digest
-from backfill_assets.snapshots.model import Model, Project
-from backfill_assets.state.environment import Segment
+from backfill_assets.snapshots.model import UNKNOWN, Model, Project
 from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.segments import Segments
 from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import Version, revision_of
 
@@ -36,7 +36,7 @@ class Rewritten:
     text: str
     """`Model.text` of the loaded one."""
     sample: Ranges
-    kept: tuple[Segment, ...]
+    kept: Segments
     """The rows that the version has of the sample."""
     columns: tuple[str, ...]
     """What is compared."""
@@ -63,17 +63,21 @@ def rewritten(
     coverage: Mapping[str, Coverage],
     heads: Mapping[str, int],
 ) -> tuple[Rewritten, ...]:
-    """The models that have a table, built by another text. `coverage` and `heads` are of the code's versions."""
+    """The models that have a table, built by another text, or nobody knows by what: then it is their author's word.
+
+    `coverage` and `heads` are of the code's versions.
+    """
     found: list[Rewritten] = []
     for name, have in coverage.items():
         model, version = project.models[name], project.fingerprints[name]
         record = versions.get((name, version))
         # A version whose view lists fewer columns by now is computed by its own text, not by the one that is loaded.
-        if record is None or name in project.hidden or same_text(model, record.definition):
+        if record is None or name in project.hidden:
             continue
-        if sample := sampled(
-            have.green - have.partial - Ranges.of(s.interval for s in have.held), model, seed=version + model.text
-        ):
+        by_word = name in project.overrides and record.signature == UNKNOWN
+        if same_text(model, record.definition) and not by_word:
+            continue
+        if sample := sampled(have.green - have.partial - have.held.covers, model, seed=version + model.text):
             marker = (model.updated_at or "").lower()
             found.append(
                 Rewritten(
@@ -81,7 +85,7 @@ def rewritten(
                     version=version,
                     text=model.text,
                     sample=sample,
-                    kept=tuple(Segment(version=version, commit=heads[name], interval=part) for part in sample),
+                    kept=Segments.of_table(version, heads[name], sample),
                     columns=tuple(c for c, _ in record.columns if c.lower() != marker),
                 )
             )

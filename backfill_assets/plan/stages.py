@@ -12,6 +12,7 @@ from typing import Any
 from backfill_assets.intervals import NOTHING, Interval, Ranges, ranges_json, utc
 from backfill_assets.plan.bounds import CutOff
 from backfill_assets.plan.category import Change
+from backfill_assets.plan.frozen import Continued
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.rewired import Rewired
 from backfill_assets.plan.rewritten import Rewritten
@@ -180,6 +181,8 @@ class Plan:
     """What building again all that changes, and all that reads it, would be, where that is more than is to be done."""
     rewired: tuple[Rewired, ...] = ()
     """Columns that read others than in what the environment shows."""
+    continued: Continued = field(default_factory=Continued)
+    """How what is left of an open plan reads sources that changed since."""
 
     @property
     def id(self) -> str:
@@ -196,6 +199,8 @@ class Plan:
             content.append({name: list(columns) for name, columns in self.views.items()})
         if self.overrides:
             content.append([asdict(override) | {"place": ""} for override in self.overrides])
+        if self.continued.frozen:
+            content.append([f.to_json() for f in self.continued.frozen])
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -266,6 +271,7 @@ class Plan:
             ],
             "whole": [stage_json(s) for s in self.whole],
             "lineage": [found.to_json() for found in self.rewired],
+            "continued": self.continued.to_json(),
         }
 
 

@@ -10,8 +10,9 @@ from backfill_assets.intervals import Cadence, Interval, Ranges
 from backfill_assets.plan.patch import Patch, reach
 from backfill_assets.plan.stages import Invalidate
 from backfill_assets.snapshots.digest import digest
-from backfill_assets.state.environment import Environment, Segment
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, Entry, Kind
+from backfill_assets.state.segments import NO_ROWS, Segment, Segments
 from backfill_assets.state.versions import Version, logic_of
 
 Table = tuple[str, str]
@@ -44,21 +45,21 @@ def invalidated(entries: Iterable[Entry]) -> dict[str, Ranges]:
     return {reason: Ranges.of(parts) for reason, parts in found.items()}
 
 
-def published(environments: Iterable[Environment]) -> dict[Table, list[Segment]]:
+def published(environments: Iterable[Environment]) -> dict[Table, Segments]:
     """What these environments show of each version's table."""
     found: dict[Table, list[Segment]] = {}
     for environment in environments:
         for name, pointer in environment.pointers.items():
             for segment in pointer.segments:
                 found.setdefault((name, segment.version), []).append(segment)
-    return found
+    return {table: Segments(segments) for table, segments in found.items()}
 
 
 def invalidations(
     restate: Sequence[tuple[str, Interval]],
     patches: Mapping[str, Patch],
     versions: Mapping[Table, Known],
-    shown: Mapping[Table, Sequence[Segment]],
+    shown: Mapping[Table, Segments],
 ) -> tuple[Invalidate, ...]:
     """What is built of versions, other than the patches' own, that the restated intervals reach through all that they
     read; without what is shown at the commit that it was built in, and what was invalidated for this before.
@@ -66,7 +67,7 @@ def invalidations(
     What the patches lie over stays: it is under them, and whoever promotes the next days wants it complete.
     """
     own = {(name, patch.version) for name, patch in patches.items()}
-    under = {(n, logic_of(p.version)): Ranges.of(s.interval for s in p.below) for n, p in patches.items()}
+    under = {(n, logic_of(p.version)): p.below.covers for n, p in patches.items()}
     named = ", ".join(f"{name} {interval}" for name, interval in restate)
     reason = f"all versions of {named} are restated ({digest(*sorted(p.version for p in patches.values()))[:8]})"
     reached: dict[Table, Ranges] = {}
@@ -76,7 +77,9 @@ def invalidations(
         if key in own:
             continue
         again = _reached(key, restate, versions, reached) - under.get(key, Ranges())
-        built = [part for part, entry in there.have.batches(again) if not _is_shown(part, entry, shown.get(key, ()))]
+        built = [
+            part for part, entry in there.have.batches(again) if not _is_shown(part, entry, shown.get(key, NO_ROWS))
+        ]
         if left := Ranges.of(built) - there.invalidated.get(reason, Ranges()):
             found.append(
                 Invalidate(
@@ -105,5 +108,5 @@ def _reached(
     return known[key]
 
 
-def _is_shown(part: Interval, entry: Entry, segments: Sequence[Segment]) -> bool:
+def _is_shown(part: Interval, entry: Entry, segments: Segments) -> bool:
     return any(part in Ranges((s.interval,)) and entry.table_commit <= s.commit for s in segments)

@@ -383,3 +383,20 @@ def test_select_refuses_what_is_no_model(pattern: str) -> None:
         select_models(a_project(*MODELS), ["a", pattern])
     assert "a, b, c, x, solo" in refused.value.why
     assert ("solo" in refused.value.fix) == (pattern == "sollo")
+
+
+def test_a_model_that_gave_no_row_at_all_is_told() -> None:
+    """A green table without rows would be shown without a word; one row, or a release that shows it, ends that."""
+    world = World(a_model("none"), a_model("some"))
+    world.engine.cell = lambda job, unit: Cell(rows=int(job.model.name == "some" and unit == days("02")))
+    assert not world.plan().warnings, "nothing is built yet"
+    apply(world.bench(), world.plan())
+    (warning,) = world.plan().warnings
+    assert (warning.model, warning.place) == ("none", "none.sql") and warning.why and warning.fix
+    assert warning.what.startswith("none gave no row at all in 2024-01-01..")
+    facts = world.facts()
+    shown = a_pointer("none", world.project.fingerprints["none"], *facts.coverage["none"].built)
+    seen = replace(facts.environment, pointers={"none": shown})
+    assert not make_plan(world.project, replace(facts, environment=seen), Request()).warnings
+    older = replace(facts.environment, pointers={"none": a_pointer("none", "none-0", days("01"))})
+    assert make_plan(world.project, replace(facts, environment=older), Request()).warnings

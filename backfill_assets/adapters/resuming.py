@@ -1,0 +1,128 @@
+"""How does what is left of an open plan read its sources? As the plan froze them, where they can be read so. No JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import cast
+
+from backfill_assets.adapters.source_changes import SourceChanges
+from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.adapters.table_log import open_table
+from backfill_assets.errors import PlanError, StateError
+from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.plan.frozen import TRIED, Continued, Pin, Pins, Touched, alike, continued, sources_read, stored
+from backfill_assets.plan.leases import Claim, targets
+from backfill_assets.plan.missing import batches
+from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.stages import Build, Plan, Request
+from backfill_assets.promote.lifecycle import request_of
+from backfill_assets.snapshots.model import Project, Source
+from backfill_assets.state.control import Control
+from backfill_assets.state.ledger import by_version
+from backfill_assets.state.plans import PlanRecord, Status
+
+WITHDRAW = "backfill withdraw MODEL:DAY..DAY"
+
+
+def resumed(project: Project, control: Control, reader: FilePins, plan: Plan, claim: Claim) -> Plan:
+    """The plan, what is left of open ones reading sources as these froze them.
+
+    Raises PlanError when a source cannot be read so any more.
+    """
+    left = {t.model: (t.version, t.intervals) for t in targets(plan) if t.intervals}
+    records = (*((claim.continues,) if claim.continues else ()), *reversed(claim.supersedes))
+    found = how_read(project, control, reader, records, left, plan.sources)
+    stages = tuple(
+        replace(s, batches=_cut(project, s, plan, found)) if isinstance(s, Build) else s for s in plan.stages
+    )
+    return replace(plan, continued=found, stages=stages)
+
+
+def how_read(
+    project: Project,
+    control: Control,
+    reader: FilePins,
+    records: Sequence[PlanRecord],
+    left: Mapping[str, tuple[str, Ranges]],
+    pins: Pins,
+) -> Continued:
+    """How these intervals (of a version, by model) are read, which open plans had. `pins`: the sources as they are.
+
+    Raises PlanError when a source cannot be read as a plan froze it.
+    """
+    plans = [stored(record, document) for record in records if (document := control.plans.document(record.id))]
+    read = {name for model in left for name in sources_read(project, project.models[model])}
+    if not any(p.frozen or any(p.sources.get(n, {}) != dict(pins[n]) for n in read) for p in plans):
+        return Continued()
+    entries = by_version(control.ledger.entries(list(left), kinds=TRIED))
+    found = continued(project, left, plans, pins, entries, _touched(project))
+    for part in found.frozen:
+        for name, pin in part.sources.items():
+            if why := reader.not_there(project.sources[name], cast(int, pin["commit"])):
+                raise _unreadable(name, pin, part.plan, why)
+    return found
+
+
+def as_restated(
+    project: Project, control: Control, reader: FilePins, facts: Facts, request: Request
+) -> tuple[Facts, Continued]:
+    """The facts with the sources of an open restatement of the same request that is not complete: it is gone on with.
+
+    A revision is of one state of the sources: where a day of it failed or is red and a source was mended since, all of
+    it begins anew, from the sources as they are; what moved is said.
+    """
+    for record in reversed(control.plans.all()):
+        if record.status is not Status.OPEN or record.environment != facts.environment.name:
+            continue
+        if request_of(control, record) != request or not (document := control.plans.document(record.id)):
+            continue
+        then = {n: pin for n, pin in stored(record, document).sources.items() if "commit" in pin and n in facts.sources}
+        before = replace(facts, sources={**facts.sources, **then})
+        made = make_plan(project, before, request)
+        left = {t.model: (t.version, t.intervals) for t in targets(made) if t.intervals}
+        if not left or {m: v for m, (v, _) in left.items()}.items() - record.versions.items():
+            continue
+        found = how_read(project, control, reader, [record], left, facts.sources)
+        return (facts, replace(found, frozen=())) if found.moved else (before, found)
+    return facts, Continued()
+
+
+def _cut(project: Project, stage: Build, plan: Plan, found: Continued) -> tuple[Interval, ...]:
+    """The stage's batches, each of one state of the sources."""
+    parts = [part for part, _ in alike(found.frozen, stage.model, stage.intervals)]
+    return tuple(sorted(b for part in parts for b in batches(project.models[stage.model], part, plan.now)))
+
+
+def _touched(project: Project) -> Touched:
+    changes = SourceChanges()
+
+    @cache
+    def touched(name: str, commit: int) -> Ranges | None:
+        source = project.sources[name]
+        history = changes.history(source, commit)
+        if history.unwatched or history.since > commit or any(c.touches is None for c in history.changes):
+            return None
+        if _columns(source, commit) != _columns(source, None):
+            return None
+        return Ranges.of(t for c in history.changes for t in c.touches or ())
+
+    return touched
+
+
+def _columns(source: Source, commit: int | None) -> str:
+    try:
+        table = open_table(cast(str, source.path), commit)
+    except StateError:
+        return ""
+    return table.schema().to_json() if table else ""
+
+
+def _unreadable(source: str, pin: Pin, plan: str, why: str) -> PlanError:
+    return PlanError(
+        f"source {source} cannot be read at commit {pin['commit']} any more, which plan {plan} froze",
+        why=f"{why}; what the plan built until now was computed from that",
+        fix=f"backfill abandon {plan}, then this again: what is left is built from the source as it is. To have all of"
+        f" it from one state, make what is built missing as well, before that: {WITHDRAW}",
+    )

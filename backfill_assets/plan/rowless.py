@@ -1,0 +1,37 @@
+"""Which models gave no row at all? Nothing fails where nobody said that there must be some, so the plan says it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals import NOTHING, Ranges
+from backfill_assets.plan.stages import PlanWarning
+from backfill_assets.snapshots.model import Project
+
+if TYPE_CHECKING:
+    from backfill_assets.plan.plan import Facts
+
+
+def rowless(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
+    """A warning for each of these models whose version, which is not shown as it is, was built without any row."""
+    return tuple(
+        PlanWarning(
+            model=name,
+            place=project.models[name].path.relative_to(project.root).as_posix(),
+            what=f"{name} gave no row at all in {part}",
+            why="nothing fails where nobody said that there must be some; readers would find an empty table",
+            fix="correct the query or its sources, or add `audits: [completeness]`, which fails on days without rows",
+        )
+        for name in project.models
+        if name in models and (part := _without_rows(project, facts, name))
+    )
+
+
+def _without_rows(project: Project, facts: Facts, name: str) -> Ranges:
+    have, pointer = facts.coverage[name], facts.environment.pointers.get(name)
+    if not have.sources or any(entry.rows for _, entry in have.sources):
+        return NOTHING
+    if pointer is None or pointer.version != project.fingerprints[name]:
+        return have.built
+    return have.built if have.built - pointer.covers else NOTHING
