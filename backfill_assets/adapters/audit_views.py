@@ -16,7 +16,7 @@ from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.snapshots.audit_reads import texts
 from backfill_assets.snapshots.model import Audit, Source
 from backfill_assets.snapshots.sql import splice
-from backfill_assets.state.environment import Segment
+from backfill_assets.state.segments import Segments
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
@@ -90,10 +90,10 @@ class AuditViews:
         frame = self._spark.read.format("delta").option("versionAsOf", self._commit).load(path)
         return self._view(frame.where(in_interval(self._job.model, *parts)))
 
-    def _own(self, segments: Sequence[Segment]) -> Table:
+    def _own(self, segments: Segments) -> Table:
         model = self._job.model
         frame = model_frame(self._spark, self._warehouse, model, segments)
-        covers = Ranges.of(s.interval for s in segments)
+        covers = segments.covers
         return self._view(frame, interval_text(model), in_interval(model, self._span), covers)
 
     def _other(self, read: Shown | SourceInput) -> Table:
@@ -101,7 +101,7 @@ class AuditViews:
             case Shown():
                 frame = model_frame(self._spark, self._warehouse, read.model, read.segments)
                 at = bucket(read.model.time_column, self._job.model.cadence)
-                covers = Ranges.of(s.interval for s in read.segments)
+                covers = read.segments.covers
                 return self._view(frame, at, in_interval(read.model, self._span), covers, read.model.mask)
             case SourceInput():
                 check_pin(read)

@@ -20,9 +20,8 @@ from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.rewired import Rewired, describe, rewired, written_then
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.lifecycle import find_plan, only_open_plan
-from backfill_assets.state.environment import Segment
 from backfill_assets.state.proofs import DIFF, newest
-from backfill_assets.state.versions import logic_of
+from backfill_assets.state.segments import Segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,10 +126,10 @@ class Comparing(Planning):
         for kept in kept_readers(self.project, plan):
             facts, name = self.facts(), kept.upstream
             pointer = facts.environment.pointers[name]
-            if kept.word and logic_of(pointer.version) != kept.word.version:
+            if kept.word and pointer.version != kept.word.version:
                 continue  # the word is about a version that is not shown
             version, commit = self.project.fingerprints[name], facts.heads[name]
-            built = [Segment(version=version, commit=commit, interval=i) for i in facts.coverage[name].green]
+            built = Segments.of_table(version, commit, facts.coverage[name].green)
             if not built:
                 continue
             differ = self.engine().differing(self.project.models[name], kept.columns, pointer.segments, built)

@@ -54,7 +54,7 @@ def csv_days(file: Path, source: Source) -> Ranges | None:
             return None if file.stat().st_size else NOTHING
         convert = csv.ConvertOptions(include_columns=[name], column_types={name: "string"})
         values: Any = csv.read_csv(file, read_options=read, parse_options=parse, convert_options=convert).column(name)
-    except (ArrowInvalid, KeyError, OSError, UnicodeDecodeError) as error:
+    except (ArrowInvalid, KeyError, OSError, UnicodeError) as error:
         return NOTHING if "Empty CSV" in str(error) else None
     call: Any = compute
     said = call.filter(values, call.fill_null(call.match_substring_regex(values, r"^\d{4}-\d{2}-\d{2}([ T]|$)"), False))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.adapters.jvm import jvm_answers
 from backfill_assets.adapters.spark_errors import as_build_error
 from backfill_assets.compare.answer import Cells, answer, cells, different, moving, samples, shown, windows
-from backfill_assets.compare.ask import Question, cut
+from backfill_assets.compare.ask import Question
 from backfill_assets.compare.diff import ModelDiff
 from backfill_assets.compare.pairs import by_kind
 from backfill_assets.compare.profile import by_day, by_slice, percentiles, repeated
@@ -122,7 +122,7 @@ def _sample(
 
 def _relations(question: Question, warehouse: str, ranges: Ranges) -> tuple[str, str]:
     assert question.old is not None and question.new is not None
-    return plain_view(cut(question.old, ranges), warehouse), plain_view(cut(question.new, ranges), warehouse)
+    return plain_view(question.old.cut(ranges), warehouse), plain_view(question.new.cut(ranges), warehouse)
 
 
 def _fields(session: SparkSession, relation: str) -> Fields:

@@ -26,6 +26,7 @@ from backfill_assets.build.events import Listener, silence
 from backfill_assets.errors import SettingsError, StateError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.facts import bounded_now, read_facts
+from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.narrowed import computing, narrowed
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts
@@ -83,7 +84,7 @@ class Place:
             store = ReadOnlyStore(store, UNTRUSTED_WHY)
         control = Control.over(store)
         with suppress(StateError):  # whoever needs the records says what is wrong with them
-            versions = versions_by_this_release(control)
+            versions = versions_by_this_release(control, loaded)
             loaded = under_known_names(loaded, versions)
             if versions:
                 loaded = narrowed(loaded, control.environments.read(loaded.settings.environment), versions)
@@ -144,10 +145,12 @@ class Place:
         pins: Mapping[str, Mapping[str, object]] | None = None,
         *,
         patches: Mapping[str, Patch] | None = None,
+        frozen: tuple[Frozen, ...] = (),
         run: str = "",
         listen: Listener = silence,
     ) -> Workbench:
-        """What a build works with. `pins` are frozen sources (None: as they are now), `patches` a plan's revisions."""
+        """What a build works with. `pins` are frozen sources (None: as they are now), `patches` a plan's revisions,
+        `frozen` what is left of an older plan."""
         now, run = self.now(), run or new_id()
         if pins is None:
             pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
@@ -164,6 +167,7 @@ class Place:
             environment=self.environment,
             now=now,
             patches=patches or {},
+            frozen=frozen,
             shown=self.shown,
             listen=listen,
         )

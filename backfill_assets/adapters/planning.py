@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from backfill_assets.adapters.place import Place
+from backfill_assets.adapters.resuming import as_restated, how_read, resumed
 from backfill_assets.adapters.session import check_machine
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.build.by_hand import Withdrawn, declare_empty, withdraw
@@ -18,10 +19,11 @@ from backfill_assets.plan.cover import Uncovered, uncovered
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.facts import standings
 from backfill_assets.plan.faults import Fault, faults
+from backfill_assets.plan.frozen import Continued, Pins
 from backfill_assets.plan.leases import Claim
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, look, open_plan, show_candidate
+from backfill_assets.promote.lifecycle import Abandoned, Opened, abandon, find_plan, look, open_plan, show_candidate
 from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, by_version
@@ -31,10 +33,25 @@ from backfill_assets.state.ledger import DECIDING, by_version
 class Planning(Place):
     """A project that can be planned."""
 
-    def plan(self, request: Request | None = None) -> Plan:
-        """What has to be done now."""
+    def plan(self, request: Request | None = None, *, resume: bool = True) -> Plan:
+        """What has to be done now; what is left of open plans reads sources as these froze them, if `resume`.
+
+        Raises PlanError when a source cannot be read so any more.
+        """
         request = request or Request()
-        return make_plan(self.project, self.facts(every_version=request.all_versions), request)
+        facts, found = self.facts(every_version=request.all_versions), Continued()
+        if resume and request.restate:
+            facts, found = as_restated(self.project, self.control, self.pins, facts, request)
+        plan = replace(make_plan(self.project, facts, request), continued=found)
+        if not resume or request.restate or not plan.work:
+            return plan
+        return resumed(self.project, self.control, self.pins, plan, self.claim(plan))
+
+    def how_read(self, plan: str, model: str, intervals: Ranges, pins: Pins) -> Continued:
+        """How these intervals of a model are read, which are built for a stored plan. `pins`: the sources otherwise."""
+        record = find_plan(self.control, plan)
+        left = {model: (self.project.fingerprints[model], intervals)}
+        return how_read(self.project, self.control, self.pins, [record] if record.live else [], left, pins)
 
     def faults(self) -> tuple[Fault, ...]:
         """What is wrong with rows that the environment shows: files are looked at, not into."""

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.delta_errors import reason
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import open_table, table_contents
 from backfill_assets.errors import StateError
 from backfill_assets.intervals import Interval, Ranges, utc
-from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.held import differs, short
+from backfill_assets.state.segments import Segment
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from deltalake import DeltaTable
 
 
 def read_pointer(
@@ -90,7 +92,25 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
         files = table.to_pyarrow_dataset(filesystem=file_system(location))
         rows = files.to_table(columns=[c for c in columns if c in there], filter=(field >= low) & (field < high))
     except (OSError, pa.ArrowException) as error:
-        raise short(pointer.model, segment, f"a file that cannot be read ({reason(error)})") from None
+        lost = _unreadable(location, table, (field >= low) & (field < high))
+        what = f"a file that cannot be read ({reason(error)})"
+        raise short(pointer.model, segment, f"{what}: {', '.join(lost)}" if lost else what) from None
     if segment.held is not None and part == segment.held.interval and rows.num_rows != segment.held.rows:
         raise short(pointer.model, segment, f"{rows.num_rows} rows in its files; {segment.held.rows} were promoted")
     return rows
+
+
+def _unreadable(location: str, table: DeltaTable, chosen: Any) -> list[str]:
+    """The files of a range that cannot be read in full, by their paths, which tell the intervals; three at most."""
+    import pyarrow as pa
+
+    found: list[str] = []
+    try:
+        for part in table.to_pyarrow_dataset(filesystem=file_system(location)).get_fragments(filter=chosen):
+            try:
+                part.to_table()
+            except (OSError, pa.ArrowException):
+                found.append(str(part.path))
+    except (OSError, pa.ArrowException):
+        return []
+    return found[:3]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,16 +23,18 @@ from backfill_assets.evidence.write import RELEASE, digest, digest_of, evidence_
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.proof import Drift
-from backfill_assets.plan.stages import Plan, Request, request_from_json
+from backfill_assets.plan.stages import Plan, Promote, Request, request_from_json
 from backfill_assets.promote.approval import Hearing, not_counted, subject, why_not
 from backfill_assets.promote.approve import Giver, complete, statements
+from backfill_assets.promote.beforehand import beforehand
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.findings import drifted, incomparable, unanswered, unexpected
 from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate, vouching
 from backfill_assets.promote.grounds import grounds
 from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_plan, fulfilled, meant_plan, record_move
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import damages, rehearse
-from backfill_assets.promote.release import Sealing, release_case
+from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 from backfill_assets.promote.weigh import cadence_of
 from backfill_assets.state.approvals import Approval
@@ -42,6 +45,7 @@ from backfill_assets.state.releases import Release, find_release
 from backfill_assets.state.rules import RulesInForce
 
 if TYPE_CHECKING:
+    from backfill_assets.adapters.spark_views import SparkViews
     from backfill_assets.evidence.make import Evidence
 
 
@@ -61,6 +65,18 @@ class Releasing(Comparing):
     def gate(self, request: Request, facts: Facts, plan: Plan) -> Verdict:
         """Whether the plan's models may be promoted as they are now."""
         return gate(self.case(request, facts, plan))
+
+    def beforehand(self, plan: Plan) -> tuple[Obstacle, ...]:
+        """What the gate will refuse a plan for when all of it is built and green; nothing where it moves nothing.
+
+        What preflight misses is not among it (`preflight`).
+        """
+        if not plan.work or not any(isinstance(s, Promote) for s in plan.stages):
+            return ()
+        facts = self.facts()
+        with suppress(StateError):  # what cannot be read is the gate's to say, when somebody promotes
+            return beforehand(self.cases(facts).promotion(plan.request, facts, plan), plan)
+        return ()
 
     def case(self, request: Request, facts: Facts, plan: Plan, stored: PlanRecord | None = None) -> Case:
         """What the gate is asked: about what a plan moves by now, or about a stored one."""
@@ -195,9 +211,7 @@ class Releasing(Comparing):
             plans = self.packets(case.environment, case.pointers, records, vouching(case))
             return self.seal(sealing, plans=plans)
 
-        done = release_case(
-            self.control, self.log, self.environment, views, look, by=self.user, evidence=evidence, rules=self.rules_of
-        )
+        done = self.release(look, views, evidence=evidence, rules=self.rules_of)
         if done.verdict.open:
             assert made is not None
             end = end_promoted if done.moved else end_sealed  # of one that was killed when it had moved
@@ -205,6 +219,23 @@ class Releasing(Comparing):
             models = tuple(stored.versions) if stored else made.models
             publish_contracts(self.project, self.control, done.environment, models, at=datetime.now(UTC))
         return done.environment, done.verdict
+
+    def release(
+        self,
+        look: Callable[[], Case],
+        views: SparkViews | None,
+        *,
+        evidence: Callable[[Sealing], Mapping[str, str]],
+        rules: Callable[[Case], Mapping[str, object]],
+        **back: Any,
+    ) -> Released:
+        """Move the environment by a case that the gate judges, as the account that acts; `back` is for a rollback.
+
+        `release_case` says what the others are, and what is raised.
+        """
+        return release_case(
+            self.control, self.log, self.environment, views, look, by=self.user, evidence=evidence, rules=rules, **back
+        )
 
     def rules_of(self, case: Case) -> Mapping[str, object]:
         """The rules in force for a move that the gate lets through, with what it brings to them recorded."""
@@ -243,7 +274,11 @@ class Releasing(Comparing):
         record = meant_plan(self.control, plan)
         folder, named = self.evidence_folder(record, moving=after is not None)
         sealed = after is None and (record.status is Status.PROMOTED or bool(named))
-        if sealed and (there := read_packet(folder)) is not None:
+        there = read_packet(folder) if sealed else None
+        if there is not None and not named and there.plan.status in ("open", "applied"):
+            # A rollback or another plan's release showed what it built: what is there says that nothing does yet.
+            sealed, there = False, None
+        if there is not None:
             return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
         tables, content, said, meant, proofs = DeltaTableFiles(self.warehouse), "", None, None, None
         asked: Mapping[str, tuple[str, ...]] = {}
@@ -254,8 +289,9 @@ class Releasing(Comparing):
             case = cases.hearing(facts, record)
             said = [Yes(approval=a, doubt=self._why_not(facts, h, a)) for h in (case, *others) for a in h.approvals]
             heard = next((h for h in (case, *others) if h.proofs), case)
-            content, proofs = subject(self.project, facts, heard).content, heard.proofs
-            asked = subject(self.project, facts, case).owners if cases.required and case.changed else {}
+            about = subject(self.project, facts, case)
+            content = (about if heard is case else subject(self.project, facts, heard)).content
+            proofs, asked = heard.proofs, about.owners if cases.required and case.changed else {}
             meant = [i.to_json() for i in self.impacts(make_plan(self.project, facts, cases.request(record)))]
         inputs = gather(
             self.project,

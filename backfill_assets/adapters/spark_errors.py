@@ -28,6 +28,8 @@ CONFLICTS = (
     "DELTA_CONCURRENT",
 )
 VANISHED = ("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND", "java.io.FileNotFoundException")
+PAST = ("DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION", "DELTA_VERSION_NOT_FOUND")
+"""Commits that are not kept."""
 DISK = ("No space left on device", "Disk quota exceeded", "Read-only file system")
 STOPPED = ("SparkContext was shut down", "stopped SparkContext", "SparkContext has been shutdown")
 PASSING = (
@@ -102,6 +104,12 @@ def classified(chain: Sequence[Cause], doing: str, *, root: Path | None = None) 
             cannot,
             why=f"it computes rows outside the interval (or with an empty time column): {why}",
             fix="filter the query to the interval: the time column must be >= :start and < :end",
+        )
+    if any_of(PAST):
+        return BuildError(
+            cannot,
+            why=f"a source cannot be read any more as the plan froze it: {why}",
+            fix="end the plan (`backfill plans`, `backfill abandon ID`), then apply: it reads the source as it is",
         )
     if any_of(VANISHED):
         return SourceChangedError(cannot, why=why, fix="bring the file back, or plan again: backfill plan")

@@ -14,8 +14,8 @@ from backfill_assets.audit.compile import INTERVAL
 from backfill_assets.audit.text import interval_text
 from backfill_assets.build.engine import Job
 from backfill_assets.intervals import Interval
-from backfill_assets.plan.patch import EVER, overlay
-from backfill_assets.state.environment import Segment
+from backfill_assets.plan.patch import EVER
+from backfill_assets.state.segments import Segments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,8 +43,8 @@ def _moved(spark: SparkSession, warehouse: str, job: Job, commit: int, interval:
     from pyspark.sql import functions as F
 
     model = job.model
-    own = Segment(version=job.version, commit=commit, interval=EVER)
-    everything = model_frame(spark, warehouse, model, overlay((own,), job.beside))
+    own = Segments.of_table(job.version, commit, [EVER])
+    everything = model_frame(spark, warehouse, model, job.beside.over(own))
     bucket = F.expr(interval_text(model)).alias(INTERVAL)
     keys = [column(c) for c in model.grain]
     twice = (

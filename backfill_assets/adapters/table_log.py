@@ -76,7 +76,7 @@ def table_rows(location: str, commit: int) -> Mapping[datetime, int]:
 
 def rows_within(location: str, commit: int, interval: Interval) -> int:
     """The rows of an interval at a commit, likewise."""
-    return sum(rows for at, rows in table_rows(location, commit).items() if interval.start <= at < interval.end)
+    return sum(rows for at, rows in table_rows(location, commit).items() if interval.holds(at))
 
 
 def table_contents(table: DeltaTable) -> Contents:

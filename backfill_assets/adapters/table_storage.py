@@ -59,7 +59,7 @@ class DeltaTableStorage:
         files = [
             _File(path=unquote(path), at=utc(value), size=size, rows=rows or 0)
             for path, value, size, rows in zip(*columns, strict=True)
-            if value is not None and interval.start <= utc(value) < interval.end
+            if value is not None and interval.holds(utc(value))
         ]
         system, root = _file_system(location)
         with ThreadPoolExecutor(max_workers=8) as pool:

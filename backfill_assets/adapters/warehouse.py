@@ -207,7 +207,7 @@ def _actions(where: str, commit: int) -> list[dict[str, Any]]:
 
 def read_memory(root: Path, where: str) -> Memory | None:
     """What the project remembers of a warehouse. A memory that cannot be read is none."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Memory(**json.loads(_memory(root).read_text(encoding="utf-8"))[where])
     return None
 
@@ -219,10 +219,11 @@ def write_memory(root: Path, where: str, identity: Identity | None) -> None:
         said = Memory(warehouse=identity.warehouse, generation=identity.generation, release=last.id, commit=last.commit)
     if read_memory(root, where) == said:
         return
-    known: dict[str, Any] = {}
-    with suppress(OSError, ValueError):
+    known: Any = {}
+    with suppress(OSError, ValueError, RecursionError):
         known = json.loads(_memory(root).read_text(encoding="utf-8"))
-    known = {place: m for place, m in known.items() if place != where} | ({where: asdict(said)} if said else {})
+    others = {place: m for place, m in known.items() if place != where} if isinstance(known, dict) else {}
+    known = others | ({where: asdict(said)} if said else {})
     with suppress(OSError):
         write_durably(_memory(root), (json.dumps(known, indent=1) + "\n").encode())
 

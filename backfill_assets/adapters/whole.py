@@ -19,7 +19,7 @@ from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.errors import BackfillError
 from backfill_assets.intervals import Ranges, utc
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, by_table
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.held import counted
 from backfill_assets.state.versions import table_path
 
@@ -132,7 +132,7 @@ def _files(environments: Sequence[Environment], warehouse: str, every: bool) -> 
     problems: list[str] = []
     for environment in environments:
         for pointer in environment.pointers.values():
-            for segment, shown in by_table(pointer.segments):
+            for segment, shown in pointer.segments.tables():
                 location = table_path(warehouse, pointer.model, segment.version)
                 look = partial(_shown, location, segment.commit, shown)
                 files, wrong = _tried(look, f"{environment.name} {pointer.model}")
@@ -154,7 +154,7 @@ def _shown(location: str, commit: int, shown: Ranges) -> list[_File]:
     return [
         _File(location=location, path=unquote(path), bytes=size, rows=rows or 0)
         for path, value, size, rows in zip(*columns, strict=True)
-        if value is not None and any(i.start <= utc(value) < i.end for i in shown)
+        if value is not None and any(i.holds(utc(value)) for i in shown)
     ]
 
 

@@ -9,11 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
+from backfill_assets.adapters.packets import packet_folders, remove_packet
 from backfill_assets.adapters.releasing import Releasing
 from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.errors import BackfillError, PromotionError
+from backfill_assets.evidence.orphans import UNDER_WAY, PacketFolder, orphans
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.clock import check_clock
@@ -26,7 +28,6 @@ from backfill_assets.promote.lifecycle import end_promoted
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
-from backfill_assets.promote.release import release_case
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.settings import cache_folder
 from backfill_assets.state.environment import Environment, Pointer
@@ -47,6 +48,8 @@ class Housework:
     rounds: Rounds
     caches: tuple[CacheFile, ...]
     crowds: tuple[Crowd, ...]
+    packets: tuple[PacketFolder, ...] = ()
+    """Packets of releases that did not happen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +109,9 @@ class Workspace(Releasing):
                 way = in_the_way(again, proofs, at_once=at_once)
                 return rollback_case(self.project, self.facts(), self.control, self.log, again, way, at_once=at_once)
 
-            done = release_case(
-                self.control,
-                self.log,
-                self.environment,
-                views,
+            done = self.release(
                 look,
-                by=self.user,
+                views,
                 evidence=partial(self.seal, back_to=found.release, at_once=at_once, reason=reason),
                 back_to=found.release.id,
                 at_once=at_once,
@@ -136,7 +135,13 @@ class Workspace(Releasing):
         caches = old_cache_files(cache_folder(self.project.root), before=now - self.retention)
         shown = self.control.environments.read(self.environment)
         crowded = crowds(self.control, self.log, self.project, shown)
-        return Housework(rounds=rounds, caches=tuple(caches), crowds=tuple(crowded))
+        return Housework(rounds=rounds, caches=tuple(caches), crowds=tuple(crowded), packets=self._orphans(now))
+
+    def _orphans(self, now: datetime) -> tuple[PacketFolder, ...]:
+        """Listed before the records are read: what is released meanwhile is known to them."""
+        folders = packet_folders(self.warehouse)
+        before = min(now - self.retention, datetime.now(UTC) - UNDER_WAY)
+        return orphans(folders, self.control.releases.everywhere(), self.control.plans.all(), before=before)
 
     def _real_now(self) -> datetime:
         """What decides about ages of records, which are of the real clock; the project's may be fixed in the past."""
@@ -152,6 +157,8 @@ class Workspace(Releasing):
         found = self.janitor()
         swept = sweep(self.control, self.storage, now=now, retention=self.retention, by=self.user)
         remove_cache_files(found.caches)
+        for packet in found.packets:
+            remove_packet(self.warehouse, packet)
         self.control.compact()
         joined = {crowd.pointer.model: self._join(crowd) for crowd in found.crowds}
         return Cleared(found=found, swept=swept, joined=joined)
@@ -163,13 +170,9 @@ class Workspace(Releasing):
             def look() -> Case:
                 return joined_case(crowd, pointer, self.control, self.project, self.facts(), self.log)
 
-            done = release_case(
-                self.control,
-                self.log,
-                self.environment,
-                self.shared_views(),
+            done = self.release(
                 look,
-                by=self.user,
+                self.shared_views(),
                 evidence=self.seal,
                 rules=self.rules_in_force,
             )
@@ -204,13 +207,9 @@ class Workspace(Releasing):
             case, held = routine_case(self.project, facts, lambda plan: self.case(Request(), facts, plan))
             return case
 
-        done = release_case(
-            self.control,
-            self.log,
-            self.environment,
-            self.shared_views(),
+        done = self.release(
             look,
-            by=self.user,
+            self.shared_views(),
             evidence=self.seal,
             rules=self.rules_of,
         )

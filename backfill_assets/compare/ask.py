@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from backfill_assets.compare.diff import ModelDiff, Proof
@@ -11,7 +11,8 @@ from backfill_assets.compare.sides import VERSION_SIGN, Side
 from backfill_assets.errors import UsageError
 from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.snapshots.model import Model, Project
-from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.segments import Segment
 from backfill_assets.state.tables import TableLog
 from backfill_assets.state.versions import Version
 
@@ -133,36 +134,26 @@ def questions(
     return found
 
 
-def cut(pointer: Pointer, ranges: Ranges) -> Pointer:
-    """The pointer with only these ranges of its segments."""
-    return replace(
-        pointer,
-        segments=tuple(replace(s, interval=part) for s in pointer.segments for part in Ranges((s.interval,)) & ranges),
-    )
-
-
 def tables(pointer: Pointer | None) -> tuple[str, ...]:
     """The tables that a pointer shows, and their commits."""
     return tuple(dict.fromkeys(f"{s.version} at commit {s.commit}" for s in pointer.segments)) if pointer else ()
 
 
 def _proofs(model: Model, old: Pointer, new: Pointer, log: TableLog, bounds: Ranges) -> Iterable[Proof]:
-    for one in old.segments:
-        for other in new.segments:
-            common = one.interval.intersection(other.interval)
-            if common is None or one.version != other.version:
-                continue
-            parts = Ranges((common,)) & bounds
-            same = parts if one.commit == other.commit else _same_files(model, one, other, parts, log)
-            if same:
-                rows = log.rows(model.name, other.version, other.commit)
-                for part in same:
-                    yield Proof(
-                        interval=part,
-                        version=one.version,
-                        commits=(one.commit, other.commit),
-                        rows=sum(n for at, n in rows.items() if part.start <= at < part.end),
-                    )
+    for one, other, common in old.segments.meetings(new.segments):
+        if one.version != other.version:
+            continue
+        parts = Ranges((common,)) & bounds
+        same = parts if one.commit == other.commit else _same_files(model, one, other, parts, log)
+        if same:
+            rows = log.rows(model.name, other.version, other.commit)
+            for part in same:
+                yield Proof(
+                    interval=part,
+                    version=one.version,
+                    commits=(one.commit, other.commit),
+                    rows=sum(n for at, n in rows.items() if part.holds(at)),
+                )
 
 
 def _same_files(model: Model, one: Segment, other: Segment, parts: Ranges, log: TableLog) -> Ranges:

@@ -10,9 +10,10 @@ from backfill_assets.errors import PromotionError, StateError
 from backfill_assets.intervals import Cadence, Ranges
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import DECIDING, by_version
 from backfill_assets.state.releases import find_release, shown_at
+from backfill_assets.state.segments import Segments
 from backfill_assets.state.tables import TableLog, version_coverage
 
 VERSION_SIGN = "@"
@@ -32,9 +33,8 @@ def cut(side: Side, without: Mapping[str, Ranges]) -> Side:
     for name, left_out in without.items():
         if (pointer := pointers.pop(name, None)) is None:
             continue
-        segments = [replace(s, interval=part) for s in pointer.segments for part in Ranges((s.interval,)) - left_out]
-        if segments:
-            pointers[name] = replace(pointer, segments=tuple(segments))
+        if segments := pointer.segments.without(left_out):
+            pointers[name] = replace(pointer, segments=segments)
     return replace(side, pointers=pointers)
 
 
@@ -89,6 +89,6 @@ def _version(name: str, project: Project, control: Control, log: TableLog) -> Si
         time_column=model.time_column,
         timestamps=model.cadence is Cadence.HOURLY,
         columns=control.versions.all()[wanted, version].columns,
-        segments=tuple(Segment(version=version, commit=head, interval=part) for part in have.built),
+        segments=Segments.of_table(version, head, have.built),
     )
     return Side(name=f"{wanted}{VERSION_SIGN}{version}", pointers={wanted: pointer})

@@ -14,7 +14,6 @@ from backfill_assets.plan.patch import EVER
 from backfill_assets.plan.stages import Plan
 from backfill_assets.snapshots.consumer import Consumer, Evaluation
 from backfill_assets.state.environment import Environment, Pointer
-from backfill_assets.state.versions import logic_of
 
 _CRITICALITY = ("high", "medium", "low")
 
@@ -125,9 +124,8 @@ def touched(plan: Plan, shown: Environment, contracts: Contracts) -> dict[str, T
 
 def older_rows(plan: Plan, name: str, pointer: Pointer) -> Ranges:
     """Published days of older logic (a change that was made forward only) that the plan builds with the present one."""
-    older = Ranges.of(s.interval for s in pointer.segments if logic_of(s.version) != pointer.version)
     built = Ranges.of(i for s in plan.work if s.model == name and s.version == pointer.version for i in s.intervals)
-    return older & built
+    return pointer.older.covers & built
 
 
 def _values(what: str) -> ContractChange:

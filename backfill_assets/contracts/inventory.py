@@ -10,7 +10,7 @@ from backfill_assets.intervals import Cadence, Ranges
 from backfill_assets.plan.estimate import UNITS
 from backfill_assets.plan.stages import Plan, Promote
 from backfill_assets.snapshots.model import Audit, Model, Project, Rule
-from backfill_assets.state.versions import logic_of, table_path
+from backfill_assets.state.versions import table_path
 
 ASKED = "?"
 """What a line says when nobody wrote it down yet."""
@@ -127,9 +127,8 @@ def _rule(rule: Rule) -> str:
 def _shown(grounds: Grounds, name: str) -> Iterator[str]:
     """Which older logic the environment shows, and where."""
     pointer = grounds.shown.pointers.get(name)
-    for segment in pointer.segments if pointer else ():
-        if pointer and logic_of(segment.version) != pointer.version:
-            yield f"{grounds.shown.name} shows {segment.interval} by version {logic_of(segment.version)}"
+    for segment in pointer.older if pointer else ():
+        yield f"{grounds.shown.name} shows {segment.interval} by version {segment.logic}"
 
 
 def _acceptance(model: Model) -> str:

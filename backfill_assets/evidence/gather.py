@@ -27,7 +27,8 @@ from backfill_assets.state.proofs import Proof, newest
 from backfill_assets.state.releases import Move
 from backfill_assets.state.results import AuditResult
 from backfill_assets.state.rules import RulesInForce
-from backfill_assets.state.tables import TableLog, version_coverage
+from backfill_assets.state.segments import NO_ROWS
+from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage
 from backfill_assets.state.versions import Version, logic_of
 
 Versions = Mapping[tuple[str, str], Version]
@@ -141,9 +142,9 @@ def _subject(
     record = versions.get((name, version))
     model = _model(project, name, version, record)
     have, head = version_coverage(entries, log, model=name, version=version, audits=audits_digest(model))
-    mine = [s for s in pinned.segments if s.version == version] if pinned else []
+    mine = pinned.segments.in_table(version) if pinned else NO_ROWS
     commit = max((s.commit for s in mine), default=head)
-    shown = Ranges.of(s.interval for s in mine) or (patch & have.complete if patch is not None else have.complete)
+    shown = mine.covers or (patch & have.complete if patch is not None else have.complete)
     kept = before.covers - shown if before and patch is not None else Ranges()
     batches = tuple(have.batches(shown & have.green))
     old = versions.get((name, before.version)) if before else None
@@ -206,17 +207,12 @@ def _results(control: Control, target: Target, batches: Sequence[tuple[Interval,
 
 
 def _rows(log: TableLog, pointer: Pointer, within: Ranges) -> dict[datetime, int]:
-    found: dict[datetime, int] = {}
-    for segment in pointer.segments:
-        if log.head(pointer.model, segment.version) >= segment.commit:
-            rows = log.rows(pointer.model, segment.version, segment.commit)
-            found |= _within(rows, Ranges((segment.interval,)) & within)
-    return found
+    return rows_of(log, pointer.model, still_there(log, pointer.model, pointer.segments.cut(within)))
 
 
 def _within(rows: Mapping[datetime, int], ranges: Ranges) -> dict[datetime, int]:
     parts = list(ranges)
-    return {at: n for at, n in sorted(rows.items()) if any(p.start <= at < p.end for p in parts)}
+    return {at: n for at, n in sorted(rows.items()) if any(p.holds(at) for p in parts)}
 
 
 def _readers(consumers: Iterable[Consumer], models: Collection[str]) -> tuple[Consumer, ...]:

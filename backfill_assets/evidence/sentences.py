@@ -232,6 +232,8 @@ def to_mind(packet: Packet) -> list[str]:
             )
         elif not m.batches:
             said.append(f"Nothing of {m.model} is complete.")
+        elif not any(batch.rows for batch in m.batches):
+            said.append(f"{m.model} has no row at all in what was computed: readers would find none there.")
     said += [f"Not accepted yet: {f.text}." for f in packet.findings if not accepted_by(packet, f)]
     if packet.data_diff is not None and packet.data_diff.holds is False:
         said.append("Old and new values were compared, but some rows were written again since: compare them again.")

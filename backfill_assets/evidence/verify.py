@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.evidence.release_tables import Pointed, Tables, look_at_pointers
 from backfill_assets.evidence.tables import TableReader, differences, table_from_json
 from backfill_assets.evidence.write import MANIFEST, PACKET, RELEASE, TABLES, Folder, digest, problems_of
 from backfill_assets.intervals import utc
@@ -54,9 +55,15 @@ class Verification:
 
 
 def verify(
-    folder: Folder, tables: TableReader | None, *, expected: str = "", genuine: Genuine | None = None
+    folder: Folder,
+    tables: TableReader | None,
+    *,
+    pointed: Tables | None = None,
+    expected: str = "",
+    genuine: Genuine | None = None,
 ) -> Verification:
-    """Compare hashes, form and tables, and check signatures. `tables` is None where no warehouse is at hand.
+    """Compare hashes, form and tables, and check signatures. `tables` is None where no warehouse is at hand; the
+    pointers of a release are held against `pointed`.
 
     `expected` is the digest that the promotion's commit carries, where that is known. `genuine` checks an approval's
     signature against the text of an `allowed_signers`; None: they are not checked.
@@ -67,9 +74,16 @@ def verify(
     whole = not problems
     plan, found, signed = "", _Looked(), 0
     if whole and folder.read(RELEASE) is not None:
-        plan = json.loads(folder.read(RELEASE) or b"{}")["release"]
+        said = json.loads(folder.read(RELEASE) or b"{}")
+        looked = look_at_pointers(said, pointed) if pointed else Pointed()
         return Verification(
-            plan=plan, kind="release", problems=(), files=len(folder.names()), tables=None, data_files=0, hashed=0
+            plan=said["release"],
+            kind="release",
+            problems=looked.problems,
+            files=len(folder.names()),
+            tables=looked.tables if pointed else None,
+            data_files=looked.data_files,
+            hashed=0,
         )
     if whole:
         plan = json.loads(folder.read(PACKET) or b"{}")["plan"]["id"]

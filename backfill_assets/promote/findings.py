@@ -23,11 +23,18 @@ def unexpected(
     """What moved in a diff and should not have, and the other way round.
 
     `changes` is what the plan says of each model (`Plan.to_json`): a change that leaves rows alone leaves their number
-    and all columns that it does not name. `expected` is what somebody declared beside that.
+    and all columns that it does not name. No change is expected to leave nothing of rows that are shown. `expected` is
+    what somebody declared beside that.
     """
     found: list[Finding] = []
     implied: list[Expectation] = []
     for model in diff.models:
+        if model.compared and model.total.rows.old and not model.total.rows.new:
+            text = (
+                f"none of the {model.total.rows.old:,} rows that are shown of {model.compared} is left, and none came"
+            )
+            found.append(Finding(name=f"{model.model}.empty", model=model.model, text=text))
+            continue
         said = changes.get(model.model)
         if said is None or said["rows"] or said["category"] in ("new", "unchanged") or not model.compared:
             continue

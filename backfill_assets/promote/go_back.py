@@ -19,7 +19,6 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.shown import replaced
 from backfill_assets.state.tables import TableLog
-from backfill_assets.state.versions import logic_of
 
 LOOKS = 4
 """How often what is lacking is built: the environment may gain intervals meanwhile."""
@@ -117,8 +116,8 @@ def _of_release(project: Project, older: Pointer | None, pointer: Pointer, log: 
     """What a pointer shows as a release showed it, and what it shows beyond that in the logic of that time."""
     assert older is not None
     same = older.covers - replaced(older, pointer, log, cadence_of(project, pointer.model))
-    logic = {logic_of(s.version) for s in older.segments}
-    grown = Ranges.of(s.interval for s in pointer.segments if logic_of(s.version) in logic) - older.covers
+    logic = {s.logic for s in older.segments}
+    grown = Ranges.of(s.interval for s in pointer.segments if s.logic in logic) - older.covers
     return same | grown
 
 

@@ -28,7 +28,7 @@ from backfill_assets.state.environment import Environment, Pointer, lists
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.releases import Move
 from backfill_assets.state.tables import TableLog
-from backfill_assets.state.versions import logic_of, table_path
+from backfill_assets.state.versions import table_path
 
 Views = Callable[[], ViewCatalog | None]
 """Opens the shared catalog, if there is one; called only when a candidate really moves."""
@@ -281,8 +281,7 @@ def undone(control: Control, records: Sequence[PlanRecord]) -> dict[str, str]:
 
 def _takes_away(move: Move, version: str | None) -> bool:
     before, after = (
-        {logic for s in (p.segments if p else ()) for logic in (s.version, logic_of(s.version))}
-        for p in (move.before, move.after)
+        {logic for s in (p.segments if p else ()) for logic in (s.version, s.logic)} for p in (move.before, move.after)
     )
     return version in before - after
 
@@ -382,7 +381,7 @@ def _complete(project: Project, facts: Facts, record: PlanRecord) -> bool:
 def _shows(shown: Environment, record: PlanRecord) -> bool:
     for target in record.targets:
         pointer = shown.pointers.get(target.model)
-        own = [s for s in pointer.segments if target.version in (s.version, logic_of(s.version))] if pointer else []
+        own = [s for s in pointer.segments if target.version in (s.version, s.logic)] if pointer else []
         if not own or (pointer and not lists(pointer, target.columns)):
             return False
         if target.intervals - Ranges.of(s.interval for s in own):

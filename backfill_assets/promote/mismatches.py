@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from backfill_assets.plan.category import compare, same_for
@@ -13,6 +14,17 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """A version of a model that was built from one version of an upstream, beside another one that is shown."""
+
+    model: str
+    version: str
+    upstream: str
+    built_from: str
+    shown: str
+
+
 def mismatches(
     project: Project,
     environment: Environment,
@@ -20,14 +32,33 @@ def mismatches(
     versions: Mapping[tuple[str, str], Version],
     together: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Obstacle]:
+    """Models that would be shown beside a version of an upstream in which something that they read is different, each
+    with what to do (`mismatched`)."""
+    before = {name: p.version for name, p in environment.pointers.items()}
+    return [
+        Obstacle(
+            model=m.model,
+            what=f"was built from {m.upstream} {m.built_from}, but {environment.name} would show {m.shown}",
+            remedy=f"promote both together: backfill promote --select {m.upstream}+",
+        )
+        for m in mismatched(project, before, after, versions, together)
+    ]
+
+
+def mismatched(
+    project: Project,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    versions: Mapping[tuple[str, str], Version],
+    together: Mapping[str, str] = MappingProxyType({}),
+) -> list[Mismatch]:
     """Models that would be shown beside a version of an upstream in which something that they read is different.
 
-    `after` is model → version of all that the environment would show. What is shown that way already, or was in the
-    release whose versions are `together`, is no news; nor is what the code proves, by the version that it gives the
-    reader with this upstream, or its author's word.
+    `before` and `after` are model → version of all that the environment shows and would show. What is shown that way
+    already, or was in the release whose versions are `together`, is no news; nor is what the code proves, by the
+    version that it gives the reader with this upstream, or its author's word.
     """
-    before = {name: p.version for name, p in environment.pointers.items()}
-    found: list[Obstacle] = []
+    found: list[Mismatch] = []
     for name, version in after.items():
         if name in project.overrides and version == project.fingerprints.get(name):
             continue
@@ -40,13 +71,22 @@ def mismatches(
                 continue
             if shown and shown != built_from and not _same_to(record, upstream, versions, built_from, shown):
                 found.append(
-                    Obstacle(
-                        model=name,
-                        what=f"was built from {upstream} {built_from}, but {environment.name} would show {shown}",
-                        remedy=f"promote both together: backfill promote --select {upstream}+",
-                    )
+                    Mismatch(model=name, version=version, upstream=upstream, built_from=built_from, shown=shown)
                 )
     return found
+
+
+def shown_apart(
+    project: Project, environment: Environment, versions: Mapping[tuple[str, str], Version]
+) -> list[Mismatch]:
+    """The same of what is shown already, whenever that began."""
+    shown = {name: pointer.version for name, pointer in environment.pointers.items()}
+    return mismatched(project, {}, shown, versions)
+
+
+def pairs_apart(project: Project, pair: Mismatch, versions: Mapping[tuple[str, str], Version]) -> list[Mismatch]:
+    """The pair itself, if its two versions do not belong together."""
+    return mismatched(project, {}, {pair.model: pair.version, pair.upstream: pair.shown}, versions)
 
 
 def _by_code(project: Project, model: str, version: str) -> bool:

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from backfill_assets.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.plan.narrowed import listed
-from backfill_assets.plan.patch import Patch, kept_segments, overlay
+from backfill_assets.plan.patch import Patch, kept_segments
 from backfill_assets.plan.plan import Facts
 from backfill_assets.snapshots.model import Project
-from backfill_assets.state.environment import Pointer, Segment, as_written
-from backfill_assets.state.versions import Version, logic_of
+from backfill_assets.state.environment import Pointer, as_written
+from backfill_assets.state.segments import Segments
+from backfill_assets.state.versions import Version
 
 
 def pin(
@@ -31,34 +32,28 @@ def pin(
     """
     model, version = project.models[name], project.fingerprints[name]
     stays = facts.coverage[name].held
-    anew = intervals - Ranges.of(s.interval for s in stays)
+    shown = facts.environment.pointers.get(name)
+    own = Segments(
+        (
+            *Segments.of_table(version, facts.heads[name], intervals - stays.covers),
+            *stays.cut(intervals),
+            *(shown.segments.cut(held) if shown else ()),
+        )
+    )
     return Pointer(
         model=name,
         time_column=model.time_column,
         timestamps=model.cadence is Cadence.HOURLY,
         columns=as_written(listed(project, name, versions[name, version].columns), project.columns.get(name, ())),
-        segments=overlay(
-            [
-                *(Segment(version=version, commit=facts.heads[name], interval=part) for part in anew),
-                *(replace(s, interval=part) for s in stays for part in Ranges((s.interval,)) & intervals),
-                *_at_their_commit(facts.environment.pointers.get(name), held),
-            ],
-            shown_beside(facts, name, version),
-        ),
+        segments=shown_beside(facts, name, version).over(own),
     )
 
 
-def _at_their_commit(shown: Pointer | None, held: Ranges) -> list[Segment]:
-    segments = shown.segments if shown else ()
-    return [replace(s, interval=part) for s in segments for part in Ranges((s.interval,)) & held]
-
-
-def shown_beside(facts: Facts, name: str, version: str) -> tuple[Segment, ...]:
+def shown_beside(facts: Facts, name: str, version: str) -> Segments:
     """The segments of other tables that a pointer of this version keeps."""
     beside = kept_segments(facts.environment.pointers.get(name), version)
-    older = Ranges.of(s.interval for s in beside if logic_of(s.version) != version)
-    rebuilt = not older - facts.coverage[name].green
-    return tuple(s for s in beside if logic_of(s.version) == version or not rebuilt)
+    older = beside.of_other_logic(version).covers
+    return beside if older - facts.coverage[name].green else beside.of_logic(version)
 
 
 def patched(
@@ -69,8 +64,9 @@ def patched(
     columns = as_written(listed(project, name, record.columns), project.columns.get(name, ()))
     known = versions.get((name, shown.version))  # its table may have columns that the view does not list
     whole = known.columns if known and set(shown.columns) <= set(known.columns) else shown.columns
-    below = [replace(s, columns=_other(s.columns or whole, columns)) for s in patch.below or shown.segments]
-    return replace(shown, columns=columns, segments=overlay(below, patch.segments(facts.head(name, patch.version))))
+    below = Segments(replace(s, columns=_other(s.columns or whole, columns)) for s in patch.below or shown.segments)
+    above = patch.segments(facts.head(name, patch.version))
+    return replace(shown, columns=columns, segments=above.over(below))
 
 
 def _other(there: tuple[tuple[str, str], ...], wanted: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:

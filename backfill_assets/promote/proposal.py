@@ -15,7 +15,7 @@ from backfill_assets.promote.pointers import patched, pin, shown_beside
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Coverage
-from backfill_assets.state.versions import Version, logic_of
+from backfill_assets.state.versions import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ def _whole(project: Project, facts: Facts, request: Request, name: str) -> tuple
     publish = asked = asked_of(project, facts, request, name)
     if shown and shown.version == version:
         beside = shown_beside(facts, name, version)
-        older = Ranges.of(s.interval for s in beside if logic_of(s.version) != version)
+        older = beside.of_other_logic(version).covers
         publish = (publish | shown.covers) - older
         # An open interval that cannot be shown anew stays as it is shown: it holds up nothing.
         held = split_open(project.models[name], shown.covers, facts.now)[1] - asked - facts.coverage[name].green

@@ -12,9 +12,10 @@ from backfill_assets.intervals import NOTHING, Interval, Ranges
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.weigh import cadence_of
 from backfill_assets.snapshots.model import Project
-from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.environment import Pointer
 from backfill_assets.state.held import contents, differs
 from backfill_assets.state.ledger import DECIDING, Ledger, by_version
+from backfill_assets.state.segments import Segment
 from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouched
 
 _MOMENT = timedelta(microseconds=1)

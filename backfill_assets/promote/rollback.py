@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -10,8 +10,7 @@ from itertools import pairwise
 
 from backfill_assets.audit.digest import audits_digest
 from backfill_assets.errors import BackfillError, PromotionError, StateError
-from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
-from backfill_assets.plan.patch import joined, overlay
+from backfill_assets.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import one_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
@@ -20,12 +19,13 @@ from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.snapshots.stored import described
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
 from backfill_assets.state.releases import Release, find_release, grown, shown_at
+from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.shown import written_over
 from backfill_assets.state.tables import TableLog, version_coverage
-from backfill_assets.state.versions import Version, logic_of
+from backfill_assets.state.versions import Version
 
 Versions = Mapping[tuple[str, str], Version]
 
@@ -40,7 +40,7 @@ class Step:
     cadence: Cadence = Cadence.DAILY
     batch_size: int = 1
     concurrency: int = 1
-    taken: tuple[Segment, ...] = ()
+    taken: Segments = NO_ROWS
     """Newer intervals that are there in the older logic already."""
     missing: Ranges = NOTHING
     """Newer intervals that are not: to be built by the older version's own definition."""
@@ -57,7 +57,7 @@ class Step:
     @property
     def pointer(self) -> Pointer | None:
         """What would be shown: the older segments as they were, and the newer intervals that there are."""
-        return self.older and replace(self.older, segments=joined(overlay(self.older.segments, self.taken)))
+        return self.older and replace(self.older, segments=self.taken.over(self.older.segments))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,21 +227,20 @@ def _step(
     now: datetime,
 ) -> Step:
     newer = (shown.covers - older.covers) if shown else NOTHING
-    alike = [s for s in shown.segments if logic_of(s.version) == older.version] if shown else []
+    alike = shown.segments.of_logic(older.version) if shown else NO_ROWS
     own = record.columns if record else shown.columns if shown else ()
-    taken = [_with_columns(s, own, older, p) for s, p in _cut(alike, newer)]
-    rest = newer - Ranges.of(s.interval for s in taken)
+    taken = _with_columns(alike.cut(newer), own, older)
+    rest = newer - taken.covers
     if model is None:
-        return Step(model=older.model, shown=shown, older=older, taken=tuple(taken), never=rest)
+        return Step(model=older.model, shown=shown, older=older, taken=taken, never=rest)
     rest = Ranges.of(model.cadence.cover(part) for part in rest) - older.covers
     have, head = Coverage(), -1
     if rest:
         digest = audits_digest(model)
         have, head = version_coverage(entries, log, model=model.name, version=older.version, audits=digest)
-        table = Segment(version=older.version, commit=head, interval=rest.intervals[0])
+        parts = Segments.of_table(older.version, head, rest & have.green)
         columns = record.columns if record else older.columns
-        parts = [replace(table, interval=part) for part in rest & have.green]
-        taken += [_with_columns(s, columns, older, s.interval) for s in parts]
+        taken = Segments((*taken, *_with_columns(parts, columns, older)))
     possible = (rest - have.green) & model.expected(now)
     return Step(
         model=older.model,
@@ -250,21 +249,17 @@ def _step(
         cadence=model.cadence,
         batch_size=model.batch_size,
         concurrency=model.batch_concurrency,
-        taken=tuple(taken),
+        taken=taken,
         missing=possible - have.unaudited,
         unaudited=possible & have.unaudited,
         never=rest - have.green - possible,
     )
 
 
-def _cut(segments: Iterable[Segment], to: Ranges) -> list[tuple[Segment, Interval]]:
-    return [(s, part) for s in segments for part in Ranges((s.interval,)) & to]
-
-
-def _with_columns(segment: Segment, of: tuple[tuple[str, str], ...], older: Pointer, part: Interval) -> Segment:
-    """The segment in a pointer of other columns: it says its own where it lacks any of these."""
-    there = segment.columns or of
-    return replace(segment, interval=part, columns=there if set(older.columns) - set(there) else ())
+def _with_columns(segments: Segments, of: tuple[tuple[str, str], ...], older: Pointer) -> Segments:
+    """Segments in a pointer of other columns: they say their own where they lack any of these."""
+    wanted = set(older.columns)
+    return Segments(replace(s, columns=there if wanted - set(there := s.columns or of) else ()) for s in segments)
 
 
 def _after(seen: Environment, steps: Sequence[Step]) -> Environment:
@@ -278,7 +273,7 @@ def _removed_since(steps: Sequence[Step], gone: Collection[tuple[str, str]]) -> 
         Obstacle(
             model=step.model,
             what=f"the janitor has removed {version}, which showed",
-            intervals=Ranges.of(s.interval for s in step.older.segments if s.version == version),
+            intervals=step.older.segments.in_table(version).covers,
             remedy="go back to a newer release, or promote the code of that time again: backfill apply",
         )
         for step in steps

@@ -8,7 +8,8 @@ from datetime import datetime
 from backfill_assets.audit.text import quoted, within
 from backfill_assets.errors import PromotionError
 from backfill_assets.snapshots.types import safe_cast
-from backfill_assets.state.environment import ENVIRONMENTS, Pointer, Segment, by_table
+from backfill_assets.state.environment import ENVIRONMENTS, Pointer
+from backfill_assets.state.segments import Segment
 from backfill_assets.state.versions import table_path
 
 
@@ -50,7 +51,7 @@ def _branches(pointer: Pointer, wanted: Sequence[tuple[str, str]], warehouse: st
         f"SELECT {_selected(pointer, wanted, segment)} FROM "
         f"delta.`{table_path(warehouse, pointer.model, segment.version)}` VERSION AS OF {segment.commit} "
         f"WHERE {within(pointer.time_column, parts, timestamps=pointer.timestamps)}"
-        for segment, parts in by_table(pointer.segments)
+        for segment, parts in pointer.segments.tables()
     ]
 
 

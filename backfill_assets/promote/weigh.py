@@ -11,7 +11,6 @@ from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.shown import replaced, written_over
 from backfill_assets.state.tables import TableLog
-from backfill_assets.state.versions import logic_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +60,4 @@ def cadence_of(project: Project, name: str) -> Cadence:
 
 def _same_logic(before: Pointer, after: Pointer) -> Ranges:
     """Where both show rows of one logic."""
-    return Ranges.of(
-        common
-        for a in before.segments
-        for b in after.segments
-        if logic_of(a.version) == logic_of(b.version) and (common := a.interval.intersection(b.interval))
-    )
+    return Ranges.of(common for a, b, common in before.segments.meetings(after.segments) if a.logic == b.logic)

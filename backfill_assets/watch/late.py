@@ -13,7 +13,6 @@ from backfill_assets.plan.patch import reached, restatement
 from backfill_assets.snapshots.model import Model
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, coverage
-from backfill_assets.state.versions import logic_of
 from backfill_assets.watch.look import Change, History, Look
 from backfill_assets.watch.notice import Kind, Notice
 
@@ -157,10 +156,7 @@ def _notice(look: Look, model: Model, stale: _Found) -> Notice:
     elif stale.coarse:
         coarse = ", ".join(sorted(stale.coarse))
         what += f"; of a file of {coarse} only the first and the last day are known, so all in between are named"
-    segments = look.environment.pointers[model.name].segments
-    newest = logic_of(segments[-1].version)
-    older = Ranges.of(s.interval for s in segments if logic_of(s.version) != newest) & stale.intervals
-    if older:
+    if older := look.environment.pointers[model.name].older.covers & stale.intervals:
         what += f"; {older} is shown by older logic, a restatement gives it the newer one"
     command = f"{restate_command(arguments)}, then backfill promote PLAN, which it names"
     other = [n for n in patches if look.fingerprints.get(n) != look.environment.pointers[n].version]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from backfill_assets.intervals import Ranges
+from backfill_assets.promote.mismatches import Mismatch
 from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Environment
@@ -75,5 +76,7 @@ class Look:
     """What is known of what is shown."""
     versions: Mapping[tuple[str, str], Version] = field(default_factory=dict[tuple[str, str], Version])
     """The record of every version, by (model, version)."""
+    kept: frozenset[Mismatch] = frozenset()
+    """Models that are shown beside another version of an upstream with a proof, or an owner's acceptance."""
     views: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model → what is wrong with its view in a shared catalog."""

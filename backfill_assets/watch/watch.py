@@ -10,6 +10,7 @@ from typing import Protocol
 
 from backfill_assets.errors import StateError
 from backfill_assets.plan.facts import standings
+from backfill_assets.promote.mismatches import pairs_apart, shown_apart
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
@@ -17,8 +18,9 @@ from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import DECIDING, Entry, by_version
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.standing import Groups, Standing, standing
-from backfill_assets.state.tables import TableLog, TableStorage
+from backfill_assets.state.tables import TableLog, TableStorage, rows_of
 from backfill_assets.watch.fresh import fresh
+from backfill_assets.watch.kept import kept
 from backfill_assets.watch.late import late
 from backfill_assets.watch.look import History, Look
 from backfill_assets.watch.notice import Notice
@@ -73,6 +75,8 @@ def take_a_look(
         newest = pool.map(lambda s: sources.newest(s) if s.freshness_hours else None, wanted)
         rows = pool.map(lambda p: _rows(p, log), pointers.values())
         proofs = rehearse(list(pointers.values()), storage, log, control.ledger, footers=footers)
+        releases, versions = control.releases.all(environment.name), control.versions.all()
+        apart = shown_apart(project, environment, versions)
         return Look(
             now=now,
             at=at,
@@ -80,13 +84,14 @@ def take_a_look(
             project=project,
             fingerprints=fingerprints,
             environment=environment,
-            releases=control.releases.all(environment.name),
+            releases=releases,
             entries=entries,
             histories=dict(zip((s.name for s in wanted), histories, strict=True)),
             newest={s.name: found for s, found in zip(wanted, newest, strict=True) if found is not None},
             rows={name: counts for name, counts in zip(pointers, rows, strict=True) if counts is not None},
             proofs=proofs,
-            versions=control.versions.all(),
+            versions=versions,
+            kept=kept(control, releases, apart, lambda m: m in pairs_apart(project, m, versions)),
             standing=_standing(project, pointers, entries, log, digests),
             views=views,
         )
@@ -119,11 +124,7 @@ def _oldest_commits(pointers: Mapping[str, Pointer], entries: Mapping[tuple[str,
 
 def _rows(pointer: Pointer, log: TableLog) -> dict[datetime, int] | None:
     """Rows shown of each interval, from file statistics; None when a table is gone or damaged: a notice says so."""
-    found: dict[datetime, int] = {}
-    for segment in pointer.segments:
-        try:
-            there = log.rows(pointer.model, segment.version, segment.commit)
-        except StateError:
-            return None
-        found |= {s: n for s, n in there.items() if segment.interval.start <= s < segment.interval.end}
-    return found
+    try:
+        return rows_of(log, pointer.model, pointer.segments)
+    except StateError:
+        return None

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from backfill_assets.plan.faults import FaultKind, faults
-from backfill_assets.promote.mismatches import mismatches
+from backfill_assets.promote.mismatches import shown_apart
 from backfill_assets.promote.rehearsal import damages
-from backfill_assets.state.versions import logic_of
 from backfill_assets.watch.look import Look
 from backfill_assets.watch.notice import Kind, Notice
 
@@ -42,7 +40,7 @@ def whole(look: Look) -> tuple[Notice, ...]:
         for f in faults(look.project, look.environment, look.standing, damages(look.project, look.proofs))
     ]
     for name, pointer in look.environment.pointers.items():
-        named = {v for s in pointer.segments for v in (s.version, logic_of(s.version))}
+        named = {v for s in pointer.segments for v in (s.version, s.logic)}
         lacking = {v for v in named if (name, v) not in look.versions}
         found += [
             Notice(
@@ -53,16 +51,15 @@ def whole(look: Look) -> tuple[Notice, ...]:
             )
             for version in sorted(lacking)
         ]
-    shown = {name: pointer.version for name, pointer in look.environment.pointers.items()}
-    nothing = replace(look.environment, pointers={})
     found += [
         Notice(
             kind=Kind.UPSTREAM,
-            model=o.model,
-            what=o.what.replace("would show", "shows"),
+            model=m.model,
+            what=f"was built from {m.upstream} {m.built_from}, but {look.environment.name} shows {m.shown}",
             remedy="backfill plan says what builds it anew; or go back to a release of both: backfill releases",
         )
-        for o in mismatches(look.project, nothing, shown, look.versions)
+        for m in shown_apart(look.project, look.environment, look.versions)
+        if m not in look.kept
     ]
     found += [
         Notice(

@@ -25,9 +25,10 @@ from backfill_assets.errors import StateError
 from backfill_assets.promote.promote import promote
 from backfill_assets.settings import Settings
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.environment import Pointer
 from backfill_assets.state.held import counted
 from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets.state.segments import Segment
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, days
 from backfill_assets_tests.projects import kill, script, start

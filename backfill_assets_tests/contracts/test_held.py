@@ -18,13 +18,13 @@ from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.errors import StateError
-from backfill_assets.plan.patch import overlay
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.settings import Settings
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Held, Pointer, Segment, pointer_from_json
+from backfill_assets.state.environment import Pointer, pointer_from_json
 from backfill_assets.state.held import counted
+from backfill_assets.state.segments import Held, Segment, Segments
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, days
@@ -76,9 +76,8 @@ def test_lost_rows_are_refused_by_readers_promotions_and_the_watch(tmp_path: Pat
     log, storage = DeltaTableLog(str(tmp_path)), DeltaTableStorage(str(tmp_path))
     why = "15 rows in 5 files of 2024-01-01..2024-01-06; 18 in 6 were promoted"
     ledger = opened(tmp_path).ledger
-    part = replace(
-        pointer, segments=overlay(pointer.segments, [Segment(version="x", commit=0, interval=days("06"))])[:1]
-    )
+    other = Segments.of_table("x", 0, [days("06")])
+    part = replace(pointer, segments=other.over(pointer.segments)[:1])
     for broken in (pointer, part):
         with pytest.raises(StateError) as refused:
             read_pointer(broken, str(tmp_path), start="2024-01-01", end="2024-01-02")

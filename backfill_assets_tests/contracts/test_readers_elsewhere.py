@@ -1,6 +1,6 @@
 """Do readers in other processes see one release a read, while an environment moves a hundred times? Without a JVM.
 
-`stories/test_shared_metastore.py` has the same of other Spark processes, `stories/test_concurrent_reader.py` of joins.
+`stories/test_flips_under_spark.py` has the same of other Spark processes and of `backfill sql`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from deltalake import write_deltalake
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.promote.promote import promote
-from backfill_assets.state.environment import Pointer, Segment
+from backfill_assets.state.environment import Pointer
+from backfill_assets.state.segments import Segment
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.projects import clean_environment, days, eventually, small_project, start
 
@@ -39,15 +40,15 @@ print(count, sorted(reads), flush=True)
 """
 
 
-def a_version(place: Workspace, number: int) -> Pointer:
-    """Six days of `daily`, every row of which says the version's number; the newest days are in a second segment."""
-    location = table_path(place.warehouse, "daily", f"v{number}")
+def a_version(place: Workspace, number: int, model: str = "daily") -> Pointer:
+    """Six days, every row of which says the version's number; the newest days are in a second segment."""
+    location = table_path(place.warehouse, model, f"v{number}")
     rows = pa.table({"ds": [date(2024, 1, d) for d in range(1, DAYS + 1)], "n": [number] * DAYS})
     write_deltalake(location, rows.slice(0, 3), partition_by=["ds"])
     write_deltalake(location, rows.slice(3), mode="append")
     parts = (days("2024-01-01", "2024-01-03"), days("2024-01-04", f"2024-01-0{DAYS}"))
     segments = tuple(Segment(version=f"v{number}", commit=n, interval=part) for n, part in enumerate(parts))
-    return Pointer(model="daily", time_column="ds", timestamps=False, columns=COLUMNS, segments=segments)
+    return Pointer(model=model, time_column="ds", timestamps=False, columns=COLUMNS, segments=segments)
 
 
 def test_a_hundred_flips(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,15 +24,14 @@ from backfill_assets_tests.projects import DAILY, backfill_here, write_events, w
 from backfill_assets_tests.unsparked import build, extend, prove, unsparked
 
 PEOPLE = {"ana@example.com": {"accounts": ["ana"]}, "dev@example.com": {"accounts": ["dev"]}}
-TEXT = DAILY.format(batch_size=10, batch_concurrency=1).replace("/*\n", "/*\nowner: ana@example.com\n", 1)
+TEXT = DAILY.format(batch_size=10, batch_concurrency=1)
 
 
 def project(root: Path, *, days: int = 4, text: str = TEXT) -> Path:
     write_events(root, days=days)
-    write_project(root, {"daily.sql": text}, clock=f"2024-01-{days + 1:02}", approvals={})
+    write_project(root, {"daily.sql": text}, clock=f"2024-01-{days + 1:02}")
     settings = json.loads((root / "backfill.yml").read_text())
     (root / "backfill.yml").write_text(json.dumps({**settings, "people": PEOPLE}))
-    (root / "consumers.yml").write_text("consumers: []\nlast_verified: 2024-01-05\n")
     return root
 
 
@@ -147,6 +147,27 @@ def test_a_plan_that_is_promoted_twice(root: Path) -> None:
         assert digest(folder) == release.evidence[name]
 
 
+def test_a_plan_whose_rows_a_rollback_shows(root: Path) -> None:
+    """No release is of that plan: its packet is written anew when it has ended, and does not say that nothing is
+    shown."""
+    place, plan = changed(root)
+    approved(place, plan)
+    assert place.promote()[1].open
+    there = releases(place)[-1].id
+    assert place.roll_back(None, build=lambda *_: None).moved is not None
+    again = build(place)[0].id
+    before = place.evidence(again)
+    assert any("did not show it yet" in line for line in before.packet.summary.mind)
+    assert place.roll_back(there, build=lambda *_: None).moved is not None
+    assert find_plan(place.control, again).status is Status.PROMOTED
+    assert not any(again in release.evidence for release in releases(place))
+    after = place.evidence(again)
+    assert after.changed and after.packet.plan.status == "promoted"
+    assert not any("did not show it yet" in line for line in after.packet.summary.mind)
+    assert not place.evidence(again).changed
+    assert packet(place, releases(place)[-1])["purpose"] == "rollback"
+
+
 class Killed(BaseException):
     """The process ends here."""
 
@@ -178,6 +199,49 @@ def test_killed_between_packet_and_flip(root: Path, killed: pytest.MonkeyPatch) 
     assert digest_of(left[0]) == release.evidence[plan] and packet(again, release)["plans"] == {
         plan: release.evidence[plan]
     }
+
+
+def test_a_packet_whose_release_did_not_happen(root: Path, killed: pytest.MonkeyPatch) -> None:
+    """It stays for the retention; then the janitor removes it, also when one was killed at that, and nothing else."""
+    place, plan = changed(root)
+    approved(place, plan)
+    evidence = Path(place.warehouse, "evidence")
+    before = {folder.name for folder in evidence.iterdir()}
+
+    def dies(*_: object, **__: object) -> None:
+        raise Killed
+
+    killed.setattr("backfill_assets.promote.release.promote", dies)
+    with pytest.raises(Killed):
+        place.promote()
+    (left,) = {folder.name for folder in evidence.iterdir()} - before - {plan}
+    (evidence / "notes").mkdir()
+    (evidence / "notes" / "ours.txt").write_text("somebody's own")
+    assert not place.janitor().packets, "it may be about to move"
+    for file in evidence.rglob("*.*"):
+        os.utime(file, (0, 0))
+    assert [p.name for p in place.janitor().packets] == [left]
+    assert left in backfill_here("janitor", project=root).out
+    (said,) = backfill_here("janitor", "--json", project=root).json["packets"]
+    assert said["name"] == left and said["bytes"] > 0
+    stays = {f: f.read_bytes() for f in evidence.rglob("*.*") if f.is_file() and f.parent.name != left}
+
+    with killed.context() as patch:
+        delete = ArrowFolder.delete
+
+        def half(self: ArrowFolder, name: str) -> None:
+            delete(self, name)
+            raise Killed
+
+        patch.setattr(ArrowFolder, "delete", half)
+        with pytest.raises(Killed):
+            place.sweep()
+    assert (evidence / left).is_dir() and not (evidence / left / MANIFEST).exists()
+    place.sweep()
+    assert not (evidence / left).exists() and not place.janitor().packets
+    assert {f: f.read_bytes() for f in evidence.rglob("*.*") if f.is_file()} == stays
+    (release,) = releases(place)
+    assert packet(place, release)
 
 
 def test_killed_between_flip_and_the_plan_s_end(root: Path, killed: pytest.MonkeyPatch) -> None:
@@ -260,3 +324,41 @@ def test_it_is_found_from_the_terminal(root: Path) -> None:
     folder = place.release_folder(release.id)
     folder.write("release.md", b"all is well")
     assert backfill_here("verify", release.id, project=root).code == 1
+
+
+def test_verify_looks_at_what_the_release_shows(root: Path) -> None:
+    """A file that is away, a commit of somebody else, rows that the log lost, a table that is gone: each is told of the
+    release that shows it, and code 1 says so; later days, and a later release, are no problem."""
+    place = unsparked(root)
+    (first,) = releases(place)
+    assert f"verify {first.id}: 0" in _verified(root, first.id)
+    project(root, days=5)
+    assert not extend(unsparked(root))
+    assert "1 table hold the commits, batches and rows that it names: 4 files" in _verified(root, first.id)
+    version = place.project.fingerprints["daily"]
+    table = Path(place.warehouse) / "daily" / version
+    (file,) = (table / "ds=2024-01-02").glob("*.parquet")
+    kept = file.read_bytes()
+    file.unlink()
+    said = _verified(root, first.id)
+    assert f"verify {first.id}: 1" in said and f"daily/{version}: ds=2024-01-02/{file.name} is missing" in said
+    file.write_bytes(kept)
+    assert f"verify {first.id}: 0" in _verified(root, first.id)
+    entry = table / "_delta_log" / f"{first.moves[0].after.segments[0].commit:020}.json"  # type: ignore[union-attr]
+    text = entry.read_text()
+    entry.write_text(text.replace('"backfill_batch', '"nobodys'.replace("nobodys", "nobodys_batch")))
+    said = _verified(root, first.id)
+    assert f"verify {first.id}: 1" in said and f"of daily/{version}, batch " in said
+    lines = text.splitlines(keepends=True)
+    entry.write_text("".join(line for line in lines if '"ds=2024-01-03' not in line))
+    said = _verified(root, first.id)
+    assert f"verify {first.id}: 1" in said
+    assert "30 rows in 3 files of 2024-01-01..2024-01-04; 40 in 4 were promoted" in said
+    table.rename(table.with_name("elsewhere"))
+    said = _verified(root, first.id)
+    assert f"verify {first.id}: 1" in said and f"daily/{version} cannot be read at commit" in said
+
+
+def _verified(root: Path, release: str) -> str:
+    found = backfill_here("verify", release, project=root)
+    return f"verify {release}: {found.code} {' '.join(found.out.split())} {found.err}"

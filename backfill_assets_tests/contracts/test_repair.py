@@ -30,7 +30,7 @@ def house(tmp_path: Path) -> House:
     for number in range(3):
         made.open().ledger.append([an_entry(commit=number)])
     settings = json.loads((small_project(made.root, days=2) / "backfill.yml").read_text())
-    more = {"name": "shop", "warehouse": str(made.warehouse), "approvals": {}}
+    more = {"name": "shop", "warehouse": str(made.warehouse)}
     (made.root / "backfill.yml").write_text(json.dumps(settings | more))
     return made
 

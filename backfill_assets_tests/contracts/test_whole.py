@@ -11,8 +11,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from backfill_assets.adapters.reader import read_pointer
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.whole import look_at_all
+from backfill_assets.errors import StateError
 from backfill_assets.promote.approve import Giver
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
@@ -67,6 +69,41 @@ def test_a_flipped_bit_is_found(house: House) -> None:
     file.write_bytes(bytes(content))
     (problem,) = look_at_all(house.open(), house.warehouse, every_file=True).problems
     assert file.name in problem
+
+
+def test_damage_within_one_row_group_is_found(house: House) -> None:
+    """The other row groups could be read: no reader gets half a day. The file, so its day, is named."""
+    file = data_file(house)
+    pq.write_table(pq.ParquetFile(file).read(), file, row_group_size=1)
+    _note_size(house, file)
+    pointer = house.open().environments.read("prod").pointers["a"]
+    whole = read_pointer(pointer, house.warehouse)
+    assert look_at_all(house.open(), house.warehouse, every_file=True).problems == ()
+    found = pq.ParquetFile(file).metadata
+    assert found.num_row_groups == 3
+    chunk = found.row_group(1).column(0)
+    begin, content = chunk.dictionary_page_offset or chunk.data_page_offset, bytearray(file.read_bytes())
+    content[begin : begin + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    file.write_bytes(bytes(content))
+    for group in (0, 2):
+        assert pq.ParquetFile(file).read_row_group(group).num_rows == 1
+    (problem,) = look_at_all(house.open(), house.warehouse, every_file=True).problems
+    assert "ds=2024-01-02" in problem and file.name in problem
+    with pytest.raises(StateError, match="cannot be read") as told:
+        read_pointer(pointer, house.warehouse)
+    assert told.value.fix and f"ds=2024-01-02/{file.name}" in told.value.why
+    rest = read_pointer(pointer, house.warehouse, start="2024-01-03")
+    assert 0 < rest.num_rows < whole.num_rows
+
+
+def _note_size(house: House, file: Path) -> None:
+    """A file that was written again is what the log names."""
+    log = next(p for p in Path(house.warehouse, "a", "a-1", "_delta_log").glob("*.json") if file.name in p.read_text())
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "add" in line and file.name in line["add"]["path"]:
+            line["add"]["size"] = file.stat().st_size
+    log.write_text("\n".join(map(json.dumps, lines)) + "\n")
 
 
 def test_missing_and_cut_files_are_found(house: House) -> None:

@@ -96,6 +96,12 @@ BOXED = Cause("java.util.concurrent.ExecutionException", "Boxed Exception")
             id="a folder that is away",
         ),
         pytest.param(
+            [Cause("org.apache.spark.sql.AnalysisException", "[DELTA_VERSION_NOT_FOUND] Cannot. SQLSTATE: 22003")],
+            BuildError,
+            "a source cannot be read any more as the plan froze it",
+            id="a commit that is not kept",
+        ),
+        pytest.param(
             [Cause("io.delta.exceptions.ConcurrentAppendException", "[DELTA_CONCURRENT_APPEND] Files were added")],
             WriteConflictError,
             "another writer",

@@ -18,7 +18,7 @@ from backfill_assets.build.events import Audited, BatchDone, BatchFailed, BatchS
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.errors import BuildError, SettingsError, TransientBuildError
 from backfill_assets.intervals import Cadence, Interval, Ranges, utc
-from backfill_assets.plan.patch import Patch, overlay
+from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.stages import Request
 from backfill_assets.snapshots.model import Audit
 from backfill_assets.state.changes import Changes
@@ -653,7 +653,7 @@ def test_new_audits_look_at_what_is_shown() -> None:
     patch = Patch(version="a-1.r", intervals=ranges(days("04")), below=base.segments)
     world.engine.cell = lambda job, unit: Cell(failures={"newer": 1})
     assert go(world, days("04"), patches={"a": patch}).ok
-    shown = replace(base, segments=overlay(base.segments, patch.segments(1)))
+    shown = replace(base, segments=patch.segments(1).over(base.segments))
     environments.flip(environments.read("prod"), [shown], release="s", at=utc("2024-01-11"))
     newer = Audit(name="newer", kind="not_null", arguments={"columns": ("ds",)})
     model = world.project.models["a"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backfill_assets.build.apply import apply
-from backfill_assets.compare.ask import ask, cut, questions
+from backfill_assets.compare.ask import ask, questions
 from backfill_assets.compare.sides import Side, resolve_side
 from backfill_assets.errors import PlanError, StateError
 from backfill_assets.intervals import Cadence, Interval, utc
@@ -63,7 +63,7 @@ def test_another_version_is_read(tables: FakeTables) -> None:
 def test_a_restated_day_among_shown_ones(tables: FakeTables) -> None:
     """Four segments: only the replaced days are read."""
     old = a_pointer("orders", "1", days("01", "04"), commit=1)
-    new = cut(old, ranges(days("01"), days("03", "04")))
+    new = old.cut(ranges(days("01"), days("03", "04")))
     patch = a_pointer("orders", "2", days("02"), commit=1).segments
     new = type(new)(
         model="orders",

@@ -16,7 +16,8 @@ from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.snapshots.consumer import Consumer, Evaluation, Use
-from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.segments import Segment
 from backfill_assets_tests.fakes import NOW, a_pointer, days, ranges
 from backfill_assets_tests.strategies import EPOCH, days_of, sets_of_days
 

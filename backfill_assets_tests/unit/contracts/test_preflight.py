@@ -18,7 +18,8 @@ from backfill_assets.plan.stages import Build, Plan, Promote, Request
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.consumer import Consumer, Use
 from backfill_assets.snapshots.model import Audit, Column, Model, Project, Rule, Terms
-from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.segments import Segment
 from backfill_assets_tests.fakes import NOW, a_model, a_pointer, a_project, days, ranges
 from backfill_assets_tests.unit.contracts.test_impact import a_consumer
 

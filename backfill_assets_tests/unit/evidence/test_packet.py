@@ -233,6 +233,15 @@ def test_foreign_commits_are_told() -> None:
     assert "Something else than this system wrote to the table of performance: commit 2." in made.summary.mind
 
 
+def test_no_row_at_all_is_told() -> None:
+    """Green audits of nothing are no proof of anything."""
+    subject = a_subject(days("01", "04"))
+    none = tuple((part, replace(entry, rows=0)) for part, entry in subject.batches)
+    text = "performance has no row at all in what was computed: readers would find none there."
+    assert text in packet(some_inputs(subjects=(replace(subject, batches=none),))).summary.mind
+    assert text not in packet(some_inputs(subjects=(subject,))).summary.mind
+
+
 def test_warnings_and_failures_are_told_apart() -> None:
     """A warning does not sound like a failure, nor a failure like a warning."""
     subject = a_subject(days("01", "04"))

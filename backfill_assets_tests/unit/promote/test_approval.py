@@ -81,11 +81,10 @@ class Board:
         genuine: Genuine = trusted,
     ) -> Case:
         """What the gate is asked about a promotion of all that the code says, or of a stored plan."""
-        world, rules = self.world, self.rules
+        world = self.world
         facts, stored = world.facts(now), find_plan(world.control, plan) if plan else None
         cases = world.cases(
-            required=rules.required,
-            counts=lambda record, a: not_counted(world.project, facts, record, a, now=at, genuine=genuine),
+            counts=lambda record, a: not_counted(world.project, facts, record, a, now=at, genuine=genuine)
         )
         asked = cases.request(stored) if stored else request or Request()
         return cases.promotion(asked, facts, make_plan(world.project, facts, asked), stored=stored)
@@ -282,6 +281,7 @@ def test_older_rows_that_a_shown_version_replaces() -> None:
     board = Board(ApprovalRules(self=True))
     board.plan = board.build(Request(forward_only=days("10").start))
     board.prove()
+    board.world.approve(board.plan)
     assert board.world.release(plan=board.plan).moved
     assert board.world.plan().owners == ("ana@x", "bo@x")
     board.plan = board.build()

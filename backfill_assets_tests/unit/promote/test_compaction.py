@@ -16,8 +16,9 @@ from backfill_assets.promote.janitor import look_around
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.promote.release import release_case
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Kind
+from backfill_assets.state.segments import Segment, Segments
 from backfill_assets_tests.fakes import Cell, Crash, Life, MortalStore, days, ranges, sealed
 from backfill_assets_tests.unit.promote.office import Office
 
@@ -141,8 +142,8 @@ def test_a_copy_that_is_not_equal_is_not_shown(office: Office, monkeypatch: pyte
     crowd, shown = crowded(office)["a"], office.prod
     genuine = office.world.engine.copy
 
-    def lossy(job: object, batch: str, segments: list[Segment]) -> object:
-        return genuine(job, batch, segments[1:])  # type: ignore[arg-type]
+    def lossy(job: object, batch: str, segments: Segments) -> object:
+        return genuine(job, batch, Segments(segments[1:]))
 
     monkeypatch.setattr(office.world.engine, "copy", lossy)
     with pytest.raises(StateError, match="not equal to what is shown, in 2024-01-02"):

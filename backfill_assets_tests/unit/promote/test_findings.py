@@ -66,6 +66,16 @@ def test_the_marker_of_a_row_is_new_in_a_new_table() -> None:
     assert list(found(a_diff(CHANGED, "updated_at"), ADDITIVE, stays)) == ["orders.updated_at"]
 
 
+@pytest.mark.parametrize("category", ["breaking", "unchanged", "additive"])
+def test_nothing_is_left(category: str) -> None:
+    """No change is meant to leave nothing of what is shown, whatever it may do to rows; new days may have none."""
+    said = {"category": category, "rows": True, "columns": []}
+    text = "none of the 10 rows that are shown of 2024-01-01 is left, and none came"
+    assert found(a_diff(Rows(old=10, removed=10)), said) == {"orders.empty": text}
+    assert not found(a_diff(Rows(old=10, new=1, removed=10, added=1)), said)
+    assert not found(a_diff(Rows(old=0, new=0)), said)
+
+
 @pytest.mark.parametrize(
     ("rows", "text"),
     [

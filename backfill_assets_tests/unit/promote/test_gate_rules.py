@@ -28,8 +28,9 @@ from backfill_assets.promote.weigh import weigh
 from backfill_assets.settings import ApprovalRules
 from backfill_assets.snapshots.consumer import Consumer
 from backfill_assets.snapshots.model import Audit
-from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.proofs import DIFF, Finding
+from backfill_assets.state.segments import Segment
 from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days, ranges, sealed
 from backfill_assets_tests.unit.promote.test_approval import TODAY, Board
 
@@ -118,7 +119,7 @@ def test_a_finding_is_accepted_by_the_owner_of_its_model(board: Board) -> None:
 
 def test_a_closed_gate_moves_nothing(board: Board) -> None:
     before = board.world.control.environments.read("prod")
-    done = board.world.release(required=True, counts=lambda *_: "nobody counts")
+    done = board.world.release(counts=lambda *_: "nobody counts")
     assert not done.moved and not done.verdict.open
     assert board.world.control.environments.read("prod") == before
 

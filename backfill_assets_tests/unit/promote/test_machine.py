@@ -310,7 +310,7 @@ class Warehouse(RuleBasedStateMachine):
                 assert not expected - shown[model.name].covers
                 assert shown[model.name].version == self.world.project.fingerprints[model.name]
 
-    # --- nobody is asked here; `test_machine_approvals.py` has owners -------------------------------------------------
+    # --- whoever is asked says yes; in `test_machine_approvals.py` they need not --------------------------------------
 
     def begun(self) -> None:
         """Nothing has happened yet."""
@@ -324,18 +324,19 @@ class Warehouse(RuleBasedStateMachine):
         """Whoever has to approve does."""
 
     def _release(self, request: Request, *, control: Control, views: FakeViews) -> Released:
-        """As `Workspace.promote` does; what is complete was compared."""
-        self._compare()
+        """As `Workspace.promote` does; what is complete was compared and approved."""
+        self._approve()
         done = self.world.release(request, now=self.now, control=control, views=views)
         if done.moved:
             end_promoted(control, done.environment, by="dev", views=lambda: None)
         return done
 
-    def _compare(self) -> None:
+    def _approve(self) -> None:
         facts, cases = self.world.facts(self.now), self.world.cases()
         for record in self.world.control.plans.all():
             if record.live and cases.is_ours(facts, record) and cases.complete(facts, record).open:
                 self.world.prove(record.id, now=self.now)
+                self.world.approve(record.id, now=self.now)
 
     def as_a_process(self, life: Life) -> Control:
         return Control.over(MortalStore(self.world.store, life))

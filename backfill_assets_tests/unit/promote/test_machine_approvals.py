@@ -61,7 +61,6 @@ class Governed(Warehouse):
             now=self.now,
             control=control,
             views=views,
-            required=True,
             counts=lambda record, a: not_counted(self.world.project, facts, record, a, now=clock),
         )
         if done.moved:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
@@ -28,7 +29,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import Cell, FakeViews, nothing
-from backfill_assets_tests.unit.promote.governed import PEOPLE, GovernedWorld
+from backfill_assets_tests.unit.promote.governed import OWNERS, PEOPLE, GovernedWorld
 from backfill_assets_tests.unit.promote.oracle import Oracle, Watched, rows_of
 from backfill_assets_tests.unit.promote.test_machine import MODELS, Warehouse
 
@@ -58,6 +59,7 @@ class Governed(Warehouse):
         )
         self.store.looked = self.oracle.look
         self.between: Callable[[], object] = nothing
+        self.author = "dev"
 
     # --- who says yes -------------------------------------------------------------------------------------------------
 
@@ -137,7 +139,7 @@ class Governed(Warehouse):
     def a_change_goes_its_way(self, name: str, number: int, yes: set[str], how: str, select: tuple[str, ...]) -> None:
         """From the edit to the promotion; some of its owners say yes."""
         self.code_changes(name, number)
-        self._goes_its_way(Request(select=select), yes, how)
+        self._goes_its_way(Request(select=select), name, yes, how)
 
     @rule(
         name=st.sampled_from("abc"),
@@ -148,16 +150,19 @@ class Governed(Warehouse):
     def a_correction_goes_its_way(self, name: str, first: int, yes: set[str], how: str) -> None:
         """The same of a day that is computed again, with all that reads it."""
         day = START + timedelta(days=first)
-        self._goes_its_way(Request(restate=((name, Interval(day, day + timedelta(days=1))),)), yes, how)
+        self._goes_its_way(Request(restate=((name, Interval(day, day + timedelta(days=1))),)), name, yes, how)
 
-    def _goes_its_way(self, request: Request, yes: set[str], how: str) -> None:
-        """`how`: what is wrong with it, if anything."""
+    def _goes_its_way(self, request: Request, name: str, yes: set[str], how: str) -> None:
+        """`how`: what is wrong with it, if anything. `by its author`: its owner opens the plan."""
         self._well()
-        if self.crashed or not self._built(request):
+        self.author = WHO[OWNERS[name]] if how == "by its author" else "dev"
+        built = not self.crashed and self._built(request)
+        self.author = "dev"
+        if not built:
             return
         for record in self.world.control.plans.all():
             for owner in sorted(yes):
-                self._say_yes(record, owner, WHO[owner], forged="dev" if how == "by its author" else "")
+                self._say_yes(record, owner, WHO[owner])
         if how == "too late":
             self.world.later += timedelta(days=15)
         if how in EDITS:
@@ -282,8 +287,8 @@ class Governed(Warehouse):
 
     def opened(self, plan: Plan) -> None:
         with suppress(PlanError):
-            if opened := open_plan(self.world.control, plan, by="dev", views=lambda: None):
-                self.oracle.authors.setdefault(opened.plan.id, set()).add("dev")
+            if opened := open_plan(self.world.control, plan, by=self.author, views=lambda: None):
+                self.oracle.authors.setdefault(opened.plan.id, set()).add(self.author)
 
     def agreed(self) -> None:
         for record in self.world.control.plans.all():
@@ -366,3 +371,43 @@ TestGoverned = Governed.TestCase
 TestGoverned.settings = settings(
     max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
+
+
+# --- without luck -----------------------------------------------------------------------------------------------------
+
+
+def all_is_shown() -> Governed:
+    machine = Governed()
+    machine.begin()
+    machine.all_is_well_in_the_end()
+    return machine
+
+
+@pytest.mark.parametrize("how", ["well", "by its author", "too late", "a race"])
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_one_thing_is_wrong(name: str, how: str) -> None:
+    """A model changes, and everybody says yes: it is shown if nothing is wrong, and never by a yes that is over or the
+    author's own."""
+    machine = all_is_shown()
+    before = machine.oracle.shown
+    machine.a_change_goes_its_way(name, 2, set(WHO), how, ())
+    machine.published_rows_changed_with_a_yes()
+    moved = any(machine.oracle.shown[at] != seen for at, seen in before.items())
+    assert moved == (how == "well")
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_the_author_edits_the_files(what: str) -> None:
+    """And says yes by each account, as themselves and as the owner; nobody else does."""
+    machine = all_is_shown()
+    before = machine.oracle.shown
+    for name in "abc":
+        machine.code_changes(name, 2)
+    assert machine._built(Request())  # pyright: ignore[reportPrivateUsage]
+    machine.files_are_edited(what)
+    for account in ("dev", "dev.two"):
+        for claims in (True, False):
+            machine.the_author_says_yes(0, account, claims)
+    machine.somebody_promotes((), None)
+    machine.published_rows_changed_with_a_yes()
+    assert machine.oracle.shown == before

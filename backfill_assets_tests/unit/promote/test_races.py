@@ -70,6 +70,7 @@ def test_two_promotions_that_do_not_fit() -> None:
     assert opened
     apply(world.bench(), plan)
     world.prove(opened.plan.id)
+    world.approve(opened.plan.id)
     bob, ana = promotion(world, "b"), promotion(world, "a", a="2")
     done, looks = release(world, bob, meanwhile=lambda: release(world, ana))
     assert not done.moved and looks == 2

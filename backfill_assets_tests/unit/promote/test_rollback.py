@@ -9,13 +9,12 @@ import pytest
 
 from backfill_assets.build.engine import Job, ModelInput
 from backfill_assets.errors import BuildError, PlanError, PromotionError
-from backfill_assets.intervals import Interval, Ranges
-from backfill_assets.plan.patch import joined
+from backfill_assets.intervals import Interval
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.promote import promote
 from backfill_assets.snapshots.model import Consumer
-from backfill_assets.state.environment import Segment
 from backfill_assets.state.ledger import Kind
+from backfill_assets.state.segments import Segment
 from backfill_assets_tests.fakes import NOW, Cell, a_model, a_project, days, ranges
 from backfill_assets_tests.unit.promote.office import MODELS, Office
 
@@ -263,15 +262,3 @@ def test_newer_code_is_a_change_again_at_no_cost(office: Office) -> None:
     assert plan.work == () and {m for m, c in plan.changes.items() if c.category.value == "breaking"} == {"a", "b"}
     office.release()
     assert office.prod.pointers["a"].version == "a-2"
-
-
-def test_neighbours_become_one_segment() -> None:
-    """Of one table at one commit; other commits, other tables and gaps stay apart."""
-
-    def segment(first: str, last: str, version: str = "v", commit: int = 1) -> Segment:
-        return Segment(version=version, commit=commit, interval=days(first, last))
-
-    parts = [segment("03", "04"), segment("01", "02"), segment("05", "05", commit=2), segment("07", "07", commit=2)]
-    found = joined(parts)
-    assert [str(s.interval) for s in found] == ["2024-01-01..2024-01-04", "2024-01-05", "2024-01-07"]
-    assert Ranges.of(s.interval for s in found) == Ranges.of(s.interval for s in parts)

@@ -1,0 +1,122 @@
+"""What will stand in a plan's way when all of it is built and green? The gate's rules, asked before anything is built.
+
+So that nobody builds for hours what cannot be shown. What only the new rows can tell is asked afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from backfill_assets.intervals import Ranges
+from backfill_assets.plan.missing import needed
+from backfill_assets.plan.plan import Facts, upstream_models
+from backfill_assets.plan.rewritten import refuted
+from backfill_assets.plan.stages import Plan
+from backfill_assets.promote.gate import (
+    Case,
+    Rule,
+    accepted,
+    approved,
+    audited,
+    built,
+    compared,
+    fits_together,
+    from_rows,
+    gate,
+    known,
+    not_in_place,
+    nothing_lost,
+    only_more,
+    texts_hold,
+    way_back,
+    with_rows,
+)
+from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.promote.proposal import propose
+from backfill_assets.snapshots.model import UNKNOWN, Project
+from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.versions import Version
+
+FORESEEN: tuple[Rule, ...] = (
+    built,
+    audited,
+    with_rows,
+    from_rows,
+    nothing_lost,
+    fits_together,
+    texts_hold,
+    not_in_place,
+    known,
+)
+"""What can be judged before building."""
+AFTERWARDS: Mapping[Rule, str] = {
+    compared: "`apply` compares when all is built",
+    approved: "the plan names whose approval it needs; they approve rows that are there",
+    accepted: "findings are about rows that are there",
+    way_back: "of rollbacks, which look before they build",
+    only_more: "of routine runs and copies, which no plan is made for",
+}
+"""What cannot, and why."""
+
+
+def beforehand(case: Case, plan: Plan) -> tuple[Obstacle, ...]:
+    """What the gate will refuse the plan for, if all that it builds is built and passes its audits.
+
+    `case` is what the gate would be asked now.
+    """
+    facts = _as_built(case.facts, case.project, plan)
+    versions = {**_to_come(case, plan), **case.versions}
+    waits = {b.model for b in plan.blocked}
+    models = [name for name in plan.models if name not in waits.union(plan.held)]
+    wanted = propose(facts.bounded(case.project), facts, versions, case.request, models, plan.patches)
+    then = replace(case, facts=facts, versions=versions, wanted=wanted)
+    return (*gate(then, FORESEEN).obstacles, *_from_nothing(case, plan))
+
+
+def _as_built(facts: Facts, project: Project, plan: Plan) -> Facts:
+    """The facts when the plan's work is done. A text that is not tried yet counts as equal."""
+    coverage, patched = dict(facts.coverage), dict(facts.patched)
+    for stage in plan.work:
+        of = coverage if stage.version == project.fingerprints[stage.model] else patched
+        key = stage.model if of is coverage else stage.version
+        have = of.get(key, Coverage())
+        of[key] = replace(have, green=have.green | stage.intervals, unaudited=have.unaudited - stage.intervals)
+    wrong = {(c.model, c.version) for c in refuted(facts.rewritten, facts.text_checks) if not c.error}
+    rewritten = tuple(r for r in facts.rewritten if (r.model, r.version) in wrong)
+    heads = {**{s.version: 0 for s in plan.work}, **facts.patched_heads}
+    return replace(facts, coverage=coverage, patched=patched, patched_heads=heads, rewritten=rewritten)
+
+
+def _to_come(case: Case, plan: Plan) -> dict[tuple[str, str], Version]:
+    """Records of the versions that the plan builds, as their builds will write them."""
+    project = case.project
+    return {
+        (stage.model, stage.version): Version(
+            model=stage.model,
+            version=stage.version,
+            upstream={
+                name: project.fingerprints[name] for name in upstream_models(project, project.models[stage.model])
+            },
+            columns=tuple((c.name, c.type or "") for c in project.columns.get(stage.model, ())),
+            definition={},
+            signature=project.signatures.get(stage.model, UNKNOWN),
+            created=case.facts.now,
+        )
+        for stage in plan.work
+    }
+
+
+def _from_nothing(case: Case, plan: Plan) -> list[Obstacle]:
+    """What would be computed from intervals that are declared complete without rows."""
+    found: list[Obstacle] = []
+    for stage in plan.work:
+        model = case.project.models[stage.model]
+        for name, upstream in upstream_models(case.project, model).items():
+            empty = case.facts.coverage[name].empty
+            units = stage.intervals.split(model.cadence) if empty and stage.model not in plan.patches else ()
+            if hollow := Ranges.of(unit for unit in units if needed(model, upstream, unit) & empty):
+                what = f"intervals will be computed from declared-empty ones of {name}:"
+                remedy = f"backfill withdraw {name}:{empty.intervals[0]}, then backfill apply"
+                found.append(Obstacle(model=stage.model, what=what, intervals=hollow, remedy=remedy))
+    return found

@@ -1,0 +1,74 @@
+"""Which models were kept beside another version of what they were built from, with a proof or an owner's acceptance?
+
+A release that brought the two together says which plans it rests on. Such a plan says that the reader is unchanged, or
+that the upstream's author gave a word for it, and its proof compared the data: it found nothing, or an owner accepted
+what it found. It is a proof against what was shown before; so that must have been right as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from backfill_assets.promote.mismatches import Mismatch
+from backfill_assets.state.control import Control
+from backfill_assets.state.proofs import KEPT, newest
+from backfill_assets.state.releases import Release
+
+
+def kept(
+    control: Control, releases: Sequence[Release], found: Sequence[Mismatch], apart: Callable[[Mismatch], bool]
+) -> frozenset[Mismatch]:
+    """Those of the mismatches that somebody proved or accepted. `releases` of the environment, oldest first; `apart`
+    says whether a reader and a version of its upstream do not agree by their records."""
+    return frozenset(m for m in found if _is_kept(control, releases, m, apart))
+
+
+def _is_kept(control: Control, releases: Sequence[Release], m: Mismatch, apart: Callable[[Mismatch], bool]) -> bool:
+    for number, release, before in _together(releases, m):
+        if not any(_vouches(control, plan, m) for plan in release.evidence):
+            continue
+        then = replace(m, shown=before)
+        if before == m.built_from or not apart(then) or _is_kept(control, releases[:number], then, apart):
+            return True
+    return False
+
+
+def _together(releases: Sequence[Release], m: Mismatch) -> Iterator[tuple[int, Release, str]]:
+    """The releases that put the upstream's version beside the reader, and the version that was there before."""
+    shown: dict[str, str] = {}
+    for number, release in enumerate(releases):
+        before = dict(shown)
+        for move in release.moves:
+            if move.after is None:
+                shown.pop(move.model, None)
+            else:
+                shown[move.model] = move.after.version
+        after, was = (shown.get(m.model), shown.get(m.upstream)), before.get(m.upstream, "")
+        if after == (m.version, m.shown) and before.get(m.model) == m.version and was != m.shown:
+            yield number, release, was
+
+
+def _vouches(control: Control, plan: str, m: Mismatch) -> bool:
+    """Whether a plan led the upstream there, kept the reader, and was proved."""
+    said = control.plans.document(plan)
+    if said is None or not _leads(said, m) or not _keeps(said, m):
+        return False
+    proof = newest(control.proofs.of(plan)).get(KEPT)
+    if proof is None:
+        return False
+    accepted = {name for approval in control.approvals.of([plan]) for name in approval.accepted}
+    return all(f.name in accepted for f in proof.findings if f.model == m.upstream)
+
+
+def _leads(said: Any, m: Mismatch) -> bool:
+    moved = [(x["model"], x["version"]) for s in said.get("stages", ()) if s["stage"] == "promote" for x in s["models"]]
+    return (m.upstream, m.shown) in moved
+
+
+def _keeps(said: Any, m: Mismatch) -> bool:
+    """By what the plan found the reader to be, or by its author's word about the upstream."""
+    change = said.get("changes", {}).get(m.model, {})
+    words = [w for w in said.get("overrides", ()) if w["model"] == m.upstream and m.model in w["reaches"]]
+    return change.get("category") == "unchanged" or bool(words)
