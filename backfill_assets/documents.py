@@ -1,11 +1,12 @@
-"""Which line of which file says this value? Every text file of a project is read here, YAML with its places.
+"""Which line of which file says this value? All YAML of a project is read here, with its places.
 
-What is wrong with a text (its encoding, its YAML, a key twice, a date that does not exist) is a problem at its line;
-the rest of the file is still read, so that all problems are told at once.
+What is wrong with it (the YAML itself, a key twice, a date that does not exist) is a problem at its line; the rest of
+the file is still read, so that all problems are told at once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -19,8 +20,6 @@ from backfill_assets.errors import Problem
 Path_ = tuple[str | int, ...]
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CONTROL = yaml.reader.Reader.NON_PRINTABLE
-LARGEST = 4_000_000
-"""Bytes of a file that somebody wrote by hand, at most."""
 DEEPEST, MOST = 40, 50_000
 """Levels of nested YAML, and values with all aliases followed, at most: libyaml's composer overflows the stack of C."""
 
@@ -54,46 +53,6 @@ class Document:
     def problem(self, *path: str | int, what: str, why: str = "", fix: str = "") -> Problem:
         """A problem at the line of the value at `path`."""
         return Problem(file=self.file, line=self.line_of(*path), what=what, why=why, fix=fix)
-
-
-def read_text(file: Path, problems: list[Problem], *, missing: bool = False) -> str | None:
-    """The file's text without a byte order mark; None, and a problem, when it cannot be read.
-
-    `missing` says that a file that does not exist is no problem (None, then).
-    """
-
-    def refuse(what: str, why: str, fix: str, line: int = 0) -> None:
-        problems.append(Problem(file=file, line=line, what=what, why=why, fix=fix))
-
-    try:
-        if missing and not file.exists() and not file.is_symlink():
-            return None
-        if file.is_dir():
-            return refuse("this is a folder, not a file", "", "rename or remove the folder, and write a file")
-        if file.exists() and not file.is_file():
-            return refuse("this is no regular file", "", "replace it by a file")
-        if (size := file.stat().st_size) > LARGEST:
-            return refuse("the file is too large", f"it has {size:,} bytes", "keep data elsewhere: this is read whole")
-        content = file.read_bytes()
-    except OSError as error:
-        fix = "make it readable, or remove it" if file.is_symlink() else "make it readable for this user"
-        return refuse("the file cannot be read", error.strerror or str(error), fix)
-    utf8 = "save it as UTF-8"
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return refuse("the file is not UTF-8", "it begins like UTF-16", utf8, 1)
-    if (at := content.find(b"\0")) >= 0:
-        wide = content.count(b"\0") > len(content) // 4
-        why = "every other byte is zero, as in UTF-16" if wide else f"byte {at + 1} is zero"
-        return refuse("the file is not text", why, utf8 if wide else "remove the zero byte", _line(content, at))
-    try:
-        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError as error:
-        why = f"byte {content[error.start]:#04x} is no UTF-8; the file may be Latin-1 or Windows-1252"
-        return refuse("the file is not UTF-8", why, utf8, _line(content, error.start))
-
-
-def _line(content: bytes, at: int) -> int:
-    return content.count(b"\n", 0, at) + 1
 
 
 def read_yaml(text: str, file: Path, problems: list[Problem], *, first_line: int = 1) -> Document | None:
@@ -136,6 +95,12 @@ def did_you_mean(name: str, known: list[str], otherwise: str = "") -> str:
 
 class _Bomb(Exception):
     """Aliases that stand for more values than anybody writes."""
+
+
+_STANDARD = "tag:yaml.org,2002:"
+_TAGS = frozenset({"str", "int", "float", "bool", "null", "timestamp", "seq", "map", "merge", "value"})
+_NO_TAGS = "write plain YAML, without tags (`!…`)"
+_OCTAL = re.compile(r"[-+]?0[0-7_]*[1-7][0-7_]*")
 
 
 class _Reader:
@@ -199,13 +164,20 @@ class _Reader:
         return twins
 
     def _constructed(self, node: Any) -> Any:
+        text = _short(str(getattr(node, "value", "")))
+        if node.tag.startswith(_STANDARD) and node.tag.removeprefix(_STANDARD) not in _TAGS:
+            tag = node.tag.removeprefix(_STANDARD)
+            return self._refuse(node, "a value here cannot be read", f"`!!{tag}` is no plain value", _NO_TAGS)
+        if node.tag == f"{_STANDARD}int" and _OCTAL.fullmatch(node.value):
+            why = f"a zero before it makes it octal: {int(node.value, 8)}"
+            fix = "write it without the zero, or in quotes if it is text"
+            return self._refuse(node, f"a value here cannot be meant: {text}", why, fix)
         try:
             value = self._loader.construct_object(node, deep=True)
         except yaml.YAMLError as error:
             why = str(getattr(error, "problem", None) or error)
-            return self._refuse(node, "a value here cannot be read", why, "write plain YAML, without tags (`!…`)")
+            return self._refuse(node, "a value here cannot be read", why, _NO_TAGS)
         except (ValueError, OverflowError) as error:  # a date such as 2024-13-01, a number of 5,000 digits
-            text = _short(str(getattr(node, "value", "")))
             fix = "correct it, or put it in quotes if it is text"
             return self._refuse(node, f"a value here cannot be read: {text}", str(error), fix)
         return value

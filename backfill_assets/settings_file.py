@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from backfill_assets.documents import read_text, read_yaml
+from backfill_assets.documents import read_yaml
 from backfill_assets.errors import Problem
 from backfill_assets.settings import ApprovalRules, Cost, Settings, spark_conf, wrong_environment, wrong_location
+from backfill_assets.text_files import read_text
 from backfill_assets.validation import Instant, Strict, Text, text, validate_partly
 
 

@@ -137,6 +137,18 @@ def _unreadable(value: object) -> bool:
     return any(map(_unreadable, cast(list[object], value))) if isinstance(value, list) else value is UNREADABLE
 
 
+_POWER = re.compile(r"[-+]?\d+(?:\.\d+)?[eE][-+]?\d+")
+
+
+def written_number(value: object) -> object:
+    """`1e-9` as the number that it is: YAML takes it for text, as it has no point. All else as it is.
+
+    >>> written_number("1e-9"), written_number("e9"), written_number(3)
+    (1e-09, 'e9', 3)
+    """
+    return float(value) if isinstance(value, str) and _POWER.fullmatch(value) else value
+
+
 def duration(value: object) -> float:
     """Seconds from `90s`, `20m`, `2h`, `1d` or a number of seconds.
 

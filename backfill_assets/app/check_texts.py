@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from backfill_assets.adapters.place import Place
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.build.text_check import check_texts as check
+from backfill_assets.plan.rewritten import REMEDY
 from backfill_assets.plan.stages import Plan
 from backfill_assets.state.text_checks import TextCheck
 
@@ -15,3 +18,12 @@ def check_texts(place: Place, plan: Plan, *, listen: Listener = silence) -> tupl
     Raises BuildError, StateError, SettingsError.
     """
     return check(place.bench(plan.sources, listen=listen), plan.texts) if plan.texts else ()
+
+
+def problems(checks: Sequence[TextCheck]) -> list[str]:
+    """What is not equal, a paragraph a model, and what to do."""
+    return [
+        f"{c.model}: the loaded text differs from version {c.version}: {c.error or c.differ}\n  fix: {REMEDY}"
+        for c in checks
+        if not c.equal
+    ]

@@ -16,7 +16,7 @@ from backfill_assets.cli import building, gating, keeping, storage, tools  # noq
 from backfill_assets.cli.base import CRASHED, CUT_OFF, app  # the modules above gave it its commands
 from backfill_assets.cli.signals import listening, say_ended
 from backfill_assets.crash import crashed
-from backfill_assets.errors import BackfillError
+from backfill_assets.errors import BackfillError, UsageError
 
 __all__ = ["app", "main"]
 
@@ -28,6 +28,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # another encoding costs letters, not the command
     with listening() as ending:
         try:
+            _refuse_other_bytes(sys.argv)
             app()
         except BaseException as error:  # Typer makes an exit without a word of a KeyboardInterrupt
             if not ending.number:
@@ -35,6 +36,18 @@ def main() -> None:
         say_ended(ending)
         sys.stdout.flush()
         os._exit(ending.code)  # batches in flight may be lost at any moment: nothing needs an orderly end
+
+
+def _refuse_other_bytes(arguments: list[str]) -> None:
+    """What a shell handed on in another encoding, or with a zero byte, cannot be recorded anywhere."""
+    for argument in arguments[1:]:
+        if "\0" in argument or (not argument.isprintable() and any("\ud800" <= c <= "\udfff" for c in argument)):
+            said = argument.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+            why, fix = (
+                "an argument is text in UTF-8, without zero bytes",
+                "write it in UTF-8, or name the file otherwise",
+            )
+            raise UsageError(f"{said[:80]} is no text", why=why, fix=fix)
 
 
 def _end(error: BaseException) -> NoReturn:

@@ -9,15 +9,15 @@ from pathlib import Path
 from rich.text import Text
 
 from backfill_assets.adapters.signatures import sign
-from backfill_assets.cli.request import name_and_value
 from backfill_assets.cli.terminal import out, styled
-from backfill_assets.documents import read_text
 from backfill_assets.errors import PlanError, Problem, ProjectError, SettingsError
 from backfill_assets.inert import one_line
 from backfill_assets.intervals import ranges_json
+from backfill_assets.plan.asked import name_and_value
 from backfill_assets.state.approvals import Approval, approval_of
 from backfill_assets.state.counting import expires, is_own
 from backfill_assets.state.rules import Rules
+from backfill_assets.text_files import read_text
 
 
 def asked(options: Sequence[str]) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 from rich.text import Text
 from typer.core import TyperCommand
 
-from backfill_assets.cli.terminal import err
+from backfill_assets.cli.terminal import err, print_json
 from backfill_assets.errors import SettingsError
 from backfill_assets.plan.options import check_options
 from backfill_assets.plan.stages import Plan, Request
@@ -125,16 +124,12 @@ def carry_out(place: Workspace, made: Plan, *, quiet: bool) -> tuple[dict[str, O
     run = new_id()
     try:
         with nullcontext(silence) if quiet else live_progress(place.project) as listen:
-            bench = place.bench(made.sources, patches=made.patches, run=run, listen=listen)
+            frozen = made.continued.frozen
+            bench = place.bench(made.sources, patches=made.patches, frozen=frozen, run=run, listen=listen)
             return apply_plan(bench, made), run
     except KeyboardInterrupt:
         say_done(place, made, run)
         raise
-
-
-def print_json(value: object) -> None:
-    """For a machine."""
-    typer.echo(json.dumps(value, indent=2, default=str))
 
 
 def promote_and_tell(place: Workspace, request: Request, *, plan: str = "", as_json: bool) -> None:

@@ -15,11 +15,10 @@ from backfill_assets.cli.base import (
     app,
     carry_out,
     open_place,
-    print_json,
     promote_and_tell,
 )
 from backfill_assets.cli.request import Why, explained, with_request
-from backfill_assets.cli.terminal import echo
+from backfill_assets.cli.terminal import echo, print_json
 from backfill_assets.errors import BackfillError, StateError
 from backfill_assets.inert import markdown
 from backfill_assets.intervals import ranges_json
@@ -48,7 +47,7 @@ def plan(
     from backfill_assets.cli.impact import impact_markdown, print_impacts
     from backfill_assets.cli.plans import claim_json, print_claim
     from backfill_assets.cli.preflight import hint
-    from backfill_assets.cli.render import plan_markdown, print_plan, print_uncovered, uncovered_json
+    from backfill_assets.cli.render import obstacles_json, plan_markdown, print_plan, print_uncovered, uncovered_json
     from backfill_assets.cli.rules import print_notes
 
     request = explained(request, why)
@@ -57,7 +56,7 @@ def plan(
     claim = place.claim(made)
     made = place.worded(made, claim)
     estimate, gaps = place.estimate(made), place.uncovered(made)
-    impacts, wrong = place.impacts(made), place.faults()
+    impacts, wrong, ahead = place.impacts(made), place.faults(), place.beforehand(made)
     if as_json:
         more = {
             "estimate": estimate.to_json(),
@@ -66,6 +65,7 @@ def plan(
             "impact": [i.to_json() for i in impacts],
             "rules": list(place.rules().notes),
             "faults": [f.to_json() for f in wrong],
+            "ahead": obstacles_json(ahead),
         }
         print_json(made.to_json() | more)
     elif as_markdown:
@@ -73,7 +73,11 @@ def plan(
         notes += "".join(f"\n\n**{markdown(str(fault))}**" for fault in wrong)
         required = place.rules().rules.approvals.required
         blocking = tuple(g for g in place.preflight(made) if g.blocking) if required else ()
-        echo(plan_markdown(made, place.project, estimate, gaps=blocking) + impact_markdown(made, impacts) + notes)
+        echo(
+            plan_markdown(made, place.project, estimate, gaps=blocking, ahead=ahead)
+            + impact_markdown(made, impacts)
+            + notes
+        )
     else:
         idle = not (made.work or made.invalidations or made.texts or made.blocked)
         verdict = None
@@ -83,7 +87,7 @@ def plan(
         lacks = place.preflight(made)
         late = () if made.stages or made.blocked else late_notices(place)
         blocking = tuple(g for g in lacks if g.blocking) if place.rules().rules.approvals.required else ()
-        print_plan(made, place.project, estimate, verdict=verdict, stored=stored, gaps=blocking, late=late)
+        print_plan(made, place.project, estimate, verdict=verdict, stored=stored, gaps=blocking, ahead=ahead, late=late)
         print_uncovered(gaps)
         print_impacts(made, impacts)
         if asked := "" if blocking else hint(lacks):
@@ -174,6 +178,7 @@ def apply(
     from backfill_assets.app.check_texts import check_texts
     from backfill_assets.cli.plans import print_candidate, print_opened
     from backfill_assets.cli.proofs import print_proofs
+    from backfill_assets.cli.render import print_ahead, print_frozen
 
     request = explained(request, why)
     place = open_place()
@@ -186,6 +191,9 @@ def apply(
     opened = place.open_plan(made)
     if opened and not as_json:
         print_opened(opened)
+    if not as_json:
+        print_frozen(made, place.project)
+        print_ahead(made, place.beforehand(made))
     if sample is not None:
         from backfill_assets.plan.sample import sampled
 
@@ -293,7 +301,7 @@ def routine(as_json: AsJson = False) -> None:
 
     place = open_place().published()
     before = place.control.environments.read(place.environment)
-    made = place.plan()
+    made = place.plan(resume=False)
     outcomes, _ = carry_out(place, made, quiet=as_json)
     after, verdict, held = place.promote_green()
     if as_json:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,9 +14,12 @@ from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.releasing import ReleaseEvidence
 from backfill_assets.adapters.signatures import not_genuine
 from backfill_assets.adapters.table_files import DeltaTableFiles
+from backfill_assets.adapters.table_log import DeltaTableLog
+from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.cli.terminal import out, styled
+from backfill_assets.cli.terminal import out, print_json, styled
 from backfill_assets.evidence.make import Evidence
+from backfill_assets.evidence.release_tables import Tables
 from backfill_assets.evidence.verify import Verification, verify
 from backfill_assets.evidence.write import MANIFEST, PAGE, RELEASE_PAGE
 from backfill_assets.inert import one_line
@@ -48,20 +51,13 @@ def tell(place: Workspace, name: str | None, *, show: bool, as_json: bool) -> No
     """Write the packet of a plan, or find that of a release, and say what is in it."""
     if name is not None and is_release(place, name):
         found = place.release_evidence(name)
-        if as_json:
-            _print_json(release_json(found))
-        else:
-            print_release(found)
-        page = f"{found.location}/{RELEASE_PAGE}"
+        values, tell_it = release_json(found), partial(print_release, found)
     else:
         made = place.evidence(name)
-        if as_json:
-            _print_json(evidence_json(made))
-        else:
-            print_evidence(made)
-        page = f"{made.location}/{PAGE}"
+        values, tell_it = evidence_json(made), partial(print_evidence, made)
+    print_json(values) if as_json else tell_it()
     if show:
-        open_page(page)
+        open_page(str(values["page"]))
 
 
 def is_release(place: Workspace, name: str) -> bool:
@@ -114,6 +110,11 @@ def open_page(page: str) -> None:
         typer.launch(f"file://{urlsplit(page).path}")
 
 
+def tables_of(warehouse: str) -> Tables:
+    """The tables that a release's packet is held against."""
+    return Tables(log=DeltaTableLog(warehouse), storage=DeltaTableStorage(warehouse))
+
+
 def check(target: str | None) -> Verification:
     """Verify a folder, with nothing but it where no warehouse is around it; or else a plan or a release."""
     if target is not None and (Path(target, MANIFEST).exists() or Path(target).is_dir() or "/" in target):
@@ -121,11 +122,13 @@ def check(target: str | None) -> Verification:
         warehouse = folder.parent.parent if folder else None
         at_home = warehouse is not None and (warehouse / "_control").is_dir()
         tables = DeltaTableFiles(str(warehouse)) if at_home else None
-        return verify(ArrowFolder(str(folder or target)), tables, genuine=not_genuine)
+        pointed = tables_of(str(warehouse)) if at_home else None
+        return verify(ArrowFolder(str(folder or target)), tables, pointed=pointed, genuine=not_genuine)
     place = Workspace.open()
     if target is not None and is_release(place, target):
         release = find_release(place.control.releases.all(place.environment), target)
-        return verify(place.release_folder(release.id), None, expected=release.evidence.get(release.id, ""))
+        digest, pointed = release.evidence.get(release.id, ""), tables_of(place.warehouse)
+        return verify(place.release_folder(release.id), None, pointed=pointed, expected=digest)
     record = meant_plan(place.control, target)
     folder, expected = place.evidence_folder(record)
     return verify(folder, DeltaTableFiles(place.warehouse), expected=expected, genuine=not_genuine)
@@ -140,6 +143,8 @@ def print_verification(found: Verification) -> None:
         console.print(
             styled("[bold red]Not verified:[/] {} problem{}", len(found.problems), "s" * (len(found.problems) != 1))
         )
+        fix = "name a packet's folder, a plan or a release; what was changed or removed comes back from a backup"
+        console.print(f"fix: {fix}", soft_wrap=True)
         return
     console.print(
         styled("[green]✓[/] The packet of {} {} is as it was written: {} files", found.kind, found.plan, found.files)
@@ -147,10 +152,18 @@ def print_verification(found: Verification) -> None:
     if found.signatures:
         many = f"{found.signatures} signature{'s' * (found.signatures != 1)}"
         console.print(styled("[green]✓[/] {} checked again with the keys that were in force", many))
-    if found.tables is None and found.kind == "release":
-        return  # the pointers that it names are recorded with what their tables held: `verify --all` reads those
     if found.tables is None:
         console.print("  Its tables were not looked at: no warehouse is around this folder")
+        return
+    if found.kind == "release":
+        console.print(
+            styled(
+                "[green]✓[/] {} table{} hold the commits, batches and rows that it names: {} files, compared by size",
+                found.tables,
+                "s" * (found.tables != 1),
+                f"{found.data_files:,}",
+            )
+        )
         return
     how = "by content" if found.hashed == found.data_files else f"{found.hashed:,} by content, the others by size"
     console.print(
@@ -162,7 +175,3 @@ def print_verification(found: Verification) -> None:
             how,
         )
     )
-
-
-def _print_json(value: object) -> None:
-    typer.echo(json.dumps(value, indent=2, default=str))

@@ -15,10 +15,10 @@ from backfill_assets.cli.base import (
     AsJson,
     app,
     open_place,
-    print_json,
     promote_and_tell,
 )
 from backfill_assets.cli.request import End, Start, between, with_request
+from backfill_assets.cli.terminal import print_json
 from backfill_assets.plan.stages import Request
 
 

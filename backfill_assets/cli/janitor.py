@@ -35,14 +35,14 @@ def _print_all(found: Housework, done: Cleared | None, days: int) -> None:
     print_housework(found, days)
     if done:
         print_cleared(done)
-    elif found.rounds.goes or found.caches or found.rounds.unfinished or found.crowds:
+    elif found.rounds.goes or found.caches or found.packets or found.rounds.unfinished or found.crowds:
         out().print(styled("Nothing was changed. To do it: [bold]backfill janitor --apply[/]"))
 
 
 def print_housework(found: Housework, days: int) -> None:
     """What goes, what stays, what is nobody's."""
     console, rounds = out(), found.rounds
-    if rounds.goes or found.caches:
+    if rounds.goes or found.caches or found.packets:
         console.print(f"Not needed, and not used for {days} days:")
     table = grid(0)
     for goes in rounds.goes:
@@ -50,6 +50,10 @@ def print_housework(found: Housework, days: int) -> None:
     if found.caches:
         size = quantity(sum(c.bytes for c in found.caches), BYTES)
         table.add_row(Text("  go", style="red"), Text("cache", style="bold"), "", size, f"{len(found.caches)} files")
+    for packet in found.packets:
+        why = f"written {packet.written:%Y-%m-%d}; its release did not happen: another one was first, or it was killed"
+        size = quantity(packet.bytes, BYTES)
+        table.add_row(Text("  go", style="red"), Text("evidence", style="bold"), packet.name, size, why)
     for removal in rounds.unfinished:
         why = f"its removal, begun {removal.at:%Y-%m-%d %H:%M} UTC by {removal.by}, was interrupted"
         table.add_row(
@@ -59,7 +63,7 @@ def print_housework(found: Housework, days: int) -> None:
             quantity(removal.bytes, BYTES),
             why,
         )
-    if rounds.goes or found.caches or rounds.unfinished:
+    if rounds.goes or found.caches or found.packets or rounds.unfinished:
         console.print(table)
     else:
         console.print(f"Nothing can go: all is needed, or was used within {days} days.")
@@ -82,8 +86,9 @@ def print_housework(found: Housework, days: int) -> None:
 def print_cleared(done: Cleared) -> None:
     """What was really deleted and joined."""
     found, swept = done.found, done.swept
-    freed = sum(r.bytes for r in swept.removed) + sum(c.bytes for c in found.caches)
-    out().print(f"Removed {len(swept.removed)} tables and {len(found.caches)} files: {quantity(freed, BYTES)} are free")
+    freed = sum(r.bytes for r in swept.removed) + sum(c.bytes for c in (*found.caches, *found.packets))
+    files = len(found.caches) + sum(len(p.files) for p in found.packets)
+    out().print(f"Removed {len(swept.removed)} tables and {files} files: {quantity(freed, BYTES)} are free")
     for model, problem in done.joined.items():
         said = f"{model}: its tables of corrections are one now; no row is another one"
         out().print(Text(problem, style="yellow") if problem else said)
@@ -109,6 +114,7 @@ def housework_json(found: Housework, done: Cleared | None) -> dict[str, object]:
             }
             for c in found.crowds
         ],
+        "packets": [{"name": p.name, "bytes": p.bytes, "written": p.written.isoformat()} for p in found.packets],
         "caches": [{"path": str(c.path), "bytes": c.bytes} for c in found.caches],
         "removed": swept and [{"model": r.model, "version": r.version, "bytes": r.bytes} for r in swept.removed],
         "pardoned": swept and [{"model": r.model, "version": r.version} for r in swept.pardoned],

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place, print_json
+from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place
+from backfill_assets.cli.terminal import print_json
 
 
 @app.command()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-import typer
 from rich.text import Text
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.render import short
-from backfill_assets.cli.terminal import grid, out, styled
+from backfill_assets.cli.terminal import grid, out, print_json, styled
 from backfill_assets.intervals import Ranges, ranges_json
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.releases import Difference, Move, Release, compare, find_release, shown_at
@@ -21,14 +19,14 @@ def show_releases(place: Workspace, one: str | None, other: str | None, *, as_js
     known = place.control.releases.all(place.environment)
     if one is None:
         if as_json:
-            _print_json([release_json(r) for r in known])
+            print_json([release_json(r) for r in known])
         else:
             print_releases(known, place.environment)
         return
     first = find_release(known, one)
     if other is None:
         if as_json:
-            _print_json(release_json(first))
+            print_json(release_json(first))
         else:
             print_release(first)
         return
@@ -37,7 +35,7 @@ def show_releases(place: Workspace, one: str | None, other: str | None, *, as_js
     cadences = {name: model.cadence for name, model in place.project.models.items()}
     found = compare(shown_at(current, known, first), shown_at(current, known, second), place.log, cadences)
     if as_json:
-        _print_json({"from": first.id, "to": second.id, "models": [_difference_json(d) for d in found]})
+        print_json({"from": first.id, "to": second.id, "models": [_difference_json(d) for d in found]})
     else:
         print_difference(first, second, found)
 
@@ -173,7 +171,3 @@ def _move_text(move: Move) -> str:
 
 def _side(pointer: Pointer | None) -> str:
     return f"{pointer.version} {short(pointer.covers)}" if pointer else "nothing"
-
-
-def _print_json(value: object) -> None:
-    typer.echo(json.dumps(value, indent=2, default=str))

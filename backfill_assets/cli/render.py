@@ -18,10 +18,12 @@ from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.commands import apply_command, restate_command, with_why
 from backfill_assets.plan.cover import Uncovered
 from backfill_assets.plan.estimate import UNITS, PlanEstimate, saving
+from backfill_assets.plan.frozen_words import frozen_words
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
 from backfill_assets.plan.strategy import PROOF
 from backfill_assets.plan.why import few
 from backfill_assets.promote.gate import Verdict
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.snapshots.model import Override, Project
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.releases import elsewhere
@@ -38,12 +40,14 @@ def print_plan(
     verdict: Verdict | None = None,
     stored: str = "",
     gaps: Sequence[Gap] = (),
+    ahead: Sequence[Obstacle] = (),
     late: Sequence[Notice] = (),
 ) -> None:
     """The plan for a person: what is built, what is not and why, what it takes, what comes next.
 
     `verdict` is the gate's about a plan of which nothing is left to build, `stored` the open plan that it continues.
-    `gaps` close the gate whatever is built, `late` is what is shown and was built before its sources changed.
+    `gaps` and what is `ahead` close the gate whatever is built, `late` is what is shown and was built before its
+    sources changed.
     """
     console = out()
     console.print(
@@ -114,12 +118,15 @@ def print_plan(
             console.print(Text("  ") + line)
     if less := saving(estimate):
         console.print(Text(less))
+    print_frozen(plan, project)
     _print_cut_offs(plan, project)
     _print_warnings(console, plan)
     for text in plan.texts:
         console.print(Text(text_line(text, project)))
     moves = [stage for stage in plan.stages if isinstance(stage, Promote)]
-    for sentence in _then(plan, gaps) if verdict is None or verdict.open else ():  # the gate's own words come below
+    for sentence in (
+        _then(plan, gaps, ahead) if verdict is None or verdict.open else ()
+    ):  # the gate's own words come below
         console.print(Text(sentence))
     if plan.held:
         console.print(f"{', '.join(plan.held)} can be compared then; a plan without the dual run moves it.")
@@ -152,6 +159,12 @@ def print_plan(
         console.print(Text("Next: ") + Text(restate_command(arguments), style="bold"))
     elif not plan.blocked:
         console.print("Nothing to do.")
+
+
+def print_frozen(plan: Plan, project: Project) -> None:
+    """Which state of its sources the rest of an open plan reads, where they changed since."""
+    for sentence in frozen_words(plan, project.models):
+        out().print(Text(sentence, style="yellow"))
 
 
 def _print_cut_offs(plan: Plan, project: Project) -> None:
@@ -199,8 +212,10 @@ def uncovered_json(found: Sequence[Uncovered]) -> list[dict[str, object]]:
     ]
 
 
-def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate, gaps: Sequence[Gap] = ()) -> str:
-    """The plan as a comment of a pull request; `gaps` close the gate whatever is built."""
+def plan_markdown(
+    plan: Plan, project: Project, estimate: PlanEstimate, gaps: Sequence[Gap] = (), ahead: Sequence[Obstacle] = ()
+) -> str:
+    """The plan as a comment of a pull request; `gaps` and what is `ahead` close the gate whatever is built."""
     why = [f"**Why:** {markdown(plan.request.why)}", ""] if plan.request.why else []
     lines = [f"## Plan `{plan.id}` for {plan.environment}", "", *why, "| model | change | to do |", "|---|---|---|"]
     work = {stage.model: stage for stage in plan.work}
@@ -218,6 +233,8 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate, gaps: Se
     for name, way in plan.strategies.items():
         if _is_told(plan.changes.get(name)):
             lines += ["", f"`{name}` by **{way}**: {PROOF[way]}."]
+    for sentence in frozen_words(plan, project.models):
+        lines += ["", markdown(sentence)]
     for found in plan.rewired:
         lines += ["", f"`{found.model}`: {markdown(found.text)}."]
     for cut in plan.cut_off:
@@ -240,14 +257,26 @@ def plan_markdown(plan: Plan, project: Project, estimate: PlanEstimate, gaps: Se
     for stage in plan.invalidations:
         what = f"`{stage.model}` {stage.version}, {short(stage.intervals)}"
         lines += ["", f"Invalidates {what}: {markdown(stage.reason)}."]
-    for sentence in _then(plan, gaps):
+    for sentence in _then(plan, gaps, ahead):
         first, *rest = sentence.splitlines()
         lines += ["", markdown(first), *([""] if rest else []), *(f"- {markdown(line.strip())}" for line in rest)]
     return "\n".join(lines)
 
 
-def _then(plan: Plan, gaps: Sequence[Gap] = ()) -> list[str]:
-    """What follows when everything is built; nothing is announced that `gaps` stand in the way of."""
+def print_ahead(plan: Plan, ahead: Sequence[Obstacle]) -> None:
+    """Before anything is built: what the gate will refuse then."""
+    if ahead:
+        lines = ["This can be built, but not be shown then:", *ahead_lines(ahead)]
+        out().print(Text("\n".join(lines), style="yellow"))
+
+
+def ahead_lines(ahead: Sequence[Obstacle]) -> list[str]:
+    """What the gate will refuse, with the remedies."""
+    return [f"  {line}" for obstacle in ahead for line in one_line_each(str(obstacle))]
+
+
+def _then(plan: Plan, gaps: Sequence[Gap] = (), ahead: Sequence[Obstacle] = ()) -> list[str]:
+    """What follows when everything is built; nothing is announced that `gaps`, or what is `ahead`, forbid."""
     said: list[str] = []
     for stage in plan.stages:
         match stage:
@@ -262,7 +291,10 @@ def _then(plan: Plan, gaps: Sequence[Gap] = ()) -> list[str]:
                         f"{models} cannot be shown in {stage.environment} before this is mended (backfill preflight):"
                     )
                     said.append("\n".join([head, *lines]))
-                else:
+                if ahead:
+                    head = f"{models} cannot be shown in {stage.environment}, also when all of it is built:"
+                    said.append("\n".join([head, *ahead_lines(ahead)]))
+                if not gaps and not ahead:
                     said.append(f"Then backfill promote shows {models} in {stage.environment}, in one step.")
             case Build() | Audit() | Invalidate():
                 pass
@@ -474,11 +506,15 @@ def promotion_json(before: Environment, after: Environment, verdict: Verdict) ->
             for p in verdict.pointers
             if verdict.open
         ],
-        "in_the_way": [
-            {"model": o.model, "what": o.what, "intervals": ranges_json(o.intervals), "remedy": o.remedy}
-            for o in verdict.obstacles
-        ],
+        "in_the_way": obstacles_json(verdict.obstacles),
     }
+
+
+def obstacles_json(found: Sequence[Obstacle]) -> list[dict[str, object]]:
+    """What is in the way, as plain values."""
+    return [
+        {"model": o.model, "what": o.what, "intervals": ranges_json(o.intervals), "remedy": o.remedy} for o in found
+    ]
 
 
 def amount(count: int, cadence: Cadence) -> str:

@@ -10,93 +10,24 @@ from typing import Annotated, Any
 
 import typer
 
-from backfill_assets.errors import UsageError
 from backfill_assets.intervals import Interval
 from backfill_assets.plan.asked import request_of
 from backfill_assets.plan.patch import EVER
+from backfill_assets.plan.request_options import REQUEST_OPTIONS, WHY, Option
 from backfill_assets.plan.stages import Request
 
-Start = Annotated[str | None, typer.Option(metavar="DAY", help="First day (or instant) of the range; default: all.")]
-End = Annotated[str | None, typer.Option(metavar="DAY", help="Last day, included; an instant with a time is excluded.")]
-EndBounded = Annotated[
-    bool, typer.Option("--end-bounded", help="Leave out what goes beyond --end, as the month of a day in its middle.")
-]
-IgnoreCron = Annotated[
-    bool, typer.Option("--ignore-cron", help="Include the interval that is not over yet, as far as it got.")
-]
-Select = Annotated[
-    list[str] | None,
-    typer.Option("--select", "-s", metavar="MODELS", help="Names; +name: and upstream, name+: and downstream."),
-]
-Restate = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="MODEL:DAY..DAY",
-        help="Compute published days again, beside them, and what reads them; the last day is included.",
-    ),
-]
-AllVersions = Annotated[
-    bool,
-    typer.Option(
-        "--all-versions", help="With --restate: invalidate these days of versions that are not published, too."
-    ),
-]
-ForwardOnly = Annotated[
-    str | None,
-    typer.Option(metavar="DAY", help="Give changed models their new logic from this day on; older rows stay."),
-]
+
+def _typed(option: Option) -> Any:
+    """The option as typer declares it."""
+    decls = [f"--{option.name}", *([f"-{option.short}"] if option.short else [])]
+    return typer.Option(*decls, metavar=option.metavar or None, help=option.help)
 
 
-Strategies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--strategy", metavar="MODEL=WAY", help="full-rebuild, or dual-run: built and compared, moved by a later plan."
-    ),
-]
-
-
-ExpectMoved = Annotated[
-    list[str] | None,
-    typer.Option(metavar="MODEL[.COLUMN]", help="It should move; if it does not, its owner has to accept that."),
-]
-ExpectUnmoved = Annotated[
-    list[str] | None,
-    typer.Option(metavar="MODEL[.COLUMN]", help="It should not move; if it does, its owner has to accept that."),
-]
-
-
-Why = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="What the change is for: kept with the plan, told to all.")
-]
-
-
-def asked_for(
-    start: Start = None,
-    end: End = None,
-    end_bounded: EndBounded = False,
-    ignore_cron: IgnoreCron = False,
-    select: Select = None,
-    restate: Restate = None,
-    all_versions: AllVersions = False,
-    forward_only: ForwardOnly = None,
-    strategy: Strategies = None,
-    expect_moved: ExpectMoved = None,
-    expect_unmoved: ExpectUnmoved = None,
-) -> Request:
-    """The request that the options say. Raises UsageError, with all that is wrong with them."""
-    return request_of(
-        end_bounded=end_bounded,
-        ignore_cron=ignore_cron,
-        start=start,
-        end=end,
-        select=select or (),
-        restate=restate or (),
-        all_versions=all_versions,
-        forward_only=forward_only,
-        strategies=tuple(map(_choice, strategy or ())),
-        expect_moved=expect_moved or (),
-        expect_unmoved=expect_unmoved or (),
-    )
+_BY_NAME = {option.name: _typed(option) for option in (*REQUEST_OPTIONS, WHY)}
+_TYPES: dict[type, Any] = {str: str | None, bool: bool, list: list[str] | None}
+Start = Annotated[str | None, _BY_NAME["start"]]
+End = Annotated[str | None, _BY_NAME["end"]]
+Why = Annotated[str | None, _BY_NAME["why"]]
 
 
 def explained(request: Request, why: str | None) -> Request:
@@ -106,15 +37,23 @@ def explained(request: Request, why: str | None) -> Request:
 
 def with_request(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command, whose first parameter is a Request, the options that make one."""
-    shared = inspect.signature(asked_for, eval_str=True)
     first, *own = inspect.signature(command, eval_str=True).parameters.values()
 
     @functools.wraps(command)
     def run(**options: Any) -> None:
-        request = asked_for(**{name: options.pop(name) for name in shared.parameters})
-        command(**{first.name: request}, **options)
+        said = {option.key: options.pop(option.key) for option in REQUEST_OPTIONS}
+        command(**{first.name: request_of(**{k: v for k, v in said.items() if v is not None})}, **options)
 
-    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*shared.parameters.values(), *own)]
+    shared = [
+        inspect.Parameter(
+            option.key,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=False if option.kind is bool else None,
+            annotation=Annotated[_TYPES[option.kind], _BY_NAME[option.name]],
+        )
+        for option in REQUEST_OPTIONS
+    ]
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*shared, *own)]
     run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
@@ -126,15 +65,3 @@ def between(start: str | None, end: str | None) -> Interval | None:
     if request.start is None and request.end is None:
         return None
     return Interval(request.start or EVER.start, request.end or EVER.end)
-
-
-def name_and_value(option: str, text: str, *, why: str, value: str) -> tuple[str, str]:
-    """What `NAME=VALUE` says. Raises UsageError, which shows `value` as an example, without an `=`."""
-    name, equals, said = text.partition("=")
-    if not equals:
-        raise UsageError(f"{option} {text} is not understood", why=why, fix=f"write {option} {name}={value}")
-    return name, said
-
-
-def _choice(text: str) -> tuple[str, str]:
-    return name_and_value("--strategy", text, why="it names a model and a way to change it", value="dual-run")

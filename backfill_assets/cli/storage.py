@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place, print_json, root_folder
-from backfill_assets.cli.terminal import err, out
+from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place, root_folder
+from backfill_assets.cli.terminal import err, out, print_json
 
 
 @app.command()
@@ -78,19 +78,21 @@ def warehouse(
 def migrate(as_json: AsJson = False) -> None:
     """Make an older release's warehouse one of this release.
 
-    Writes its identity; nothing is built or audited again, and a second time is harmless. Needs no Spark.
+    Writes its identity, and what the versions that are in use count as by this release's rules; where nothing proves
+    that, it says why, model by model, and what to do. Nothing is built or audited again, and a second time is
+    harmless. Needs no Spark.
     """
     from backfill_assets.adapters.account import account
-    from backfill_assets.adapters.adopting import migrate as migrate_it
-    from backfill_assets.settings import load_settings
+    from backfill_assets.app.migrate import migrate as migrate_it
 
-    root = root_folder()
-    settings = load_settings(root)
-    made = migrate_it(settings, root, by=account())
+    done = migrate_it(root_folder(), by=account())
     if as_json:
-        print_json({"warehouse": settings.warehouse, "migrated": made is not None})
-    else:
-        out().print(Text(f"{settings.warehouse}: " + ("migrated" if made else "nothing to do")))
+        print_json(done.to_json())
+        return
+    out().print(Text(f"{done.warehouse}: " + ("migrated" if done.made else "nothing to do")))
+    for one in done.unproved:
+        what = f"nothing proves that version {one.version} of {one.model}, which is in use, is what its code says"
+        out().print(Text(f"{what}\n  why: {one.why}\n  fix: {one.fix}", style="yellow"), soft_wrap=True)
 
 
 @app.command()

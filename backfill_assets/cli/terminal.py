@@ -7,6 +7,7 @@ are shown as what they are.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -44,6 +45,11 @@ def styled(template: str, *values: object) -> Text:
 def echo(text: object = "") -> None:
     """Print plain text to standard output."""
     typer.echo(visible(str(text)))
+
+
+def print_json(value: object) -> None:
+    """Print a value for a machine to standard output."""
+    typer.echo(json.dumps(value, indent=2, default=str))
 
 
 class InertConsole(Console):

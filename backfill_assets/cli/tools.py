@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.base import AsJson, EnvironmentName, app, open_place, print_json, root_folder
+from backfill_assets.cli.base import AsJson, EnvironmentName, app, open_place, root_folder
+from backfill_assets.cli.terminal import print_json
 
 
 @app.command()

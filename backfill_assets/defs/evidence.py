@@ -1,6 +1,10 @@
-"""How does somebody get a plan's packet in Dagster? A job with the same effect as `backfill evidence`."""
+"""How does somebody get the packet of a plan or a release in Dagster? A job that does what `backfill evidence` does."""
 
 # No `from __future__ import annotations`: Dagster reads the annotations of `context` and `config`.
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
@@ -9,41 +13,84 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.texts import Log
+from backfill_assets.errors import UsageError
 from backfill_assets.inert import markdown
 
 
 class EvidenceConfig(dg.Config):
-    """Which plan the packet is of."""
+    """Which plan or release the packet is of."""
 
     plan: str = Field(default="", description="The plan's id, or the beginning of it; empty: the newest one.")
+    release: str = Field(default="", description="Instead: a release's id, or a beginning or an end of it.")
 
 
 def evidence_job(workspace: Workspace) -> dg.JobDefinition:
-    """Writes a plan's packet; the step's output says where it is, and the answers at a glance."""
+    """Writes a plan's packet, or finds a release's; the step's output says where it is, and the answers at a glance."""
 
     @dg.op(name="write_packet", out=dg.Out(dg.Nothing))
     def write_packet(context: dg.OpExecutionContext, config: EvidenceConfig) -> None:
-        from backfill_assets.evidence.write import PAGE
-
         with short_failures():
             require_lasting(context.instance)
-            made = workspace.evidence(config.plan or None)
-        said = made.packet.summary
-        parts = {"changed": said.changed, "depends": said.depends, "tests": said.tests, "accepted": said.accepted}
-        lists = {name: "\n".join(f"- {markdown(line)}" for line in lines) for name, lines in parts.items() if lines}
-        context.add_output_metadata(
-            {
-                "plan": made.packet.plan.id,
-                "headline": said.headline,
-                "page": dg.MetadataValue.path(f"{made.location}/{PAGE}"),
-                "manifest": made.digest,
-                **{name: dg.MetadataValue.md(text) for name, text in lists.items()},
-            }
-        )
-        Log(context).info(f"plan {made.packet.plan.id}: {said.headline} {made.location}/{PAGE}")
+            if config.plan and config.release:
+                why = "a packet is of one of them"
+                raise UsageError("a plan and a release were named", why=why, fix="leave one of them out")
+            told = _of_release(workspace, config.release) if config.release else _of_plan(workspace, config.plan)
+        context.add_output_metadata(told.metadata)
+        Log(context).info(told.line)
 
-    @dg.job(name="evidence", description="Write the packet of a plan: what changes, who depends, what was tested.")
+    @dg.job(name="evidence", description="Write the packet of a plan, or find that of a release: what, who, tests.")
     def evidence() -> None:
         write_packet()
 
     return evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    metadata: dict[str, dg.MetadataValue[Any] | str]
+    line: str
+
+
+def _of_plan(workspace: Workspace, plan: str) -> _Told:
+    from backfill_assets.evidence.write import PAGE
+
+    made = workspace.evidence(plan or None)
+    said, page = made.packet.summary, f"{made.location}/{PAGE}"
+    parts = {
+        "changed": said.changed,
+        "depends": said.depends,
+        "tests": said.tests,
+        "accepted": said.accepted,
+        "mind": said.mind,
+    }
+    return _Told(
+        metadata={
+            "plan": made.packet.plan.id,
+            "headline": said.headline,
+            "page": dg.MetadataValue.path(page),
+            "manifest": made.digest,
+            **{name: _listed(lines) for name, lines in parts.items() if lines},
+        },
+        line=f"plan {made.packet.plan.id}: {said.headline} {page}",
+    )
+
+
+def _of_release(workspace: Workspace, name: str) -> _Told:
+    from backfill_assets.evidence.write import RELEASE_PAGE
+
+    found = workspace.release_evidence(name)
+    lines, page = list(found.said["summary"]), f"{found.location}/{RELEASE_PAGE}"
+    return _Told(
+        metadata={
+            "release": str(found.said["release"]),
+            "headline": lines[0],
+            "page": dg.MetadataValue.path(page),
+            "manifest": found.digest,
+            "said": _listed(lines),
+        },
+        line=f"release {found.said['release']}: {lines[0]} {page}",
+    )
+
+
+def _listed(lines: Sequence[str]) -> dg.MetadataValue[Any]:
+    return dg.MetadataValue.md("\n".join(f"- {markdown(line)}" for line in lines))

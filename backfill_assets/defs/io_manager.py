@@ -16,7 +16,7 @@ from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.partitions import chosen
-from backfill_assets.defs.range_plans import plan_of, worked_on
+from backfill_assets.defs.range_plans import as_planned, plan_of, worked_on
 from backfill_assets.defs.report import Worked, report
 from backfill_assets.defs.runs import PLAN_TAG, RECORDED_TAG, Runs
 from backfill_assets.intervals import Ranges
@@ -54,8 +54,9 @@ class VersionTables(dg.IOManager):
             require_lasting(step.instance)
             keys = step.partition_keys if step.has_partition_key or step.has_partition_key_range else []
             interval = chosen(model.cadence, keys, step.run.tags)
-            plan = plan_of(place, step, model, interval)  # what is in its way is said before anything is built
             bench = self._runs.bench(step)
+            plan = plan_of(place, step, model, interval, bench.pins)  # what is in its way is said before any building
+            bench = as_planned(place, step, bench, plan, model, interval) if plan else bench
             with bench.beating():
                 obj.outcome = build(bench, model.name, Ranges((interval,)))
             worked = worked_on(place, step, plan) if plan else Worked(metadata={})

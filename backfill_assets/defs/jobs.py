@@ -2,11 +2,13 @@
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context`.
 
+from collections.abc import Mapping
+from typing import Any
+
 import dagster as dg
-from pydantic import Field
 
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.app.check_texts import check_texts
+from backfill_assets.app.check_texts import check_texts, problems
 from backfill_assets.build.apply import apply
 from backfill_assets.defs.diff import log_proofs
 from backfill_assets.defs.failures import short_failures
@@ -17,42 +19,31 @@ from backfill_assets.defs.report import done_text, failure_text, log_outcome
 from backfill_assets.defs.runs import PLAN_TAG, run_name, tell
 from backfill_assets.defs.texts import Log
 from backfill_assets.plan.asked import request_of
+from backfill_assets.plan.frozen_words import frozen_words
 from backfill_assets.plan.options import check_options
-from backfill_assets.plan.rewritten import REMEDY
+from backfill_assets.plan.request_options import REQUEST_OPTIONS, WHY, Option
 from backfill_assets.plan.stages import Request
 
-
-class Asked(dg.Config):
-    """What a run is about: the options of `backfill apply`. Nothing: all that is missing."""
-
-    select: list[str] = Field(default=[], description="Names; +name: and upstream, name+: and downstream.")
-    start: str | None = Field(default=None, description="First day of the range.")
-    end: str | None = Field(default=None, description="Last day, included.")
-    restate: list[str] = Field(
-        default=[], description="Published days to compute again, beside them: model:2024-03-01..2024-03-04."
-    )
-    forward_only: str | None = Field(default=None, description="The day from which on changed models get new logic.")
-    ignore_cron: bool = Field(default=False, description="Include the interval that is not over yet.")
-    why: str | None = Field(default=None, description="What the change is for: kept with the plan, told to all.")
-
-    def request(self) -> Request:
-        """The request. Raises UsageError for what is no day, and for options that do not go together."""
-        check_options("apply", _given(self), _key)
-        return request_of(
-            select=self.select,
-            start=self.start,
-            end=self.end,
-            restate=self.restate,
-            forward_only=self.forward_only,
-            ignore_cron=self.ignore_cron,
-            why=self.why,
-            spell=_key,
-        )
+_FIELDS = {str: dg.Noneable(str), bool: bool, list: dg.Array(str)}
+_DEFAULTS = {str: None, bool: False, list: []}
 
 
-def _given(config: dg.Config) -> list[str]:
-    """The options that a configuration gives, by the names that they have on the command line."""
-    return [name.replace("_", "-") for name, value in config.model_dump().items() if value]
+def fields(*options: Option) -> dict[str, dg.Field]:
+    """Options as the fields of a job's configuration: the same as those of the command."""
+    return {
+        option.key: dg.Field(_FIELDS[option.kind], default_value=_DEFAULTS[option.kind], description=option.help)
+        for option in options
+    }
+
+
+def asked(command: str, config: Mapping[str, Any]) -> Request:
+    """What a job's configuration asks for, as `command` reads it; what is empty is not given.
+
+    Raises UsageError for what is no day, and for options that do not go together.
+    """
+    given = {key: value for key, value in config.items() if value not in (None, False, [], "")}
+    check_options(command, [key.upper() if key == "plan" else key.replace("_", "-") for key in given], _key)
+    return request_of(**{key: value for key, value in given.items() if key != "plan"}, spell=_key)
 
 
 def _key(option: str) -> str:
@@ -62,14 +53,18 @@ def _key(option: str) -> str:
 def apply_job(workspace: Workspace) -> dg.JobDefinition:
     """Plans, and builds and audits what the plan says. Nothing is promoted."""
 
-    @dg.op(name="build_what_is_missing", out=dg.Out(dg.Nothing))
-    def build_missing(context: dg.OpExecutionContext, config: Asked) -> None:
+    @dg.op(name="build_what_is_missing", out=dg.Out(dg.Nothing), config_schema=fields(*REQUEST_OPTIONS, WHY))
+    def build_missing(context: dg.OpExecutionContext) -> None:
         place = acting(workspace, context.run)
         with short_failures():
             require_lasting(context.instance)
-            plan = place.plan(config.request())
+            plan = place.plan(asked("apply", context.op_config))
             if not plan.work:
                 Log(context).info("nothing to do: all that can be built is complete; no Spark session was opened")
+            for sentence in frozen_words(plan, place.project.models):
+                Log(context).warning(sentence)
+            for obstacle in place.beforehand(plan):
+                Log(context).warning(f"this can be built, but not be shown then: {obstacle}")
             for found in plan.rewired:
                 Log(context).info(f"{found.model}: {found.text}")
             if opened := place.open_plan(plan):
@@ -77,6 +72,7 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
             bench = place.bench(
                 plan.sources,
                 patches=plan.patches,
+                frozen=plan.continued.frozen,
                 run=run_name(context.run),
                 listen=tell(Log(context).info, Log(context).warning),
             )
@@ -93,11 +89,7 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
         if opened and all(o.ok for o in outcomes.values()):
             log_proofs(place, context, opened.plan.id, plan)
         bad = [failure_text(workspace.project.models[name], o) for name, o in outcomes.items() if not o.ok]
-        bad += [
-            f"{c.model}: the loaded text differs from version {c.version}: {c.error or c.differ}\n  fix: {REMEDY}"
-            for c in texts
-            if not c.equal
-        ]
+        bad += problems(texts)
         bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in plan.blocked]
         if bad:
             raise dg.Failure(description="\n\n".join(bad), allow_retries=False)
@@ -118,7 +110,7 @@ def routine_job(workspace: Workspace) -> dg.JobDefinition:
         with short_failures():
             require_lasting(context.instance)
             place = acting(workspace, context.run).published()
-            plan = place.plan()
+            plan = place.plan(resume=False)
             bench = place.bench(
                 plan.sources, run=run_name(context.run), listen=tell(Log(context).info, Log(context).warning)
             )
@@ -150,24 +142,19 @@ def routine_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
     )
 
 
-class Chosen(dg.Config):
-    """What is promoted. Nothing: all that is complete."""
-
-    plan: str = Field(default="", description="What this plan built: its id, or the beginning of it.")
-    select: list[str] = Field(default=[], description="Names; +name: and upstream, name+: and downstream.")
+PLAN = Option(name="plan", help="What this plan built: its id, or the beginning of it.")
 
 
 def promote_job(workspace: Workspace) -> dg.JobDefinition:
     """Moves the environment to what is complete, all models in one commit; fails when anything is in the way."""
     environment = workspace.environment
 
-    @dg.op(name=f"point_{environment}", out=dg.Out(dg.Nothing))
-    def point(context: dg.OpExecutionContext, config: Chosen) -> None:
+    @dg.op(name=f"point_{environment}", out=dg.Out(dg.Nothing), config_schema=fields(PLAN, *REQUEST_OPTIONS))
+    def point(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)
-            check_options("promote", ["PLAN" if name == "plan" else name for name in _given(config)], _key)
-            chosen = request_of(select=config.select, spell=_key)
-            _, verdict = acting(workspace, context.run).promote(chosen, plan=config.plan)
+            request, plan = asked("promote", context.op_config), context.op_config["plan"] or ""
+            _, verdict = acting(workspace, context.run).promote(request, plan=plan)
         if not verdict.open:
             listed = "\n".join(map(str, verdict.obstacles))
             raise dg.Failure(

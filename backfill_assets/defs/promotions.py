@@ -11,6 +11,7 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.metadata import built_schema, view_key, view_lineage
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.releases import Release
+from backfill_assets.state.tables import rows_of, still_there
 
 POINTER = "pointer"
 
@@ -58,13 +59,8 @@ def view_event(workspace: Workspace, shown: Environment, pointer: Pointer) -> dg
 
 def rows_shown(workspace: Workspace, pointer: Pointer) -> int:
     """How many rows the pointer shows, from file statistics."""
-    return sum(
-        rows
-        for segment in pointer.segments
-        if workspace.log.head(pointer.model, segment.version) >= segment.commit  # else somebody deleted the table
-        for instant, rows in workspace.log.rows(pointer.model, segment.version, segment.commit).items()
-        if segment.interval.start <= instant < segment.interval.end
-    )
+    log, model = workspace.log, pointer.model
+    return sum(rows_of(log, model, still_there(log, model, pointer.segments)).values())
 
 
 def _known(instance: dg.DagsterInstance, environment: str, model: str) -> object:

@@ -7,11 +7,13 @@ that `approve` and `promote` take; and it is refused where `apply` would be.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.app.check_texts import check_texts
+from backfill_assets.app.check_texts import check_texts, problems
+from backfill_assets.build.bench import Workbench
 from backfill_assets.defs.diff import log_proofs
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.partitions import start_of
@@ -20,8 +22,9 @@ from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG, RECORDED_TAG
 from backfill_assets.defs.texts import Log
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.frozen import Pins
+from backfill_assets.plan.frozen_words import continued_words
 from backfill_assets.plan.plan import Facts, asked_of
-from backfill_assets.plan.rewritten import REMEDY
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.lifecycle import beside_text, find_plan, request_of
 from backfill_assets.snapshots.model import Model, Project
@@ -31,9 +34,9 @@ Scope = Mapping[str, Interval]
 """Model → the range that is materialized of it."""
 
 
-def plan_of(place: Workspace, step: dg.AssetExecutionContext, model: Model, interval: Interval) -> str:
+def plan_of(place: Workspace, step: dg.AssetExecutionContext, model: Model, interval: Interval, pins: Pins) -> str:
     """The plan that a step works on: the one that its run is tagged with, the newest open one that covers the run's
-    days, or else a new one; "" when there is nothing to plan. The run is tagged with it.
+    days, or else a new one, which freezes the run's pins; "" when there is nothing to plan. The run is tagged with it.
 
     Raises PlanError when another plan is in the way, or the tag names none.
     """
@@ -49,7 +52,8 @@ def plan_of(place: Workspace, step: dg.AssetExecutionContext, model: Model, inte
     if covering:
         plan = covering[-1].id
     else:
-        opened = place.open_plan(place.plan(request_for(place.project, scope)))
+        made = place.plan(request_for(place.project, scope))
+        opened = place.open_plan(replace(made, sources={**made.sources, **{name: pins[name] for name in pins}}))
         if opened is None:
             return ""
         plan = opened.plan.id
@@ -57,6 +61,16 @@ def plan_of(place: Workspace, step: dg.AssetExecutionContext, model: Model, inte
             Log(step).info(beside_text(other))
     step.instance.add_run_tags(run.run_id, {PLAN_TAG: plan, RECORDED_TAG: plan})
     return plan
+
+
+def as_planned(
+    place: Workspace, step: dg.AssetExecutionContext, bench: Workbench, plan: str, model: Model, interval: Interval
+) -> Workbench:
+    """The workbench, sources read as the plan froze them: whichever run goes on with it. What that means is logged."""
+    found = place.how_read(plan, model.name, Ranges((interval,)), bench.pins)
+    for sentence in continued_words(found, bench.pins, place.project.models):
+        Log(step).warning(sentence)
+    return replace(bench, frozen=found.frozen)
 
 
 def request_for(project: Project, scope: Scope) -> Request:
@@ -75,18 +89,14 @@ def worked_on(place: Workspace, step: dg.AssetExecutionContext, plan: str) -> Wo
     """Show in the plan's candidate what is complete; when all of it is, try its texts and compare it with what is
     shown. Says what comes next."""
     shown = place.show_candidate(plan)
-    record, problems = find_plan(place.control, plan), list[str]()
+    record, wrong = find_plan(place.control, plan), list[str]()
     if shown is not None and record.status is Status.APPLIED:
         made = place.plan(request_of(place.control, record))
-        problems = [
-            f"{c.model}: the loaded text differs from version {c.version}: {c.error or c.differ}\n  fix: {REMEDY}"
-            for c in check_texts(place, made)
-            if not c.equal
-        ]
+        wrong = problems(check_texts(place, made))
         log_proofs(place, step, record.id, made)
     metadata = {"plan": record.id, "next": _next(place, record)}
     Log(step).info(f"plan {record.id}: {metadata['next']}")
-    return Worked(metadata=metadata, problems=tuple(problems))
+    return Worked(metadata=metadata, problems=tuple(wrong))
 
 
 def _next(place: Workspace, record: PlanRecord) -> str:

@@ -99,6 +99,8 @@ def janitor_job(workspace: Workspace) -> dg.JobDefinition:
             Log(context).info(
                 f"{crowd.pointer.model}: {crowd.tables} tables of corrections can be one, {crowd.intervals}"
             )
+        for packet in found.packets:
+            Log(context).info(f"evidence {packet.name}: {packet.bytes} bytes, of a release that did not happen")
         freed = sum(r.bytes for r in done.swept.removed) if done else 0
         Log(context).info(f"{freed} bytes freed" if done else "nothing was changed: set `apply: true` to do it")
         if done and (problems := [problem for problem in done.joined.values() if problem]):

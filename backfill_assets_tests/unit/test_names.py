@@ -11,7 +11,8 @@ from backfill_assets.errors import ProjectError, StateError
 from backfill_assets.intervals import utc
 from backfill_assets.settings import load_settings, wrong_environment
 from backfill_assets.snapshots.loader import load_project
-from backfill_assets.state.environment import Environments, Pointer, Segment
+from backfill_assets.state.environment import Environments, Pointer
+from backfill_assets.state.segments import Segment
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days
 from backfill_assets_tests.projects import DAILY, write_project
@@ -75,7 +76,7 @@ def test_control_characters(tmp_path: Path, where: str, bad: str) -> None:
     file = root / "backfill.yml"
     if where == "owner":
         file = root / "models" / "daily.sql"
-        file.write_text(file.read_text().replace("grain:", f"owner: {json.dumps(bad)}\ngrain:", 1))
+        file.write_text(file.read_text().replace("ana@example.com", json.dumps(bad), 1))
         line = 3
     elif where == "people":
         file.write_text("name: x\npeople:\n  ana@x:\n    accounts: [" + json.dumps(bad) + "]\n")

@@ -10,10 +10,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.cli.request import asked_for
 from backfill_assets.defs.partitions import mapping, partitions, start_of
 from backfill_assets.intervals import Cadence, Interval, utc
-from backfill_assets.plan.asked import days_of
+from backfill_assets.plan.asked import days_of, request_of
 from backfill_assets.state.ledger import Entry, Kind, Ledger
 from backfill_assets_tests.fakes import a_model
 
@@ -99,7 +98,7 @@ def test_the_last_interval_that_is_over(zone: str, cadence: Cadence, now: str, l
 
 def test_what_people_type_is_utc(zone: str) -> None:
     """Days of the command line, wherever it is typed."""
-    asked = asked_for(start="2024-03-31", end="2024-03-31")
+    asked = request_of(start="2024-03-31", end="2024-03-31")
     assert (asked.start, asked.end) == (datetime(2024, 3, 31, tzinfo=UTC), datetime(2024, 4, 1, tzinfo=UTC))
     assert days_of("m:2024-10-27")[1] == Interval.of("2024-10-27", "2024-10-28")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -35,12 +34,6 @@ from backfill_assets_tests.projects import small_project
 ANA = "ana@example.com"
 PEOPLE = {ANA: ("ana",), "dev@example.com": ("dev",), "bo@example.com": ("bo",)}
 TAG = "user"
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    with dg.instance_for_test(temp_dir=str(tmp_path)) as found:
-        yield found
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,12 +16,6 @@ from backfill_assets.errors import SettingsError
 from backfill_assets.promote.compaction import Crowd
 from backfill_assets.state.environment import Pointer
 from backfill_assets_tests.projects import release_by_hand, small_project
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    with dg.instance_for_test(temp_dir=str(tmp_path)) as found:
-        yield found
 
 
 @pytest.fixture
@@ -53,6 +46,14 @@ def test_rollback_job(root: Path, instance: dg.DagsterInstance) -> None:
     event = instance.get_latest_materialization_event(dg.AssetKey(["prod", "daily"]))
     assert event is not None and event.asset_materialization is not None
     assert event.asset_materialization.metadata["version"].value == "one"
+    release = Workspace.open(root).control.releases.all("prod")[-1]
+    done = run(root, instance, "evidence", "write_packet", release=release.id)
+    metadata = next(e for e in done.all_node_events if e.is_successful_output).step_output_data.metadata
+    assert metadata["release"].value == release.id and metadata["manifest"].value == release.evidence[release.id]
+    assert Path(str(metadata["page"].value)).read_text() and metadata["headline"].value
+    both = run(root, instance, "evidence", "write_packet", release=release.id, plan="x")
+    assert "a plan and a release were named" in failure(both)
+    assert "no release rx" in failure(run(root, instance, "evidence", "write_packet", release="rx"))
     assert not run(root, instance, "rollback", "point_prod_back", release="rx").success
     assert shown(root) == "one"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
@@ -13,12 +12,6 @@ from deltalake import DeltaTable
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.defs.build_definitions import build_definitions
 from backfill_assets_tests.projects import backfill_here, release_by_hand, small_project
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    with dg.instance_for_test(temp_dir=str(tmp_path)) as found:
-        yield found
 
 
 @pytest.fixture

@@ -88,6 +88,11 @@ SETTINGS: list[tuple[str, int, str]] = [
     ("? {a: 1}\n: 2", 2, "a key is a list or a mapping"),
     ("spark: &s {a: *s}", 2, "contains itself"),
     ("clock: !now x", 2, "cannot be read"),
+    ("clock: 10000-01-01", 2, "not a date"),
+    ("retention_days: 024", 2, "makes it octal: 20"),
+    ("environment: !!set {prod}", 2, "`!!set` is no plain value"),
+    ("name: !!binary c2hvcA==\nname2: x", 2, "`name` is given twice"),
+    ("people: {ana: [!!omap [a: 1]]}", 2, "`!!omap` is no plain value"),
 ]
 BROKEN: list[tuple[str, str, int, str]] = [
     # YAML that is none, in any of the three files: name, text, line, words
@@ -245,6 +250,16 @@ CONSUMERS: list[tuple[str, int, str]] = [
         2,
         "nested too deeply",
     ),
+    ("reads: [daily]\nqueries: [{name: q, sql: 'SELECT ?'}]", 2, "nobody gives a value to `?`"),
+    ("reads: [daily]\nqueries: [{name: q, sql: 'SELECT 1 WHERE 1 > :day'}]", 2, "nobody gives a value to `:day`"),
+    ("reads: [daily]\nqueries: [{name: q, sql: WITH x AS (SELECT 1) INSERT INTO y SELECT 1}]", 2, "one SELECT"),
+    ("reads: [daily]\nqueries: [{name: q, sql: 'SELECT java_method(1, 2)'}]", 2, "one SELECT"),
+    ("reads: [daily]\nqueries: [{name: q, sql: EXPLAIN SELECT 1}]", 2, "one SELECT"),
+    ("reads: [daily]\nqueries: [{name: q, sql: CALL x()}]", 2, "q"),
+    ("reads: [daily]\nqueries: [{name: q, sql: CACHE TABLE x}]", 2, "one SELECT"),
+    ("reads: [daily]\nqueries: [{name: q, sql: 'SELECT * FROM prod.daily /*'}]", 2, "not valid SQL"),
+    ("reads: [daily]\nqueries: [{name: q, sql: VALUES (1)}]", 2, "one SELECT"),
+    ("reads: [daily]\nhistory: 010", 2, "makes it octal: 8"),
     ("reads: [daily]\nevaluations: [{name: e, days: 2024-01-01}]", 2, "either a `query` or a `command`"),
     ("reads: [daily]\nevaluations: [{name: e, query: q, days: 2024-01-01}]", 2, "no query of"),
     ("reads: [daily]\nevaluations: [{name: e, command: x, days: soon}]", 2, "not days such as"),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from backfill_assets.plan.request_options import REQUEST_OPTIONS, WHY
+from backfill_assets.plan.stages import Request
 from backfill_assets_tests.unit.inputs.project import assert_told, run, write
 
 DAY = "daily:2024-01-02"
@@ -196,16 +198,44 @@ def test_a_value_that_cannot_be_meant(project: Path, arguments: list[str], words
 
 def test_the_job_configuration_knows_the_same_pairs() -> None:
     """Dagster's jobs refuse what the command line refuses, in their own spelling."""
-    from backfill_assets.defs.jobs import Asked
+    from backfill_assets.defs.jobs import asked
     from backfill_assets.errors import UsageError
 
-    assert Asked(why=" clicks count once ").request().why == "clicks count once"
-    with pytest.raises(UsageError, match="why is empty"):
-        Asked(why=" ").request()
+    def request(**config: object) -> Request:
+        return asked("apply", config)
 
+    assert request(why=" clicks count once ").why == "clicks count once"
+    with pytest.raises(UsageError, match="why is empty"):
+        request(why=" ")
     with pytest.raises(UsageError, match="restate with select; restate with forward_only"):
-        Asked(restate=[DAY], select=["daily"], forward_only="2024-01-02").request()
+        request(restate=[DAY], select=["daily"], forward_only="2024-01-02")
     with pytest.raises(UsageError, match="select is empty"):
-        Asked(select=[""]).request()
+        request(select=[""])
     with pytest.raises(UsageError, match="empty or reversed"):
-        Asked(start="2024-01-03", end="2024-01-01").request()
+        request(start="2024-01-03", end="2024-01-01")
+    with pytest.raises(UsageError, match="all_versions needs restate"):
+        request(all_versions=True)
+    with pytest.raises(UsageError, match="strategy dual-run is not understood"):
+        request(strategy=["dual-run"])
+    with pytest.raises(UsageError, match="PLAN with select"):
+        asked("promote", {"plan": "1f3a", "select": ["daily"]})
+
+
+def test_jobs_have_the_options_of_their_commands(project: Path) -> None:
+    """One declaration: what `apply` and `promote` take in a terminal, their jobs take, with the same help."""
+    from typer.main import get_command
+
+    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.cli.app import app
+    from backfill_assets.defs.jobs import apply_job, asked, promote_job
+
+    commands, place = get_command(app).commands, Workspace.open(project)  # type: ignore[attr-defined]
+    for job, own in ((apply_job(place), (*REQUEST_OPTIONS, WHY)), (promote_job(place), REQUEST_OPTIONS)):
+        there = {p.name: p.help for p in commands[job.name].params if p.name != "plan"}
+        [node] = job.nodes
+        fields = node.definition.config_schema.config_type.fields  # type: ignore[union-attr]
+        mine = {key: field.description for key, field in fields.items() if key != "plan"}
+        assert mine == {option.key: there[option.key] for option in own}
+        assert asked(job.name, {key: field.default_value for key, field in fields.items()}) == Request()
+    every = asked("apply", {"strategy": ["daily=dual-run"], "expect_moved": ["daily.amount"], "ignore_cron": True})
+    assert every == Request(strategies=(("daily", "dual-run"),), expect_moved=("daily.amount",), ignore_cron=True)

@@ -1,0 +1,291 @@
+"""Does Dagster count what the loaded version has, and learn of what happened elsewhere? (decisions/0032)"""
+
+from __future__ import annotations
+
+import dagster as dg
+import pytest
+from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
+
+from backfill_assets.build.apply import apply
+from backfill_assets.defs.build_definitions import definitions
+from backfill_assets.intervals import utc
+from backfill_assets.plan.stages import Request
+from backfill_assets_tests.dagster_place import (
+    KEYS,
+    Place,
+    a_place,
+    build_elsewhere,
+    loaded,
+    materialize,
+    red,
+    tick,
+    told,
+    with_changes,
+)
+from backfill_assets_tests.fakes import a_model, days
+
+ROWS_OK = dg.AssetCheckKey(dg.AssetKey("base"), "rows_ok")
+
+
+@pytest.fixture
+def place() -> Place:
+    return a_place(a_model("base", "raw"), a_model("top", "base", lookback=1))
+
+
+def status_of(instance: dg.DagsterInstance, place: Place, name: str) -> set[str]:
+    """The partitions that Dagster's pages count as materialized, from the cache that they are drawn from."""
+    definition = definitions(place).get_assets_def(name).partitions_def
+    cached = get_and_update_asset_status_cache_value(instance, dg.AssetKey(name), definition)  # type: ignore[arg-type]
+    assert definition is not None
+    return (
+        set()
+        if cached is None
+        else set(cached.deserialize_materialized_partition_subsets(definition).get_partition_keys())
+    )
+
+
+def test_partitions_are_of_the_loaded_version(place: Place, instance: dg.DagsterInstance) -> None:
+    """After an edit Dagster counts what is built of the new version, nothing at first; after going back, all of the old
+    one; prod's view keeps its own event throughout."""
+    build_elsewhere(place, "base", "top")
+    place.promote()
+    cursor = None
+    for _ in range(2):
+        found = tick(place, instance, cursor)
+        cursor = found.cursor if isinstance(found, dg.SensorResult) else cursor
+    assert status_of(instance, place, "base") == set(KEYS)
+
+    edited = loaded(place, base="base-2")
+    found = tick(edited, instance, cursor)
+    assert status_of(instance, edited, "base") == set(), "of 540 of an older version, 0 are of this one"
+    assert status_of(instance, edited, "top") == set(KEYS), "nothing is said of a model that is what it was"
+    said = [e.description for e in found.asset_events if isinstance(e, dg.AssetObservation)]  # type: ignore[union-attr]
+    assert len(said) == 1 and "10 partitions are not complete in version base-2" in str(said[0])
+    checks = instance.event_log_storage.get_latest_asset_check_execution_by_key([ROWS_OK])
+    assert not checks, "the old version's checks say nothing of the new one"
+    assert instance.get_latest_materialization_event(dg.AssetKey(["prod", "base"]))
+
+    result = materialize(edited, instance, "base", last=KEYS[1])
+    assert result.success and status_of(instance, edited, "base") == set(KEYS[:2])
+    assert told(tick(edited, instance, None)) == []
+    assert status_of(instance, edited, "base") == set(KEYS[:2])
+
+    tick(place, instance, None)
+    assert status_of(instance, place, "base") == set(KEYS)
+
+
+def test_a_partition_that_somebody_reported_by_hand_does_not_count(place: Place, instance: dg.DagsterInstance) -> None:
+    """`Report materialization` in the UI builds nothing: the ledger decides; what is complete is told again."""
+    build_elsewhere(place, "base")
+    first = tick(place, instance)
+    assert isinstance(first, dg.SensorResult)
+    settled = tick(place, instance, first.cursor)
+    assert isinstance(settled, dg.SensorResult)
+    instance.report_runless_asset_event(dg.AssetMaterialization("base", partition="2024-01-11"))
+    assert "2024-01-11" in instance.get_materialized_partitions(dg.AssetKey("base"))
+    tick(place, instance, settled.cursor)
+    assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS)
+
+
+def test_what_another_code_location_materialized_is_left_alone(
+    place: Place, instance: dg.DagsterInstance, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Somebody else's asset of the same name keeps its partitions: nothing is wiped, and it is said whose they are."""
+
+    @dg.asset(key=["base"], partitions_def=dg.DailyPartitionsDefinition("2024-01-01"))
+    def theirs() -> None: ...
+
+    run = dg.materialize([theirs], instance=instance, partition_key="2024-03-01")
+    build_elsewhere(place, "base", "top")
+    found = tick(place, instance)
+    assert isinstance(found, dg.SensorResult) and found.cursor, "nothing is left to look at"
+    assert instance.get_materialized_partitions(dg.AssetKey("base")) == {"2024-03-01"}
+    assert status_of(instance, place, "top") == set(KEYS), "all others are told as ever"
+    said = capsys.readouterr().err
+    assert "base is not counted anew" in said and run.run_id in said and "dagster asset wipe base" in said
+
+
+def test_sensor_reports_what_the_command_built_once(place: Place, instance: dg.DagsterInstance) -> None:
+    """Ten days built by `backfill apply` appear in Dagster; the next ticks have nothing to say."""
+    build_elsewhere(place, "base")
+    first = tick(place, instance)
+    assert told(first) == [("base", k) for k in KEYS]
+    assert isinstance(first, dg.SensorResult) and first.cursor
+    assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS)
+    second = tick(place, instance, first.cursor)  # what was reported is known by now
+    assert isinstance(second, dg.SensorResult) and not second.asset_events
+    assert isinstance(tick(place, instance, second.cursor), dg.SkipReason)
+    assert told(tick(place, instance, None)) == []  # a lost cursor repeats nothing
+
+
+def test_sensor_leaves_red_days_out(place: Place, instance: dg.DagsterInstance) -> None:
+    """What failed its audits is no materialization, whoever built it."""
+    place.world.engine.cell = red
+    build_elsewhere(place, "base")
+    found = tick(place, instance)
+    assert [k for _, k in told(found)] == [k for k in KEYS if k != "2024-01-03"]
+    assert isinstance(found, dg.SensorResult)
+    checks = [e for e in found.asset_events if isinstance(e, dg.AssetCheckEvaluation)]
+    assert [(e.passed, e.description) for e in checks] == [(False, "failed in 1 of 10 intervals: 2024-01-03")]
+
+
+def test_sensor_says_nothing_of_dagsters_own_runs(place: Place, instance: dg.DagsterInstance) -> None:
+    """A run of Dagster's reports itself."""
+    materialize(place, instance, "base")
+    assert told(tick(place, instance)) == []
+
+
+def test_sensor_waits_for_a_run_that_is_still_going_on(place: Place, instance: dg.DagsterInstance) -> None:
+    """What a running run built is left to it; when it died without a word, the sensor reports it."""
+    job = definitions(place).resolve_implicit_global_asset_job_def()
+    run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+    build_elsewhere(place, "base", run=run.run_id)
+    waiting = tick(place, instance)
+    assert told(waiting) == [] and isinstance(waiting, dg.SensorResult) and not waiting.cursor
+    instance.report_run_failed(run)
+    assert told(tick(place, instance, waiting.cursor)) == [("base", k) for k in KEYS]
+
+
+def test_sensor_is_bounded_and_goes_on(
+    place: Place, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long history arrives in several ticks, each of a few seconds, in order and complete."""
+    monkeypatch.setattr("backfill_assets.defs.ledger_sensor.MOST_EVENTS", 5)  # four days and the check
+    build_elsewhere(place, "base")
+    seen: list[str | None] = []
+    cursor: str | None = None
+    for _ in range(4):
+        found = tick(place, instance, cursor)
+        assert len(told(found)) <= 4
+        seen += [key for _, key in told(found)]
+        if isinstance(found, dg.SensorResult):
+            cursor = found.cursor
+            assert bool(cursor) == (len(seen) == len(KEYS)), "what is left is looked for, whatever else happens"
+    assert seen == KEYS
+
+
+def test_sensor_reports_a_promotion(place: Place, instance: dg.DagsterInstance) -> None:
+    """A promotion by the command: the view's asset gets its release, version, range and rows."""
+    build_elsewhere(place, "base", "top")
+    moved, verdict = place.promote()
+    assert verdict.open
+    result = tick(place, instance)
+    views = {k for k, _ in told(result) if k.startswith("prod/")}
+    assert views == {"prod/base", "prod/top"}
+    event = instance.get_latest_materialization_event(dg.AssetKey(["prod", "base"]))
+    assert event and event.asset_materialization
+    metadata = {k: v.value for k, v in event.asset_materialization.metadata.items()}
+    assert metadata["release"] == moved.releases["base"]
+    assert metadata["version"] == "base-1" and metadata["dagster/row_count"] == 100
+    assert metadata["range"] == "2024-01-01..2024-01-10"
+    assert told(tick(place, instance, None)) == []
+
+
+def settled(place: Place, instance: dg.DagsterInstance) -> str | None:
+    """The cursor of a sensor that has told all, and has seen what it told."""
+    cursor = None
+    for _ in range(9):
+        found = tick(place, instance, cursor)
+        if isinstance(found, dg.SkipReason):
+            return cursor
+        cursor = found.cursor
+    raise AssertionError("it never comes to rest")
+
+
+def test_a_version_that_is_as_complete_is_told_anew(place: Place, instance: dg.DagsterInstance) -> None:
+    """Nothing is wiped where the same days are complete: each gets an event of the loaded version."""
+    build_elsewhere(place, "base")
+    cursor = settled(place, instance)
+    edited = loaded(place, base="base-2")
+    build_elsewhere(edited, "base")
+    assert told(tick(edited, instance, cursor)) == [("base", k) for k in KEYS]
+
+
+def test_what_happens_elsewhere_wakes_it(place: Place, instance: dg.DagsterInstance) -> None:
+    """What is built, and then what is promoted, of which Dagster itself knows nothing."""
+    build_elsewhere(place, "base")
+    cursor = settled(place, instance)
+    build_elsewhere(place, "top")
+    assert told(tick(place, instance, cursor)) == [("top", k) for k in KEYS]
+    cursor = settled(place, instance)
+    place.promote()
+    assert [name for name, _ in told(tick(place, instance, cursor))] == ["prod/base", "prod/top"]
+
+
+def test_after_wiping_it_looks_again(place: Place, instance: dg.DagsterInstance) -> None:
+    """A run may have told something between the look and the wipe: the cursor does not call it known."""
+    build_elsewhere(place, "base")
+    cursor = settled(place, instance)
+    edited = loaded(place, base="base-2")
+    wiped = tick(edited, instance, cursor)
+    assert isinstance(wiped, dg.SensorResult) and wiped.asset_events and not wiped.cursor
+    materialize(edited, instance, "base", last=KEYS[0])
+    assert settled(edited, instance)
+    assert instance.get_materialized_partitions(dg.AssetKey("base")) == {KEYS[0]}
+
+
+def test_withdrawn_days_do_not_count(place: Place, instance: dg.DagsterInstance) -> None:
+    """All other days of the version are told again, with what their audits found."""
+    build_elsewhere(place, "base")
+    cursor = settled(place, instance)
+    place.withdraw([("base", days("03", "04"))])
+    found = tick(place, instance, cursor)
+    assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS) - {"2024-01-03", "2024-01-04"}
+    assert told(found) == [("base", k) for k in KEYS if k not in ("2024-01-03", "2024-01-04")]
+    assert isinstance(found, dg.SensorResult)
+    (said,) = (e for e in found.asset_events if isinstance(e, dg.AssetObservation))
+    assert "2 partitions are not complete" in str(said.description) and "8 are complete" in str(said.description)
+    assert [e.check_name for e in found.asset_events if isinstance(e, dg.AssetCheckEvaluation)] == ["rows_ok"]
+
+
+def test_a_day_that_is_not_over_is_no_partition(place: Place, instance: dg.DagsterInstance) -> None:
+    """Built as far as it goes; whoever reports it by hand is not believed."""
+    settings = with_changes(place.project.settings, clock=utc("2024-01-11T12:00"))
+    noon = loaded(place)
+    noon.project = with_changes(noon.project, settings=settings)
+    plan = noon.plan(Request(select=("base",), ignore_cron=True))
+    apply(noon.bench(plan.sources), plan)
+    cursor = settled(noon, instance)
+    instance.report_runless_asset_event(dg.AssetMaterialization("base", partition="2024-01-11"))
+    tick(noon, instance, cursor)
+    assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "ours"),
+    [
+        ({}, False),
+        ({"dagster/uri": "{warehouse}-2/base/base-0"}, False),
+        ({"dagster/uri": "{warehouse}/base/base-0"}, True),
+        ({"version": "base-0"}, True),  # as early releases told it
+    ],
+)
+def test_whose_a_materialization_is(
+    place: Place, instance: dg.DagsterInstance, metadata: dict[str, str], ours: bool
+) -> None:
+    """By the table that it names: only what is this warehouse's is wiped."""
+
+    @dg.asset(key=["base"], partitions_def=dg.DailyPartitionsDefinition("2024-01-01"))
+    def one() -> dg.MaterializeResult[None]:
+        named = {name: value.format(warehouse=place.warehouse) for name, value in metadata.items()}
+        return dg.MaterializeResult(metadata=named)
+
+    dg.materialize([one], instance=instance, partition_key="2024-03-01")
+    build_elsewhere(place, "base")
+    tick(place, instance)
+    expected = set(KEYS) if ours else {"2024-03-01"}
+    assert instance.get_materialized_partitions(dg.AssetKey("base")) == expected
+
+
+def test_a_stranger_among_many_of_ours(place: Place, instance: dg.DagsterInstance) -> None:
+    """One partition of somebody else's is enough to leave all as they are, also behind what was reported by hand."""
+
+    @dg.asset(key=["base"], partitions_def=dg.DailyPartitionsDefinition("2024-01-01"))
+    def theirs() -> None: ...
+
+    dg.materialize([theirs], instance=instance, partition_key="2024-03-01")
+    build_elsewhere(place, "base")
+    for day in range(2, 9):
+        instance.report_runless_asset_event(dg.AssetMaterialization("base", partition=f"2024-03-{day:02}"))
+    tick(place, instance)
+    assert len(instance.get_materialized_partitions(dg.AssetKey("base"))) == 8
