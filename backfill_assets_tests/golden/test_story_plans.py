@@ -34,9 +34,10 @@ from backfill_assets.snapshots.loader import load_project
 from backfill_assets.snapshots.model import Project
 from backfill_assets.snapshots.records import Recorded, Records, no_records
 from backfill_assets.snapshots.stored import to_definition
-from backfill_assets.state.environment import Environment, Pointer, Segment
+from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets.state.plans import PlanRecord, Status, Target
+from backfill_assets.state.segments import Segment
 from backfill_assets_tests.unit.plan.test_campaign_story import MORE_COLUMNS, REAL_TIMESTAMP
 
 GOLDEN = Path(__file__).parent / "plans"
@@ -185,7 +186,7 @@ def check(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) ->
             json.dumps(
                 plan.to_json()
                 | {"estimate": guess.to_json(), "open_plans": claim_json(claim), "uncovered": [], "impact": []}
-                | {"rules": ["approvals are off"], "faults": [FAULT.to_json()]}
+                | {"rules": ["approvals are off"], "faults": [FAULT.to_json()], "ahead": []}
             )
         )
         Draft202012Validator.check_schema(SCHEMA)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backfill_assets_tests.mutations.approvals import APPROVALS
+from backfill_assets_tests.mutations.dagster import PARTITIONS
 from backfill_assets_tests.mutations.gate import FINDINGS, GATE
 from backfill_assets_tests.mutations.mutation import Mutation
 from backfill_assets_tests.mutations.operations import (
@@ -13,7 +14,7 @@ from backfill_assets_tests.mutations.operations import (
     RULES_CHANGE,
     SWEEPING,
 )
-from backfill_assets_tests.mutations.plans import JANITOR, LEASES, ROUTINE, SAMPLES, TEXTS
+from backfill_assets_tests.mutations.plans import AHEAD, FROZEN, JANITOR, KEEPING, LEASES, ROUTINE, SAMPLES, TEXTS
 
 MUTATIONS: tuple[Mutation, ...] = (
     *GATE,
@@ -23,6 +24,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     *SAMPLES,
     *TEXTS,
     *LEASES,
+    *FROZEN,
+    *AHEAD,
+    *KEEPING,
     *JANITOR,
     *ROLLBACK,
     *SWEEPING,
@@ -30,4 +34,5 @@ MUTATIONS: tuple[Mutation, ...] = (
     *COUNTING,
     *EXTENDING,
     *EVIDENCE,
+    *PARTITIONS,
 )

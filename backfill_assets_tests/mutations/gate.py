@@ -36,7 +36,7 @@ GATE = (
     broken("rows of another commit are others", "state/shown.py", "odd = {at for at in here.keys() | there.keys() if here.get(at) != there.get(at)}", "odd = set[object]()", "state/test_replaced.py"),
     broken("rows of another table are others", "state/shown.py", "    if one.version != other.version:\n        return NOTHING\n", "    if one.version != other.version:\n        return within\n", "promote/test_approval.py"),
     broken("somebody else's commit may have written anywhere", "state/shown.py", "return not commit.batch or commit.interval is None or", "return commit.interval is not None and", "state/test_replaced.py"),
-    broken("columns that go are a change", "state/shown.py", "return all(then.get(name) == kind and kept.get(name) == kind for", "return all(True for", "state/test_replaced.py"),
+    broken("columns that go are a change", "state/shown.py", "return all(then.get(n) == kind and kept.get(n) == stored[n] for", "return all(True for", "state/test_replaced.py"),
     broken("what is not shown any more is a change", "state/shown.py", "    if after is None:\n        return before.covers", "    if after is None:\n        return NOTHING", "state/test_replaced.py"),
     broken("removed models are a change", "promote/weigh.py", "changed[name] = gone.covers", "changed[name] = Ranges()", "promote/test_gate_rules.py"),
     broken("partial intervals are replaced as growth, others are not", "promote/weigh.py", "if part := others - grown:", "if part := others - others:", "promote/test_approval.py"),

@@ -34,6 +34,25 @@ LEASES = (
     broken("a lease ends when the version is shown", "plan/leases.py", "for t in versions if not _shows(shown, t)}", "for t in versions}", "plan/test_leases.py"),
 )  # fmt: skip
 
+FROZEN = (
+    broken("what is left reads what was frozen", "plan/frozen.py", "then[\"commit\"] != now[\"commit\"]", "False", "plan/test_frozen.py"),
+    broken("a day that failed reads a mended source", "plan/frozen.py", "            return \"their build failed\" if entry.inputs else \"\"", "            return \"\"", "plan/test_frozen.py"),
+    broken("an interruption is no failure", "plan/frozen.py", "return \"their build failed\" if entry.inputs else \"\"", "return \"their build failed\"", "plan/test_frozen.py"),
+    broken("an open day is no day of the plan", "plan/frozen.py", "split_open(model, left & target.intervals, plan.now)[0]", "left & target.intervals", "plan/test_frozen.py"),
+    broken("what a batch read of a mended source stays", "plan/frozen.py", "return max(then, read, key=", "return min(then, read, key=", "plan/test_frozen.py"),
+)  # fmt: skip
+
+KEEPING = (
+    broken("a kept table was proved or accepted", "watch/kept.py", "return all(f.name in accepted for f in proof.findings if f.model == m.upstream)", "return True", "watch/test_kept.py"),
+    broken("a plan about the upstream only keeps nothing", "watch/kept.py", 'change.get("category") == "unchanged" or bool(words)', "True", "watch/test_kept.py"),
+    broken("a proof is against what was right", "watch/kept.py", "if before == m.built_from or not apart(then) or _is_kept(control, releases[:number], then, apart):", "if True:", "watch/test_kept.py"),
+)  # fmt: skip
+
+AHEAD = (
+    broken("what the gate will refuse is said before", "promote/beforehand.py", "(*gate(then, FORESEEN).obstacles, *_from_nothing(case, plan))", "()", "promote/test_beforehand.py"),
+    broken("what is built does not stand in its own way", "promote/beforehand.py", "have.green | stage.intervals", "have.green", "promote/test_beforehand.py"),
+)  # fmt: skip
+
 JANITOR = (
     broken("nothing can be pointed at what goes", "state/environment.py", "if t in current.condemned or current.removals.get(t, -1) > since}:", "if t in ()}:", "promote/test_janitor.py"),
 )  # fmt: skip

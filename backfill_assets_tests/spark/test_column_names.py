@@ -112,7 +112,7 @@ def test_every_name_that_a_column_may_have(spark: SparkSession, tmp_path: Path, 
     ].to_csv(tmp_path / "data" / "sales.csv", index=False)
     root = write_project(
         tmp_path, {"sales.sql": SALES, "latest.sql": LATEST}, sources=SOURCES, clock="2024-01-03",
-        environment=environment, approvals={},
+        environment=environment,
     )  # fmt: skip
     settings = json.loads((root / "backfill.yml").read_text())
     (root / "backfill.yml").write_text(json.dumps(settings | {"people": PEOPLE}))

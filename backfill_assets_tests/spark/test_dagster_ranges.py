@@ -5,9 +5,7 @@ The engine is a fake: no JVM is started.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -17,7 +15,6 @@ from dagster._core.definitions.selector import (
     PartitionsSelector,
 )
 from dagster._core.execution.backfill import PartitionBackfill
-from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
 
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG
@@ -38,7 +35,6 @@ from backfill_assets_tests.dagster_place import (
     materialize,
     red,
     tick,
-    told,
     with_changes,
 )
 from backfill_assets_tests.fakes import Cell, a_model
@@ -49,85 +45,6 @@ ROWS_OK = dg.AssetCheckKey(dg.AssetKey("base"), "rows_ok")
 @pytest.fixture
 def place() -> Place:
     return a_place(a_model("base", "raw"), a_model("top", "base", lookback=1))
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    with dg.instance_for_test(temp_dir=str(tmp_path)) as found:
-        yield found
-
-
-def status_of(instance: dg.DagsterInstance, place: Place, name: str) -> set[str]:
-    """The partitions that Dagster's pages count as materialized, from the cache that they are drawn from."""
-    definition = definitions(place).get_assets_def(name).partitions_def
-    cached = get_and_update_asset_status_cache_value(instance, dg.AssetKey(name), definition)  # type: ignore[arg-type]
-    assert definition is not None
-    return (
-        set()
-        if cached is None
-        else set(cached.deserialize_materialized_partition_subsets(definition).get_partition_keys())
-    )
-
-
-def test_partitions_are_of_the_loaded_version(place: Place, instance: dg.DagsterInstance) -> None:
-    """After an edit Dagster counts what is built of the new version, nothing at first; after going back, all of the old
-    one; prod's view keeps its own event throughout."""
-    build_elsewhere(place, "base", "top")
-    place.promote()
-    cursor = None
-    for _ in range(2):
-        found = tick(place, instance, cursor)
-        cursor = found.cursor if isinstance(found, dg.SensorResult) else cursor
-    assert status_of(instance, place, "base") == set(KEYS)
-
-    edited = loaded(place, base="base-2")
-    found = tick(edited, instance, cursor)
-    assert status_of(instance, edited, "base") == set(), "of 540 of an older version, 0 are of this one"
-    assert status_of(instance, edited, "top") == set(KEYS), "nothing is said of a model that is what it was"
-    said = [e.description for e in found.asset_events if isinstance(e, dg.AssetObservation)]  # type: ignore[union-attr]
-    assert len(said) == 1 and "10 partitions are not complete in version base-2" in str(said[0])
-    checks = instance.event_log_storage.get_latest_asset_check_execution_by_key([ROWS_OK])
-    assert not checks, "the old version's checks say nothing of the new one"
-    assert instance.get_latest_materialization_event(dg.AssetKey(["prod", "base"]))
-
-    result = materialize(edited, instance, "base", last=KEYS[1])
-    assert result.success and status_of(instance, edited, "base") == set(KEYS[:2])
-    assert told(tick(edited, instance, None)) == []
-    assert status_of(instance, edited, "base") == set(KEYS[:2])
-
-    tick(place, instance, None)
-    assert status_of(instance, place, "base") == set(KEYS)
-
-
-def test_a_partition_that_somebody_reported_by_hand_does_not_count(place: Place, instance: dg.DagsterInstance) -> None:
-    """`Report materialization` in the UI builds nothing: the ledger decides; what is complete is told again."""
-    build_elsewhere(place, "base")
-    first = tick(place, instance)
-    assert isinstance(first, dg.SensorResult)
-    settled = tick(place, instance, first.cursor)
-    assert isinstance(settled, dg.SensorResult)
-    instance.report_runless_asset_event(dg.AssetMaterialization("base", partition="2024-01-11"))
-    assert "2024-01-11" in instance.get_materialized_partitions(dg.AssetKey("base"))
-    tick(place, instance, settled.cursor)
-    assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS)
-
-
-def test_what_another_code_location_materialized_is_left_alone(
-    place: Place, instance: dg.DagsterInstance, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Somebody else's asset of the same name keeps its partitions: nothing is wiped, and it is said whose they are."""
-
-    @dg.asset(key=["base"], partitions_def=dg.DailyPartitionsDefinition("2024-01-01"))
-    def theirs() -> None: ...
-
-    run = dg.materialize([theirs], instance=instance, partition_key="2024-03-01")
-    build_elsewhere(place, "base", "top")
-    found = tick(place, instance)
-    assert isinstance(found, dg.SensorResult)
-    assert instance.get_materialized_partitions(dg.AssetKey("base")) == {"2024-03-01"}
-    assert status_of(instance, place, "top") == set(KEYS), "all others are told as ever"
-    said = capsys.readouterr().err
-    assert "base is not counted anew" in said and run.run_id in said and "dagster asset wipe base" in said
 
 
 def tagged_plan(instance: dg.DagsterInstance, result: dg.ExecuteInProcessResult) -> str:

@@ -5,7 +5,6 @@ The engine is a fake, so no JVM is started; `test_dagster_spark.py` has the real
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
@@ -18,6 +17,7 @@ from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG
 from backfill_assets.errors import BuildError
 from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.stages import Request
+from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.dagster_place import (
     KEYS,
     Place,
@@ -40,12 +40,6 @@ from backfill_assets_tests.fakes import Cell, FakePins, a_model, days
 @pytest.fixture
 def place() -> Place:
     return a_place(a_model("base", "raw"), a_model("top", "base", lookback=1))
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    with dg.instance_for_test(temp_dir=str(tmp_path)) as found:
-        yield found
 
 
 def test_good_run_reports_each_partition_with_its_rows(place: Place, instance: dg.DagsterInstance) -> None:
@@ -225,6 +219,22 @@ def test_runs_of_a_dagster_backfill_read_the_same_sources(instance: dg.DagsterIn
     assert read("ijklmnop", KEYS[6]) == {9}
 
 
+def test_run_reads_what_its_plan_froze(instance: dg.DagsterInstance) -> None:
+    """A run that goes on with a plan reads sources at the plan's commits, not at its own; days that the plan does not
+    have belong to another plan, and are read as they are."""
+    place = a_place(a_model("one", "raw"))
+    pins = FakePins(raw=7)
+    place.pins = pins  # type: ignore[assignment]
+    assert place.open_plan(place.plan(Request(select=("one",), start=days("01").start, end=days("05").end)))
+    pins.commits["raw"] = 9
+    assert materialize(place, instance, "one", last=KEYS[4]).success
+    entries = place.control.ledger.entries(["one"], kinds=[Kind.BUILT])
+    assert entries and all(e.inputs == {"raw": {"commit": 7}} for e in entries)
+    assert materialize(place, instance, "one", last=KEYS[6]).success
+    later = place.control.ledger.entries(["one"], kinds=[Kind.BUILT])[len(entries) :]
+    assert later and all(e.inputs == {"raw": {"commit": 9}} for e in later)
+
+
 def test_sources_are_pinned_once_a_run(instance: dg.DagsterInstance) -> None:
     """Two models of one run read the same snapshot of a source, even when it grows between them."""
     place = a_place(a_model("one", "raw"), a_model("two", "raw", "one"))
@@ -237,81 +247,6 @@ def test_sources_are_pinned_once_a_run(instance: dg.DagsterInstance) -> None:
 
 
 # --- the sensor and the jobs ------------------------------------------------------------------------------------------
-
-
-def test_sensor_reports_what_the_command_built_once(place: Place, instance: dg.DagsterInstance) -> None:
-    """Ten days built by `backfill apply` appear in Dagster; the next ticks have nothing to say."""
-    build_elsewhere(place, "base")
-    first = tick(place, instance)
-    assert told(first) == [("base", k) for k in KEYS]
-    assert isinstance(first, dg.SensorResult) and first.cursor
-    assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS)
-    second = tick(place, instance, first.cursor)  # what was reported is known by now
-    assert isinstance(second, dg.SensorResult) and not second.asset_events
-    assert isinstance(tick(place, instance, second.cursor), dg.SkipReason)
-    assert told(tick(place, instance, None)) == []  # a lost cursor repeats nothing
-
-
-def test_sensor_leaves_red_days_out(place: Place, instance: dg.DagsterInstance) -> None:
-    """What failed its audits is no materialization, whoever built it."""
-    place.world.engine.cell = red
-    build_elsewhere(place, "base")
-    found = tick(place, instance)
-    assert [k for _, k in told(found)] == [k for k in KEYS if k != "2024-01-03"]
-    assert isinstance(found, dg.SensorResult)
-    checks = [e for e in found.asset_events if isinstance(e, dg.AssetCheckEvaluation)]
-    assert [(e.passed, e.description) for e in checks] == [(False, "failed in 1 of 10 intervals: 2024-01-03")]
-
-
-def test_sensor_says_nothing_of_dagsters_own_runs(place: Place, instance: dg.DagsterInstance) -> None:
-    """A run of Dagster's reports itself."""
-    materialize(place, instance, "base")
-    assert told(tick(place, instance)) == []
-
-
-def test_sensor_waits_for_a_run_that_is_still_going_on(place: Place, instance: dg.DagsterInstance) -> None:
-    """What a running run built is left to it; when it died without a word, the sensor reports it."""
-    job = definitions(place).resolve_implicit_global_asset_job_def()
-    run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
-    build_elsewhere(place, "base", run=run.run_id)
-    waiting = tick(place, instance)
-    assert told(waiting) == [] and isinstance(waiting, dg.SensorResult) and not waiting.cursor
-    instance.report_run_failed(run)
-    assert told(tick(place, instance, waiting.cursor)) == [("base", k) for k in KEYS]
-
-
-def test_sensor_is_bounded_and_goes_on(
-    place: Place, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A long history arrives in several ticks, each of a few seconds, in order and complete."""
-    monkeypatch.setattr("backfill_assets.defs.ledger_sensor.MOST_EVENTS", 5)  # four days and the check
-    build_elsewhere(place, "base")
-    seen: list[str | None] = []
-    cursor: str | None = None
-    for _ in range(4):
-        found = tick(place, instance, cursor)
-        assert len(told(found)) <= 4
-        seen += [key for _, key in told(found)]
-        if isinstance(found, dg.SensorResult):
-            cursor = found.cursor
-    assert seen == KEYS
-
-
-def test_sensor_reports_a_promotion(place: Place, instance: dg.DagsterInstance) -> None:
-    """A promotion by the command: the view's asset gets its release, version, range and rows."""
-    build_elsewhere(place, "base", "top")
-    moved, verdict = place.promote()
-    assert verdict.open
-    result = tick(place, instance)
-    views = {k for k, _ in told(result) if k.startswith("prod/")}
-    assert views == {"prod/base", "prod/top"}
-    event = instance.get_latest_materialization_event(dg.AssetKey(["prod", "base"]))
-    assert event and event.asset_materialization
-    metadata = {k: v.value for k, v in event.asset_materialization.metadata.items()}
-    assert metadata["release"] == moved.releases["base"]
-    assert metadata["version"] == "base-1" and metadata["dagster/row_count"] == 100
-    assert metadata["range"] == "2024-01-01..2024-01-10"
-    assert told(tick(place, instance, None)) == []
 
 
 def test_apply_job_builds_everything_and_moves_nothing(place: Place, instance: dg.DagsterInstance) -> None:

@@ -6,7 +6,6 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,7 @@ from backfill_assets_tests.projects import (
     backfill_here,
     built_daily,
     expected_daily,
+    say_yes,
     small_project,
     write_events,
 )
@@ -39,12 +39,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::dagster_shared.utils.warnings.BetaWarning"),
     pytest.mark.filterwarnings("ignore::dagster_shared.utils.warnings.SupersessionWarning"),
 ]
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    with dg.instance_for_test(temp_dir=str(tmp_path)) as found:
-        yield found
 
 
 def test_range_of_two_models_and_an_asset_of_the_users_own(
@@ -123,6 +117,7 @@ def test_asset_of_the_users_own_in_a_run_that_is_tagged_with_a_plan(
     before = kinds()
     assert "late" not in before
     assert kinds(**{PLAN_TAG: next(iter(plan))}) == sorted([*before, "late"])
+    say_yes(place, next(iter(plan)))
     place.promote(plan=next(iter(plan)))
     assert kinds() == sorted([*before, "late"])
 
@@ -163,10 +158,8 @@ def test_a_release_from_dagster_alone(
     settings, model = root / "backfill.yml", root / "models" / "daily.sql"
     (root / "models" / "running.sql").unlink()
     people = {ANA: {"accounts": ["ana"]}, "dev@example.com": {"accounts": ["dev"]}}
-    said = json.loads(settings.read_text()) | {"people": people, "approvals": {}}
+    said = json.loads(settings.read_text()) | {"people": people}
     settings.write_text(json.dumps(said))
-    (root / "consumers.yml").write_text("last_verified: 2024-01-03\nconsumers: []\n")
-    model.write_text(model.read_text().replace("grain:", f"owner: {ANA}\ngrain:", 1))
     monkeypatch.setenv(VARIABLE, TAG)
     monkeypatch.setenv("BACKFILL_PROJECT", str(root))
     monkeypatch.setenv("DAGSTER_HOME", instance.root_directory)

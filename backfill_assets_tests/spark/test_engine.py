@@ -11,7 +11,7 @@ import pytest
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.errors import BuildError
-from backfill_assets.state.environment import Segment
+from backfill_assets.state.segments import Segment, Segments
 from backfill_assets_tests.projects import (
     DAILY,
     RUNNING,
@@ -213,7 +213,7 @@ def test_values_that_changed_places_with_null_differ(spark: SparkSession, tmp_pa
         version = place.project.fingerprints["swapped"]
         head = place.log.head("swapped", version)
         shown.append(Segment(version=version, commit=head, interval=days("2024-01-01", "2024-01-02")))
-    model, one, other = place.project.models["swapped"], shown[:1], shown[1:]
+    model, one, other = place.project.models["swapped"], Segments(shown[:1]), Segments(shown[1:])
     assert str(engine(place).differing(model, ["a", "b"], one, other)) == "2024-01-01..2024-01-02"
     assert str(engine(place).differing(model, ["A", "B"], one, other)) == "2024-01-01..2024-01-02", "names have no case"
     assert not engine(place).differing(model, ["ds", "id"], one, other)

@@ -73,7 +73,9 @@ def changed_verdict(place: Workspace) -> Verdict:
     from backfill_assets.plan.stages import Request
 
     verdict = place.gate(Request(), facts, make_plan(place.project, facts, Request()))
-    assert [o.what for o in verdict.obstacles] == ["was not compared with what is shown:"], "ready but for that"
+    approval = "needs approval by ana@example.com of a change of published history:"
+    owed = [approval, "was not compared with what is shown:"]
+    assert [o.what for o in verdict.obstacles] == owed, "ready but for that"
     return verdict
 
 

@@ -50,9 +50,7 @@ def shop(spark: SparkSession, tmp_path: Path, environment: str) -> Path:
     """Two models of ana's in the environment, and a change of both by dev, built and not approved."""
     root = small_project(tmp_path / "shop", days=3, batch_size=3, environment=environment)
     (root / "allowed_signers").write_text(f"{ANA} {a_key(tmp_path, 'ana').with_suffix('.pub').read_text()}")
-    (root / "consumers.yml").write_text("last_verified: 2024-01-03\nconsumers: []\n")
-    edit(root, approvals={}, people=PEOPLE)
-    owned(root, ANA)
+    edit(root, people=PEOPLE)
     assert backfill("apply", "--promote", project=root, user="dev").code == 0, "a first promotion needs nobody"
     daily = root / "models" / "daily.sql"
     daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))

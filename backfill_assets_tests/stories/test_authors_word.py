@@ -10,7 +10,7 @@ import pytest
 
 import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets_tests.projects import backfill, build_all, expected_daily, small_project
+from backfill_assets_tests.projects import approve, backfill, build_all, expected_daily, small_project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,6 +65,7 @@ def test_a_true_word_and_a_false_one(spark: SparkSession, tmp_path: Path, enviro
     assert [s.model for s in plan.work] == ["daily"]
     build_all(added)
     assert added.drift(plan) == []
+    approve(added)
     moved, verdict = added.promote()
     assert verdict.open, verdict
     assert moved.pointers["running"] == running

@@ -46,6 +46,8 @@ def test_consumers_before_promotion(spark: SparkSession, tmp_path: Path) -> None
     project = small_project(tmp_path, days=4, batch_size=4)
     (project / "consumers.yml").write_text(CONSUMERS)
     (project / "evaluate.sh").write_text(EVALUATE)
+    model = project / "models" / "daily.sql"
+    model.write_text(model.read_text().replace("owner: ana@example.com\n", ""))
     assert backfill("apply", "--promote", project=project).code == 0
     early = backfill("consumers", "--check", project=project)
     assert early.code == 1 and "no plan is open" in early.err

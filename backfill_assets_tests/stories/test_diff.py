@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,12 +51,6 @@ LEFT JOIN (
 """
 
 
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    with dg.instance_for_test(temp_dir=str(tmp_path)) as found:
-        yield found
-
-
 def write_weeks(root: Path) -> None:
     """Sixteen events a day; every other day they are worth more."""
     folder = write_events(root, days=DAYS, per_day=16)
@@ -88,7 +81,7 @@ def test_a_wrong_time_zone_is_seen(
     what was expected to stay and did not exits with 5; the plan is abandoned, and prod never knew."""
     root = tmp_path / "project"
     write_weeks(root)
-    write_project(root, {"daily.sql": MODEL}, clock="2024-01-15", environment=environment, approvals={})
+    write_project(root, {"daily.sql": MODEL}, clock="2024-01-15", environment=environment)
     monkeypatch.setenv("BACKFILL_PROJECT", str(root))
     place = Workspace.open(root)
     build_all(place)

@@ -15,7 +15,7 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.intervals import Interval
 from backfill_assets_tests.projects import backfill_here as backfill
 from backfill_assets_tests.projects import expected_daily, small_project, write_events
-from backfill_assets_tests.stories.test_approval import ANA, PEOPLE, edit, in_the_way, owned
+from backfill_assets_tests.stories.test_approval import ANA, PEOPLE, edit, in_the_way
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,9 +43,7 @@ def test_a_dropped_column_computes_nothing(
     """No write, no commit, no table more; approved by the owner; readers of the column are refused; a routine run goes
     on without it, and a rollback shows it again, for days that came since as well."""
     root = small_project(tmp_path / "shop", days=3, batch_size=3, environment=environment)
-    (root / "consumers.yml").write_text("last_verified: 2024-01-03\nconsumers: []\n")
-    edit(root, approvals={}, people=PEOPLE)
-    owned(root, ANA)
+    edit(root, people=PEOPLE)
     daily, running = (root / "models" / f"{name}.sql" for name in ("daily", "running"))
     without, reader = daily.read_text(), running.read_text()
     daily.write_text(without.replace("AS total", "AS total, max(amount) AS largest"))

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-OWNED = "owner: ana@example.com\ngrain:"
 PEOPLE = {"ana@example.com": {"accounts": ["ana"]}}
 HALF = "2024-01-03"
 
@@ -42,16 +41,14 @@ def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_project(
         root,
         {
-            "daily.sql": DAILY.format(batch_size=5, batch_concurrency=1).replace("grain:", OWNED, 1),
-            "running.sql": RUNNING.format(batch_size=5).replace("grain:", OWNED, 1),
+            "daily.sql": DAILY.format(batch_size=5, batch_concurrency=1),
+            "running.sql": RUNNING.format(batch_size=5),
         },
         clock="2024-01-06",
         environment="gate_story",
-        approvals={},
     )
     settings = json.loads((root / "backfill.yml").read_text())
     (root / "backfill.yml").write_text(json.dumps(settings | {"people": PEOPLE}))
-    (root / "consumers.yml").write_text("last_verified: 2024-01-06\nconsumers: []\n")
     done = backfill_here("apply", "--promote", project=root)
     assert done.code == 0, done
     return root

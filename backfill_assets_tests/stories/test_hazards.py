@@ -7,7 +7,6 @@ with a packet or a table (`test_evidence.py`), readers during a promotion (`test
 from __future__ import annotations
 
 import hashlib
-import json
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import product
@@ -22,7 +21,7 @@ import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.intervals import utc
 from backfill_assets.plan.stages import Request
-from backfill_assets_tests.projects import DAILY, RUNNING, Said, backfill_here, build_all, days, write_project
+from backfill_assets_tests.projects import DAILY, RUNNING, Said, backfill_here, build_all, days, say_yes, write_project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +35,6 @@ sources:
     time_column: at
 """
 FIRST, LAST = date(2024, 1, 1), date(2024, 1, 6)
-ANA = {"ana@example.com": {"accounts": ["ana"]}}
 
 
 @pytest.fixture
@@ -134,7 +132,12 @@ def test_an_emptied_source_day_leaves_no_stale_rows_and_is_flagged(shop: Path, e
     # Its owner knows that there was nothing on that day: the audit goes, and the day has no rows, not those of before.
     daily = shop / "models" / "daily.sql"
     daily.write_text(daily.read_text().replace("  - completeness\n", ""))
-    assert backfill_here("apply", "--json", "--restate", f"daily:{day}", project=shop).code == 0
+    applied = backfill_here("apply", "--json", "--restate", f"daily:{day}", project=shop)
+    assert applied.code == 0
+    say_yes(Workspace.open(shop), applied.json["plan"]["id"])
+    unaccepted = backfill_here("promote", "--json", "--restate", f"daily:{day}", project=shop)
+    assert "is left, and none came" in in_the_way(unaccepted)
+    say_yes(Workspace.open(shop), applied.json["plan"]["id"], why="nothing was sold on that day")
     promoted = backfill_here("promote", "--json", "--restate", f"daily:{day}", project=shop)
     assert promoted.code == 0, promoted
     rows = backfill_assets.read("daily", project=shop, environment=environment).to_pylist()
@@ -173,19 +176,13 @@ def test_no_option_promotes_an_empty_or_a_shrunken_table(shop: Path, environment
 
 def test_an_approval_does_not_survive_a_later_write(shop: Path, environment: str) -> None:
     """The owner approved rows. Others took their place since, by the same plan: that approval is none."""
-    settings = json.loads((shop / "backfill.yml").read_text())
-    (shop / "backfill.yml").write_text(json.dumps(settings | {"approvals": {}, "people": ANA}))
-    (shop / "consumers.yml").write_text("last_verified: 2024-01-06\nconsumers: []\n")
-    for model in (shop / "models").glob("*.sql"):
-        model.write_text(model.read_text().replace("grain:", "owner: ana@example.com\ngrain:", 1))
-    assert backfill_here("rules", "change", project=shop).code == 0, "the rules in force ask nobody yet"
     daily = shop / "models" / "daily.sql"
     daily.write_text(daily.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
     before = shown(shop, environment)
     applied = backfill_here("apply", "--json", project=shop)
     assert applied.code == 0, applied
     plan = applied.json["plan"]["id"]
-    assert backfill_here("approve", plan, user="ana", project=shop).code == 0
+    say_yes(Workspace.open(shop), plan)
     assert Workspace.open(shop).gate(Request(), Workspace.open(shop).facts(), Workspace.open(shop).plan()).open
 
     assert backfill_here("withdraw", "daily:2024-01-04", project=shop).code == 0

@@ -16,6 +16,7 @@ from backfill_assets.intervals import Ranges
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.projects import (
     BACKFILL,
+    approve,
     backfill_here,
     build_all,
     built_daily,
@@ -99,6 +100,7 @@ def finish_and_check(place: Workspace, before: tuple[object, ...], lost: int) ->
     assert len(after) == 10 and len(unknown) >= lost
     assert built_daily(place) == expected_daily(place.project.root)
     assert shown(place) == before
+    approve(place)
     place.promote()
     assert shown(place) != before
 

@@ -36,6 +36,7 @@ PROMOTES = """
     from backfill_assets.adapters.workspace import Workspace
     from backfill_assets.promote.promote import recover
     from backfill_assets.state.environment import Environments
+    from backfill_assets_tests.projects import approve
 
     project, query, last = sys.argv[1:4]
     place = Workspace.open(project)
@@ -55,6 +56,7 @@ PROMOTES = """
     recover(place.control.environments, "prod", place.shared_views())
     found |= {"recovered": look(), "still open": journal()}
     print(json.dumps(found), flush=True)
+    approve(place)
 
     def dies_after(owner, name, step):
         done = getattr(owner, name)

@@ -12,6 +12,7 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.projects import (
+    approve,
     build_all,
     commits_per_interval,
     days,
@@ -162,6 +163,7 @@ def test_a_restatement_of_every_version(spark: SparkSession, tmp_path: Path, env
     branch_version = {s.version: str(s.intervals) for s in place.plan(again).invalidations}
     assert list(branch_version.values()) == ["2024-01-03"]
     assert all(o.ok for o in build_all(place, again).values())
+    approve(place, again)
     assert place.promote(again)[1].open
     assert shown_daily(root, environment) == expected_daily(root)
 
@@ -170,5 +172,6 @@ def test_a_restatement_of_every_version(spark: SparkSession, tmp_path: Path, env
     assert branch.project.fingerprints["daily"] in branch_version
     assert builds(branch.plan())["daily"] == "2024-01-03"
     assert all(o.ok for o in build_all(branch).values())
+    approve(branch)
     assert branch.promote()[1].open
     assert shown_daily(root, environment) == expected_daily(root)

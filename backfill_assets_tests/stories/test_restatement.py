@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +16,16 @@ from backfill_assets.errors import PlanError
 from backfill_assets.intervals import Ranges
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets.promote.compaction import crowds
-from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets_tests.projects import (
+    approve,
     backfill,
     backfill_here,
     build_all,
     commits_per_interval,
+    compare,
     days,
     expected_daily,
+    say_yes,
     small_project,
     write_events,
 )
@@ -72,6 +72,7 @@ def test_two_days_again(spark: SparkSession, tmp_path: Path, environment: str) -
     assert shown_daily(root, environment) == old_daily, "prod shows what it showed"
     assert not any(isinstance(s, Build) for s in place.plan(RESTATE).stages), "nothing is left to do"
 
+    approve(place, RESTATE)
     moved, verdict = place.promote(RESTATE)
     assert verdict.open
     assert shown_daily(root, environment) == expected_daily(root) != old_daily
@@ -108,6 +109,7 @@ def test_corrections_are_joined(
         again = Request(restate=(("daily", days(day)),))
         place = Workspace.open(root)
         assert all(o.ok for o in build_all(place, again).values())
+        approve(place, again)
         place.promote(again)
     before = {model: shown(root, environment, model) for model in ("daily", "running")}
     assert shown_daily(root, environment) == expected_daily(root)
@@ -184,14 +186,16 @@ def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_pa
     assert (drift.kept.columns, str(drift.intervals)) == (("ds", "total"), "2024-01-02")
     assert str(drift).endswith("backfill apply --restate running:2024-01-02..2024-01-03")
     # what was built beside the kept columns has other values in them: prod waits until somebody accepts that
+    opened = compare(added)
     _, closed = added.promote()
     assert [o.what for o in closed.obstacles if "n changed in 2 rows" in o.what], closed.obstacles
-    accept(root, closed.obstacles, "late rows of 2024-01-02")
+    say_yes(added, opened, why="late rows of 2024-01-02")
     moved, verdict = added.promote()
     assert verdict.open, verdict.obstacles
     assert moved.pointers["running"] == running
     again = Request(restate=tuple(("running", part) for part in drift.again["running"]))
     assert all(o.ok for o in build_all(added, again).values())
+    approve(added, again)
     added.promote(again)
     assert_running_follows(root, environment, other_than=[])
     assert "largest" in backfill_assets.read("daily", project=root, environment=environment).column_names
@@ -205,6 +209,7 @@ def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_pa
     model.write_text(first)
     back = Workspace.open(root)
     assert not back.plan().work, "the view lists a column less, over the table that it shows"
+    approve(back)
     reverted, verdict = back.promote()
     assert verdict.open, verdict.obstacles
     assert reverted.pointers["daily"].segments == moved.pointers["daily"].segments
@@ -212,15 +217,6 @@ def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_pa
     shutil.rmtree(root / "data")
     assert shown_daily(root, environment) == expected, "nothing reads the source to show prod, late rows included"
     assert "largest" not in backfill_assets.read("daily", project=root, environment=environment).column_names
-
-
-def accept(root: Path, obstacles: Sequence[Obstacle], why: str) -> None:
-    """Accept findings, all of one plan, as their remedies say it."""
-    asked = [found.groups() for o in obstacles if (found := re.search(r"approve (\S+) --accept (\S+)=", o.remedy))]
-    assert asked and len(asked) == len(obstacles), obstacles
-    [plan] = {plan for plan, _ in asked}
-    accepted = [part for _, name in asked for part in ("--accept", f"{name}={why}")]
-    assert backfill_here("approve", plan, *accepted, project=root).code == 0
 
 
 def test_new_logic_from_a_day_on(spark: SparkSession, tmp_path: Path, environment: str) -> None:
@@ -247,6 +243,7 @@ def test_new_logic_from_a_day_on(spark: SparkSession, tmp_path: Path, environmen
     candidate = new.show_candidate(opened.plan.id)
     assert candidate
     assert_doubled_from(root, candidate.name, "2024-01-04")
+    approve(new, forward)
     moved, verdict = new.promote(forward)
     assert verdict.open, verdict.obstacles
     first, second = moved.pointers["daily"].segments

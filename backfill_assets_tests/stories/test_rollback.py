@@ -19,7 +19,7 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.apply import apply
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.go_back import RolledBack
-from backfill_assets_tests.projects import backfill, build_all, small_project
+from backfill_assets_tests.projects import approve, backfill, build_all, small_project
 from backfill_assets_tests.stories.test_routine import run, until
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def test_back_and_forth_and_cleared_up(spark: SparkSession, tmp_path: Path, envi
     daily.write_text(daily.read_text().replace("sum(amount) AS total", "sum(amount) * 2 AS total"))
     place = Workspace.open(root)
     build_all(place)
+    approve(place)
     place.promote()
     one, two = place.control.releases.all(environment)
     [moved] = place.diff(f"{one.id}..{two.id}", models=["daily"], sample=0).models

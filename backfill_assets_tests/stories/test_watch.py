@@ -16,8 +16,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import backfill_assets
+from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.intervals import utc
-from backfill_assets_tests.projects import DAILY, RUNNING, backfill_here, write_project
+from backfill_assets_tests.projects import DAILY, RUNNING, backfill_here, say_yes, write_project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,6 +99,7 @@ def test_late_rows(spark: SparkSession, tmp_path: Path, environment: str) -> Non
     assert backfill_here("watch", project=root).code == 3, "prod still shows the old rows"
     named = re.search(r"backfill promote (\w+)", applied.out)
     assert named, applied
+    say_yes(Workspace.open(root), named[1])
     assert backfill_here("promote", named[1], project=root).code == 0
     assert is_right(root, environment)
     assert backfill_here("watch", project=root).code == 0

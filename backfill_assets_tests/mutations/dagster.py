@@ -1,0 +1,45 @@
+# ruff: noqa: E501 (tables of texts)
+"""Which partitions Dagster counts, and whose they are (decisions/0032)."""
+
+from __future__ import annotations
+
+from backfill_assets_tests.mutations.mutation import Mutation, broken
+
+_SENSOR, _STRANGERS, _TESTS = "defs/ledger_sensor.py", "defs/strangers.py", "defs/test_partition_status.py::"
+
+
+def _sensor(what: str, old: str, new: str, test: str) -> Mutation:
+    return broken(f"partitions: {what}", _SENSOR, old, new, _TESTS + test)
+
+
+def _stranger(what: str, old: str, new: str, test: str) -> Mutation:
+    return broken(f"partitions: {what}", _STRANGERS, old, new, _TESTS + test)
+
+
+PARTITIONS = (
+    _sensor("builds elsewhere are seen", "                workspace.control.ledger.revision(),\n", "", "test_what_happens_elsewhere_wakes_it"),
+    _sensor("promotions elsewhere are seen", "                workspace.control.environments.revision(),\n", "", "test_what_happens_elsewhere_wakes_it"),
+    _sensor("a reload is seen", "                workspace.project.fingerprints,\n", "", "test_partitions_are_of_the_loaded_version"),
+    _sensor("what others report to Dagster is seen", "                _newest(instance, workspace.project.models),\n", "", "test_a_partition_that_somebody_reported_by_hand_does_not_count"),
+    _sensor("what nothing happened to is not looked at", "if context.cursor == revisions:", "if False:", "test_sensor_reports_what_the_command_built_once"),
+    _sensor("what is untrue is wiped", "instance.wipe_assets([model_key(name)])", "pass", "test_partitions_are_of_the_loaded_version"),
+    _sensor("a wipe is told", "events.append(_wiped(name, version, len(untrue), len(green)))", "pass", "test_withdrawn_days_do_not_count"),
+    _sensor("after a wipe all that is green is told again", "        known.clear()\n", "", "test_withdrawn_days_do_not_count"),
+    _sensor("after a wipe it looks again", "settled = settled and not untrue", "settled = settled or not untrue", "test_after_wiping_it_looks_again"),
+    _sensor("strangers' partitions are left alone", "            return [], True\n        instance", "            pass\n        instance", "test_what_another_code_location_materialized_is_left_alone"),
+    _sensor("strangers are told of", "            warn(told)\n", "            pass\n", "test_what_another_code_location_materialized_is_left_alone"),
+    _sensor("a stranger's are left alone, all else is told", "            return [], True\n        instance", "            return [], False\n        instance", "test_what_another_code_location_materialized_is_left_alone"),
+    _sensor("an open interval is not green", "for i in (have.green - have.partial).split(model.cadence)}", "for i in have.green.split(model.cadence)}", "test_a_day_that_is_not_over_is_no_partition"),
+    _sensor("an open interval is not told", "in have.batches(have.green - have.partial):", "in have.batches(have.green):", "test_a_day_that_is_not_over_is_no_partition"),
+    _sensor("of the loaded version", "if of.get(DATA_VERSION_TAG) == version)", "if of)", "test_a_version_that_is_as_complete_is_told_anew"),
+    _sensor("what is known is not told twice", "if cadence.key(i.start) not in told]", "if True]", "test_sensor_reports_what_the_command_built_once"),
+    _sensor("a run that goes on tells by itself", "if fresh and busy(entry.run):", "if False:", "test_sensor_waits_for_a_run_that_is_still_going_on"),
+    _sensor("what a run will tell is waited for", "            settled = False\n", "            pass\n", "test_sensor_waits_for_a_run_that_is_still_going_on"),
+    _sensor("a tick is bounded", "some = intervals[: max(most - len(model.audits) - len(events), 0)]", "some = intervals", "test_sensor_is_bounded_and_goes_on"),
+    _sensor("what is left comes with the next tick", "        return events, False\n", "        return events, True\n", "test_sensor_is_bounded_and_goes_on"),
+    _stranger("what was reported by hand is no stranger's", "or not record.run_id or", "or", "test_a_partition_that_somebody_reported_by_hand_does_not_count"),
+    _stranger("ours are known by their table", "return PurePath(warehouse) in PurePath(str(uri.value)).parents", "return not uri", "test_whose_a_materialization_is"),
+    _stranger("of another warehouse", "return PurePath(warehouse) in PurePath(str(uri.value)).parents", "return str(uri.value).startswith(warehouse)", "test_whose_a_materialization_is"),
+    _stranger("those of early releases", 'return "version" in metadata', "return False", "test_whose_a_materialization_is"),
+    _stranger("those that name no table", 'return "version" in metadata', "return True", "test_whose_a_materialization_is"),
+)  # fmt: skip
