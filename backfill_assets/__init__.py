@@ -8,7 +8,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.snapshots.python import model
+from backfill_assets.python_models.decorator import model
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +41,7 @@ def read(
     """
     from backfill_assets.adapters.reader import read_pointer, show
     from backfill_assets.adapters.warehouse import open_store
-    from backfill_assets.settings import load_settings, project_root
+    from backfill_assets.project.settings import load_settings, project_root
     from backfill_assets.state.control import Control
 
     root = project_root(project)
@@ -57,7 +57,7 @@ def spark(*, environment: str | None = None, project: str | Path | None = None) 
     from backfill_assets.adapters.session import spark_session
     from backfill_assets.adapters.spark_views import show_environment
     from backfill_assets.adapters.warehouse import open_store
-    from backfill_assets.settings import load_settings, project_root
+    from backfill_assets.project.settings import load_settings, project_root
     from backfill_assets.state.control import Control
 
     root = project_root(project)

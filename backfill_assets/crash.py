@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from backfill_assets.core.errors import BackfillError
 from backfill_assets.crash_report import redacted, write_report
-from backfill_assets.errors import BackfillError
 
 
 def crashed(error: BaseException, arguments: Sequence[str]) -> str:
     """The error in three lines; a report of it is kept beside the project's caches, or among temporary files."""
-    from backfill_assets.settings import cache_folder, project_root
+    from backfill_assets.project.settings import cache_folder, project_root
 
     try:
         folder = cache_folder(project_root()).parent / "crashes"

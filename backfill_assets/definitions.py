@@ -4,9 +4,9 @@ import sys
 
 import click
 
+from backfill_assets.core.errors import BackfillError
 from backfill_assets.crash import crashed
 from backfill_assets.defs.build_definitions import build_definitions
-from backfill_assets.errors import BackfillError
 
 try:
     defs = build_definitions()

@@ -39,7 +39,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session that the project itself would open, in a folder of its own."""
     from backfill_assets.adapters.session import spark_session
-    from backfill_assets.settings import Settings
+    from backfill_assets.core.settings import Settings
 
     root = tmp_path_factory.mktemp("session")
     before = os.environ.get("SPARK_CONF_DIR")

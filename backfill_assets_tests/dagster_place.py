@@ -12,14 +12,14 @@ import dagster as dg
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job
+from backfill_assets.core.intervals import Interval
+from backfill_assets.core.model import Model
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.ledger_sensor import ledger_sensor
-from backfill_assets.intervals import Interval
 from backfill_assets.plan.proof import Drift
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import EVERY_PROOF, subject
 from backfill_assets.promote.lifecycle import find_plan
-from backfill_assets.snapshots.model import Model
 from backfill_assets.state.proofs import DIFF, Proof
 from backfill_assets_tests.fakes import Cell, FakePins, World, days
 

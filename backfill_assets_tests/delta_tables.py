@@ -13,7 +13,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
 from backfill_assets.adapters.table_log import DeltaTableLog, batch_metadata, history
 from backfill_assets.adapters.table_storage import DeltaTableStorage
-from backfill_assets.intervals import Interval, utc
+from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.state.tables import DataCommit, Readable, StoredTable
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.fakes import Cell, nothing

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from backfill_assets.audit.judge import Counts
+from backfill_assets.audits.judge import Counts
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import AuditReads, Job, ModelInput
 from backfill_assets.build.events import Event
-from backfill_assets.errors import StateError
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.model import Audit, Model, Project, Source, Upstream
+from backfill_assets.core.settings import Settings
 from backfill_assets.plan.facts import bounded_now, read_facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.patch import Patch
@@ -31,8 +33,6 @@ from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import propose
 from backfill_assets.promote.release import Released, Sealing, release_case
-from backfill_assets.settings import Settings
-from backfill_assets.snapshots.model import Audit, Model, Project, Source, Upstream
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer

@@ -8,16 +8,16 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+from backfill_assets.audits.result import AuditResult
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.model import Audit, Consumer
 from backfill_assets.evidence.inputs import Inputs, Subject, Yes
 from backfill_assets.evidence.tables import DataFile, TableCommit, TableState
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.plan.estimate import Actual, Estimate, PlanEstimate, Spread
-from backfill_assets.snapshots.model import Audit, Consumer
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.plans import PlanRecord, Status, Target
 from backfill_assets.state.proofs import Finding, Proof
-from backfill_assets.state.results import AuditResult
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.fakes import a_model, a_pointer, days, ranges
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from hypothesis import strategies as st
 
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 
 EPOCH = utc("2024-01-01")
 """Day 0 of the brute-force models. 2024 is a leap year, and this is a Monday."""

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import cast
 
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.audit.judge import Counts
+from backfill_assets.audits.judge import Counts
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import AuditReads, Job
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import EVERY_PROOF, subject
 from backfill_assets.promote.lifecycle import find_plan

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from backfill_assets.demo.generate import generate
-from backfill_assets.settings import EMBEDDED_PROJECT
+from backfill_assets.project.settings import EMBEDDED_PROJECT
 
 BACKFILL = Path(sys.executable).with_name("backfill")
 MODELS = ("campaign_performance", "campaign_trends_monthly", "roi_analysis")

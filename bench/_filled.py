@@ -15,8 +15,8 @@ from deltalake import DeltaTable, Schema
 from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
 from backfill_assets.adapters.table_log import batch_metadata
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.audit.digest import audits_digest
-from backfill_assets.intervals import Interval
+from backfill_assets.audits.digest import audits_digest
+from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.stages import Build
 from backfill_assets.state.ledger import Entry, Kind, new_id
 from backfill_assets.state.versions import Version, table_path

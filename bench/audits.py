@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 from _measure import machine, median, spread
 
 from backfill_assets.adapters.session import spark_session
-from backfill_assets.audit.relations import Row, Table
-from backfill_assets.audit.scan import scan_audits
-from backfill_assets.audit.text import as_text, interval_start, quoted
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
-from backfill_assets.settings import Settings
-from backfill_assets.snapshots.model import Audit, Model
+from backfill_assets.audits.relations import Row, Table
+from backfill_assets.audits.scan import scan_audits
+from backfill_assets.audits.text import as_text, interval_start, quoted
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.model import Audit, Model
+from backfill_assets.core.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

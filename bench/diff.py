@@ -25,9 +25,9 @@ from backfill_assets.adapters.diff import diff_model
 from backfill_assets.adapters.session import spark_session
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.compare.ask import ask
-from backfill_assets.intervals import Cadence, Interval, utc
-from backfill_assets.settings import Settings
-from backfill_assets.snapshots.model import Model
+from backfill_assets.core.intervals import Cadence, Interval, utc
+from backfill_assets.core.model import Model
+from backfill_assets.core.settings import Settings
 from backfill_assets.state.environment import Pointer, Segment
 
 START = utc("2024-01-01")

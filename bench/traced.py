@@ -24,7 +24,7 @@ from typing import Any
 
 CLOCKED = {
     # module, owner (or ""), function: what its time is called
-    ("backfill_assets.snapshots.loader", "", "load_project"): "load project",
+    ("backfill_assets.project.loader", "", "load_project"): "load project",
     ("backfill_assets.adapters.place", "", "load_project"): "load project",
     ("backfill_assets.adapters.planning", "Planning", "plan"): "plan",
     ("backfill_assets.adapters.releasing", "Releasing", "gate"): "gate",

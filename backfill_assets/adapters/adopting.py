@@ -16,8 +16,8 @@ from backfill_assets.adapters.warehouse import (
     write_identity,
     write_memory,
 )
-from backfill_assets.errors import BackfillError, StateError
-from backfill_assets.settings import Settings
+from backfill_assets.core.errors import BackfillError, StateError
+from backfill_assets.core.settings import Settings
 from backfill_assets.state.identity import FORMAT, READER, WRITER, Found, Identity, Memory, refuse
 
 

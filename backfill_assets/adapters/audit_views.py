@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments
 from backfill_assets.adapters.table_log import rows_within
 from backfill_assets.adapters.version_table import in_interval
-from backfill_assets.audit.relations import Row, Table
-from backfill_assets.audit.text import bucket, interval_text, within
+from backfill_assets.audits.reads import texts
+from backfill_assets.audits.relations import Row, Table
+from backfill_assets.audits.text import bucket, interval_text, within
 from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
-from backfill_assets.intervals import Interval, Ranges
-from backfill_assets.snapshots.audit_reads import texts
-from backfill_assets.snapshots.model import Audit, Source
-from backfill_assets.snapshots.sql import splice
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Audit, Source
+from backfill_assets.sql.parsing import splice
 from backfill_assets.state.segments import Segments
 from backfill_assets.state.versions import table_path
 

@@ -20,7 +20,7 @@ from backfill_assets.adapters.durable import AT_ONCE, local, sync, write_durably
 from backfill_assets.adapters.log_folder import LOG, entry_name, read_log
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.adapters.warehouse import CONTROL, control_heads, newest_release, read_identity
-from backfill_assets.errors import SettingsError, StateError
+from backfill_assets.core.errors import SettingsError, StateError
 from backfill_assets.promote.reach import reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import ENVIRONMENTS

@@ -13,8 +13,8 @@ from backfill_assets.compare.diff import SAMPLE, Diff, ModelDiff
 from backfill_assets.compare.known import answers
 from backfill_assets.compare.sides import Side, cut, resolve_side
 from backfill_assets.contracts.rerun import Reruns, concerned
-from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.plan.patch import reached
 from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.rewired import Rewired, describe, rewired, written_then

@@ -12,11 +12,11 @@ from backfill_assets.adapters.commands import run_command
 from backfill_assets.adapters.jvm import jvm_answers
 from backfill_assets.adapters.spark_errors import causes, engine_died, reason
 from backfill_assets.adapters.spark_views import schema_name, show_environment
-from backfill_assets.audit.text import quoted
+from backfill_assets.audits.text import quoted
 from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, rerun
-from backfill_assets.snapshots.consumer import Consumer, Query
-from backfill_assets.snapshots.masking import HIDDEN, hide_values, hides
-from backfill_assets.snapshots.sql import splice
+from backfill_assets.core.consumer import Consumer, Query
+from backfill_assets.core.masking import HIDDEN, hide_values, hides
+from backfill_assets.sql.parsing import splice
 from backfill_assets.state.environment import Environment
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.adapters.delta_errors import reason
 from backfill_assets.adapters.durable import sync_since
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.errors import ConflictError, StateError
+from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.state.store import ColumnType, ControlTable, Filter, Row, TableSpec, matches, numbered
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
-from backfill_assets.snapshots.model import Source
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
+from backfill_assets.core.model import Source
 
 MOST_BYTES = 64 * 1024 * 1024
 """More of a source would make planning slow."""

@@ -14,9 +14,9 @@ from backfill_assets.compare.diff import ModelDiff
 from backfill_assets.compare.pairs import by_kind
 from backfill_assets.compare.profile import by_day, by_slice, percentiles, repeated
 from backfill_assets.compare.query import Fields, Query, compile_diff
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.masking import hide_values
 from backfill_assets.promote.views import plain_view
-from backfill_assets.snapshots.masking import hide_values
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

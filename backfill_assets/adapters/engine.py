@@ -30,18 +30,18 @@ from backfill_assets.adapters.table_log import (
     rows_within,
 )
 from backfill_assets.adapters.version_table import create_version_table, in_interval
-from backfill_assets.audit.compile import INTERVAL
-from backfill_assets.audit.judge import Counts
-from backfill_assets.audit.sample import sample_failures
-from backfill_assets.audit.scan import scan_audits
-from backfill_assets.audit.text import interval_text
+from backfill_assets.audits.compile import INTERVAL
+from backfill_assets.audits.judge import Counts
+from backfill_assets.audits.sample import sample_failures
+from backfill_assets.audits.scan import scan_audits
+from backfill_assets.audits.text import interval_text
 from backfill_assets.build.engine import AuditReads, Job, ModelInput, SourceInput
-from backfill_assets.errors import BackfillError, DataError, TransientBuildError
-from backfill_assets.intervals import Interval, Ranges, utc
-from backfill_assets.snapshots.digest import digest
-from backfill_assets.snapshots.masking import hide_values
-from backfill_assets.snapshots.model import STABLE_KEY, Model
-from backfill_assets.snapshots.sql import splice
+from backfill_assets.core.digest import digest
+from backfill_assets.core.errors import BackfillError, DataError, TransientBuildError
+from backfill_assets.core.intervals import Interval, Ranges, utc
+from backfill_assets.core.masking import hide_values
+from backfill_assets.core.model import STABLE_KEY, Model
+from backfill_assets.sql.parsing import splice
 from backfill_assets.state.segments import Segments
 from backfill_assets.state.tables import DataCommit
 from backfill_assets.state.versions import table_path

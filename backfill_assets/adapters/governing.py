@@ -10,7 +10,7 @@ from functools import partial
 from backfill_assets.adapters.account import host
 from backfill_assets.adapters.releasing import Releasing
 from backfill_assets.adapters.signatures import not_genuine
-from backfill_assets.errors import ConflictError, PlanError, StateError
+from backfill_assets.core.errors import ConflictError, PlanError, StateError
 from backfill_assets.promote import rules_change
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approvals import Approval

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.source_pins import FilePins, data_files
 from backfill_assets.adapters.version_table import in_interval
-from backfill_assets.audit.text import quoted
+from backfill_assets.audits.text import quoted
 from backfill_assets.build.engine import Input, ModelInput, SourceInput
-from backfill_assets.errors import PlanError, SourceChangedError
-from backfill_assets.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.errors import PlanError, SourceChangedError
+from backfill_assets.core.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.model import Model, Source
 from backfill_assets.plan.patch import EVER
-from backfill_assets.snapshots.model import Model, Source
 from backfill_assets.state.segments import Segment, Segments
 from backfill_assets.state.versions import table_path
 

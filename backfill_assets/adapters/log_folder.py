@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
 
 LOG = "_delta_log"
 _ENTRY = re.compile(r"(\d{20})\.json")

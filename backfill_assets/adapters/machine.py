@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from backfill_assets.errors import SettingsError
+from backfill_assets.core.errors import SettingsError
 
 OLDEST_JAVA = 17
 LEAST_FREE_BYTES = 500 * 1024 * 1024

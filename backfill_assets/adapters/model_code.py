@@ -19,7 +19,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from backfill_assets.snapshots.model import Model
+from backfill_assets.core.model import Model
 
 _LOCK = threading.RLock()
 _OURS: weakref.WeakSet[ModuleType] = weakref.WeakSet()

@@ -23,17 +23,17 @@ from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
-from backfill_assets.errors import SettingsError, StateError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.errors import SettingsError, StateError
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.plan.facts import bounded_now, read_facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.narrowed import computing, narrowed
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts
-from backfill_assets.settings import UNTRUSTED, project_root
-from backfill_assets.snapshots.loader import load_project
-from backfill_assets.snapshots.model import Project
-from backfill_assets.snapshots.records import Records
+from backfill_assets.project.loader import load_project
+from backfill_assets.project.records import Records
+from backfill_assets.project.settings import UNTRUSTED, project_root
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import new_id

@@ -14,7 +14,7 @@ from backfill_assets.build.by_hand import Withdrawn, declare_empty, withdraw
 from backfill_assets.contracts.impact import Impact, impacts
 from backfill_assets.contracts.preflight import Gap, Grounds, preflight
 from backfill_assets.contracts.publish import read_contracts
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.plan.cover import Uncovered, uncovered
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.facts import standings

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.adapters.delta_errors import reason
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import open_table, table_contents
-from backfill_assets.errors import StateError
-from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.held import differs, short
 from backfill_assets.state.segments import Segment

@@ -17,10 +17,10 @@ from backfill_assets.adapters.signatures import not_genuine
 from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.compare.expect import expectations
 from backfill_assets.contracts.publish import publish_contracts
-from backfill_assets.errors import PlanError, StateError
+from backfill_assets.core.errors import PlanError, StateError
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.evidence.released import Moving, release_files
 from backfill_assets.evidence.write import RELEASE, digest, digest_of, evidence_path, write_packet
-from backfill_assets.intervals import Ranges
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.proof import Drift
 from backfill_assets.plan.stages import Plan, Promote, Request, request_from_json

@@ -16,8 +16,8 @@ from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.durable import local, sync
 from backfill_assets.adapters.log_folder import LOG, check_log, entry_name, read_log
 from backfill_assets.adapters.warehouse import event, read_identity, read_memory, write_identity
-from backfill_assets.errors import StateError
-from backfill_assets.settings import Settings
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.settings import Settings
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import ENVIRONMENTS
 

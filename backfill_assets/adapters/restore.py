@@ -31,8 +31,8 @@ from backfill_assets.adapters.warehouse import (
     write_identity,
     write_memory,
 )
-from backfill_assets.errors import StateError
-from backfill_assets.settings import Settings
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.settings import Settings
 from backfill_assets.state.control import Control
 from backfill_assets.state.identity import IDENTITY, Identity
 

@@ -10,15 +10,15 @@ from typing import cast
 from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.errors import PlanError, StateError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.errors import PlanError, StateError
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Project, Source
 from backfill_assets.plan.frozen import TRIED, Continued, Pin, Pins, Touched, alike, continued, sources_read, stored
 from backfill_assets.plan.leases import Claim, targets
 from backfill_assets.plan.missing import batches
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.promote.lifecycle import request_of
-from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.plans import PlanRecord, Status

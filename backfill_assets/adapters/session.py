@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.jvm import LOCK, current_jvm, own_words
 from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars, read_conf
-from backfill_assets.errors import SettingsError
-from backfill_assets.settings import Settings, state_root
+from backfill_assets.core.errors import SettingsError
+from backfill_assets.core.settings import Settings
+from backfill_assets.project.settings import state_root
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,9 +10,9 @@ import tempfile
 from datetime import datetime
 from pathlib import Path
 
-from backfill_assets.errors import Problem, ProjectError, SettingsError
+from backfill_assets.core.errors import Problem, ProjectError, SettingsError
+from backfill_assets.files.texts import read_text
 from backfill_assets.state.approvals import Approval
-from backfill_assets.text_files import read_text
 
 NAMESPACE = "backfill-approval"
 ALLOWED = "allowed_signers"

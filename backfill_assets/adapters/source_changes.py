@@ -25,9 +25,9 @@ from backfill_assets.adapters.source_days import (
 )
 from backfill_assets.adapters.source_pins import FilePins, data_files
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.errors import StateError
-from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
-from backfill_assets.snapshots.model import Source
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
+from backfill_assets.core.model import Source
 from backfill_assets.watch.look import Change, History
 
 

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 from backfill_assets.adapters.csv_days import csv_days, readable
 from backfill_assets.adapters.source_pins import data_files
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.intervals import NOTHING, Interval, Ranges, utc
-from backfill_assets.snapshots.model import Source
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
+from backfill_assets.core.model import Source
 
 MOST_FILES = 5_000
 """Looking at the footers of more Parquet files would make planning slow."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.inputs import input_frame
 from backfill_assets.build.engine import Input, SourceInput
-from backfill_assets.errors import BuildError
+from backfill_assets.core.errors import BuildError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

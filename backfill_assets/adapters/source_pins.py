@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.errors import PlanError, StateError
-from backfill_assets.snapshots.model import Source
+from backfill_assets.core.errors import PlanError, StateError
+from backfill_assets.core.model import Source
 
 
 class FilePins:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backfill_assets.errors import (
+from backfill_assets.core.errors import (
     BuildError,
     DataError,
     EngineDiedError,

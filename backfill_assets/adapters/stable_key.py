@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from backfill_assets.adapters.batch_rows import column, samples
 from backfill_assets.adapters.inputs import model_frame
 from backfill_assets.adapters.version_table import in_interval
-from backfill_assets.audit.compile import INTERVAL
-from backfill_assets.audit.text import interval_text
+from backfill_assets.audits.compile import INTERVAL
+from backfill_assets.audits.text import interval_text
 from backfill_assets.build.engine import Job
-from backfill_assets.intervals import Interval
+from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.patch import EVER
 from backfill_assets.state.segments import Segments
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import HARMLESS, data_commit, history, open_table
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
 from backfill_assets.evidence.tables import DataFile, TableCommit, TableState
 from backfill_assets.state.versions import table_path
 

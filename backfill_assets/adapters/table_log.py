@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.adapters.delta_errors import reason
 from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.log_folder import check_log, damaged
-from backfill_assets.errors import StateError
-from backfill_assets.intervals import Interval, utc
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.held import Contents
 from backfill_assets.state.tables import DataCommit

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.errors import StateError
-from backfill_assets.intervals import Interval, utc
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.state.tables import Readable, StoredTable
 from backfill_assets.state.versions import table_path
 

@@ -18,8 +18,9 @@ from backfill_assets.adapters.durable import local, sync, sync_commits, write_du
 from backfill_assets.adapters.log_folder import LOG, check_log, entry_name, read_log
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.adapters.table_storage import DeltaTableStorage
-from backfill_assets.errors import StateError
-from backfill_assets.settings import Settings, state_root
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.settings import Settings
+from backfill_assets.project.settings import state_root
 from backfill_assets.state.environment import ENVIRONMENTS, releases_of
 from backfill_assets.state.identity import (
     FORMAT,

@@ -16,8 +16,8 @@ from urllib.parse import unquote
 from backfill_assets.adapters.delta_errors import reason
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
-from backfill_assets.errors import BackfillError
-from backfill_assets.intervals import Ranges, utc
+from backfill_assets.core.errors import BackfillError
+from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.held import counted

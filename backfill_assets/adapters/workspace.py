@@ -12,12 +12,13 @@ from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_c
 from backfill_assets.adapters.packets import packet_folders, remove_packet
 from backfill_assets.adapters.releasing import Releasing
 from backfill_assets.adapters.source_changes import SourceChanges
-from backfill_assets.audit.digest import audits_digest
+from backfill_assets.audits.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
-from backfill_assets.errors import BackfillError, PromotionError
+from backfill_assets.core.errors import BackfillError, PromotionError
 from backfill_assets.evidence.orphans import UNDER_WAY, PacketFolder, orphans
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.project.settings import cache_folder
 from backfill_assets.promote.clock import check_clock
 from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
 from backfill_assets.promote.extend import routine_case
@@ -29,7 +30,6 @@ from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
-from backfill_assets.settings import cache_folder
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.watch.closing import Watched, closing
 from backfill_assets.watch.late import late

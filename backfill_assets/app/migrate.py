@@ -7,9 +7,9 @@ from pathlib import Path
 
 from backfill_assets.adapters.adopting import migrate as give_identity
 from backfill_assets.adapters.place import Place
-from backfill_assets.settings import load_settings
-from backfill_assets.snapshots.algorithm import version_of
-from backfill_assets.snapshots.model import Project
+from backfill_assets.core.model import Project
+from backfill_assets.project.algorithm import version_of
+from backfill_assets.project.settings import load_settings
 from backfill_assets.state.upgrades import sign_again
 
 

@@ -6,14 +6,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from graphlib import TopologicalSorter
 
+from backfill_assets.audits.reads import audit_tables
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.build import build
 from backfill_assets.build.by_hand import invalidate
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Model
 from backfill_assets.plan.stages import Plan
-from backfill_assets.snapshots.audit_reads import audit_tables
-from backfill_assets.snapshots.model import Model
 
 MODELS_AT_ONCE = 2
 

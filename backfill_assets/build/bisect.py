@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from backfill_assets.errors import BuildError
-from backfill_assets.intervals import Cadence, Interval
+from backfill_assets.core.errors import BuildError
+from backfill_assets.core.intervals import Cadence, Interval
 
 MOST_FAILURES = 64
 """Failed attempts that are spent on a model in one run. One bad interval in a batch of n costs about log2(n)."""
@@ -67,7 +67,7 @@ def bisect(
 def halved(interval: Interval, cadence: Cadence) -> tuple[Interval, ...]:
     """Two parts of about the same number of single intervals; none for a single one.
 
-    >>> from backfill_assets.intervals import Interval
+    >>> from backfill_assets.core.intervals import Interval
     >>> [str(half) for half in halved(Interval.of("2024-01-01", "2024-01-06"), Cadence.DAILY)]
     ['2024-01-01..2024-01-02', '2024-01-03..2024-01-05']
     """

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from backfill_assets.audit.digest import audits_digest
-from backfill_assets.audit.judge import red
+from backfill_assets.audits.digest import audits_digest
+from backfill_assets.audits.judge import red
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
 from backfill_assets.build.engines import on_engine
@@ -21,13 +21,13 @@ from backfill_assets.build.events import (
 from backfill_assets.build.look import look, removals_of, removed
 from backfill_assets.build.outcome import Failure, Outcome, Wait
 from backfill_assets.build.worker import Worker
-from backfill_assets.errors import BackfillError, RunEndedError, StateError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.errors import BackfillError, RunEndedError, StateError
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import UNKNOWN, Model
 from backfill_assets.plan.missing import batches, ready
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.plan.plan import upstream_models
-from backfill_assets.snapshots.model import UNKNOWN, Model
-from backfill_assets.snapshots.stored import made_from, to_definition
+from backfill_assets.project.stored import made_from, to_definition
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.versions import Version

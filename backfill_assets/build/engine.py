@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
-from backfill_assets.audit.judge import Counts
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.audits.judge import Counts
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Model, Source
 from backfill_assets.plan.partial import over_json
-from backfill_assets.snapshots.model import Model, Source
 from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.tables import DataCommit
 

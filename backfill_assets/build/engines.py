@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import EngineRestarted
-from backfill_assets.errors import EngineDiedError, RunEndedError
+from backfill_assets.core.errors import EngineDiedError, RunEndedError
 
 if TYPE_CHECKING:
     from backfill_assets.build.bench import Workbench

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.state.changes import Changes
 
 

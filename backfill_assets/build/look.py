@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from backfill_assets.audit.digest import audits_digest
+from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.bench import Workbench
-from backfill_assets.errors import BuildError
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.errors import BuildError
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.plan.plan import upstream_models

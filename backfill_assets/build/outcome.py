@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.audits.result import AuditResult
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.state.changes import Changes
-from backfill_assets.state.results import AuditResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from backfill_assets.audit.digest import audits_digest
+from backfill_assets.audits.digest import audits_digest
+from backfill_assets.audits.reads import PROD, audit_tables
 from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
-from backfill_assets.errors import BuildError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.errors import BuildError
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Model
 from backfill_assets.plan.frozen import Pins
 from backfill_assets.plan.patch import stays_beside
-from backfill_assets.snapshots.audit_reads import PROD, audit_tables
-from backfill_assets.snapshots.model import Model
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, by_version
 from backfill_assets.state.segments import NO_ROWS, Segments

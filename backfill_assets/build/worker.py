@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential_jitter
 
-from backfill_assets.audit.judge import Counts, judge, red
+from backfill_assets.audits.judge import Counts, judge, red
+from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.bisect import Budget, bisect
 from backfill_assets.build.engine import AuditReads, Engine, Job
@@ -23,14 +24,13 @@ from backfill_assets.build.events import Audited, BatchDivided, BatchDone, Batch
 from backfill_assets.build.look import look, removals_of, removed
 from backfill_assets.build.outcome import Failure
 from backfill_assets.build.reads import audit_reads
-from backfill_assets.errors import BackfillError, BuildError, EngineDiedError, RunEndedError, StateError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.errors import BackfillError, BuildError, EngineDiedError, RunEndedError, StateError
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.plan.frozen import Pins
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Entry, Kind, new_id
 from backfill_assets.state.removals import Removal
-from backfill_assets.state.results import AuditResult
 from backfill_assets.state.segments import NO_ROWS
 from backfill_assets.state.tables import DataCommit, rows_of
 

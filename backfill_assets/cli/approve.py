@@ -10,14 +10,14 @@ from rich.text import Text
 
 from backfill_assets.adapters.signatures import sign
 from backfill_assets.cli.terminal import out, styled
-from backfill_assets.errors import PlanError, Problem, ProjectError, SettingsError
-from backfill_assets.inert import one_line
-from backfill_assets.intervals import ranges_json
+from backfill_assets.core.errors import PlanError, Problem, ProjectError, SettingsError
+from backfill_assets.core.inert import one_line
+from backfill_assets.core.intervals import ranges_json
+from backfill_assets.files.texts import read_text
 from backfill_assets.plan.asked import name_and_value
 from backfill_assets.state.approvals import Approval, approval_of
 from backfill_assets.state.counting import expires, is_own
 from backfill_assets.state.rules import Rules
-from backfill_assets.text_files import read_text
 
 
 def asked(options: Sequence[str]) -> dict[str, str]:

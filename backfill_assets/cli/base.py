@@ -12,10 +12,10 @@ from rich.text import Text
 from typer.core import TyperCommand
 
 from backfill_assets.cli.terminal import err, print_json
-from backfill_assets.errors import SettingsError
+from backfill_assets.core.errors import SettingsError
 from backfill_assets.plan.options import check_options
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.settings import UNTRUSTED, is_untrusted
+from backfill_assets.project.settings import UNTRUSTED, is_untrusted
 
 if TYPE_CHECKING:
     from backfill_assets.adapters.workspace import Workspace
@@ -99,7 +99,7 @@ def open_place() -> Workspace:
 
 def root_folder() -> Path:
     """Its folder, which need not hold a whole project; named on standard error before anything else is said."""
-    from backfill_assets.settings import EMBEDDED_PROJECT, project_root
+    from backfill_assets.project.settings import EMBEDDED_PROJECT, project_root
 
     root = project_root()
     what = "the embedded demo" if root == EMBEDDED_PROJECT.resolve() else str(root)

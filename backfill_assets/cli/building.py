@@ -19,9 +19,9 @@ from backfill_assets.cli.base import (
 )
 from backfill_assets.cli.request import Why, explained, with_request
 from backfill_assets.cli.terminal import echo, print_json
-from backfill_assets.errors import BackfillError, StateError
-from backfill_assets.inert import markdown
-from backfill_assets.intervals import ranges_json
+from backfill_assets.core.errors import BackfillError, StateError
+from backfill_assets.core.inert import markdown
+from backfill_assets.core.intervals import ranges_json
 from backfill_assets.plan.estimate import comparison, saving
 from backfill_assets.plan.stages import Request
 

@@ -11,9 +11,9 @@ import typer
 from backfill_assets.build.by_hand import Withdrawn
 from backfill_assets.cli.render import amount, short
 from backfill_assets.cli.terminal import out, styled
-from backfill_assets.intervals import ranges_json
+from backfill_assets.core.intervals import ranges_json
+from backfill_assets.core.model import Project
 from backfill_assets.plan.stages import Request
-from backfill_assets.snapshots.model import Project
 
 if TYPE_CHECKING:
     from backfill_assets.adapters.workspace import Workspace

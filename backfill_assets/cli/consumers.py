@@ -11,9 +11,9 @@ from backfill_assets.cli.terminal import grid, out
 from backfill_assets.contracts.confirmed import stale_since
 from backfill_assets.contracts.moved import moved
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns, answer_json
-from backfill_assets.inert import one_line
-from backfill_assets.snapshots.consumer import Consumer
-from backfill_assets.snapshots.model import Project
+from backfill_assets.core.consumer import Consumer
+from backfill_assets.core.inert import one_line
+from backfill_assets.core.model import Project
 
 
 def print_consumers(project: Project) -> None:

@@ -12,7 +12,7 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.base import INCOMPLETE, carry_out
 from backfill_assets.cli.render import print_outcomes, print_plan, print_promotion
 from backfill_assets.cli.terminal import err, styled
-from backfill_assets.settings import EMBEDDED_PROJECT, state_root
+from backfill_assets.project.settings import EMBEDDED_PROJECT, state_root
 
 QUERY = """\
 SELECT channel, count(DISTINCT campaign_id) AS campaigns, sum(impressions) AS impressions, sum(clicks) AS clicks,

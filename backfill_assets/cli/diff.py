@@ -14,7 +14,7 @@ from backfill_assets.compare.diff import Diff, Group, ModelDiff, Sample, moved
 from backfill_assets.compare.expect import Judgement
 from backfill_assets.compare.plots import Series, plot_series
 from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
-from backfill_assets.inert import one_line
+from backfill_assets.core.inert import one_line
 from backfill_assets.plan.rewired import Rewired
 
 DAYS, COLUMNS, BARS, SLICES = 10, 2, 60, 12

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.text import Text
 
 from backfill_assets.cli.terminal import out
-from backfill_assets.errors import BackfillError
+from backfill_assets.core.errors import BackfillError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ def examine(root: Path) -> list[Check]:
     from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars
     from backfill_assets.adapters.workspace import Workspace
     from backfill_assets.defs.home import ensure_home
-    from backfill_assets.settings import load_settings
+    from backfill_assets.project.settings import load_settings
 
     def state() -> str:
         place = Workspace.open(root)

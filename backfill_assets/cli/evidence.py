@@ -18,11 +18,11 @@ from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.terminal import out, print_json, styled
+from backfill_assets.core.inert import one_line
 from backfill_assets.evidence.make import Evidence
 from backfill_assets.evidence.release_tables import Tables
 from backfill_assets.evidence.verify import Verification, verify
 from backfill_assets.evidence.write import MANIFEST, PAGE, RELEASE_PAGE
-from backfill_assets.inert import one_line
 from backfill_assets.promote.lifecycle import meant_plan
 from backfill_assets.state.releases import find_release
 

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 from backfill_assets.cli.terminal import out, styled
+from backfill_assets.core.errors import SettingsError
 from backfill_assets.demo.examples.data import EXAMPLES, write_data
-from backfill_assets.errors import SettingsError
 
 PACKAGE = Path(__file__).resolve().parent.parent
 TEMPLATE = PACKAGE / "template"

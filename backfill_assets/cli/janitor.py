@@ -14,7 +14,7 @@ from backfill_assets.cli.base import INCOMPLETE
 from backfill_assets.cli.estimates import BYTES, quantity
 from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import grid, out, styled
-from backfill_assets.intervals import ranges_json
+from backfill_assets.core.intervals import ranges_json
 from backfill_assets.promote.janitor import Kept
 from backfill_assets.state.tables import StoredTable
 

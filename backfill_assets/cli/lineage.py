@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.tree import Tree
 
 from backfill_assets.cli.terminal import out, styled
-from backfill_assets.errors import UsageError
+from backfill_assets.core.consumer import Consumer
+from backfill_assets.core.errors import UsageError
+from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.why import ROWS, reads_of
-from backfill_assets.snapshots.consumer import Consumer
-from backfill_assets.snapshots.model import UNKNOWN, Project
 
 Shown = Mapping[str, Sequence[str]]
 """The columns of each model that an environment shows."""

@@ -32,7 +32,7 @@ from backfill_assets.build.events import (
 )
 from backfill_assets.cli.render import UNITS
 from backfill_assets.cli.terminal import err, styled
-from backfill_assets.snapshots.model import Project
+from backfill_assets.core.model import Project
 
 
 @contextmanager

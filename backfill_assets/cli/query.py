@@ -11,7 +11,7 @@ from rich.table import Table
 from backfill_assets.adapters.spark_views import schema_name, show_environment
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.terminal import out, print_json
-from backfill_assets.errors import BuildError, UsageError
+from backfill_assets.core.errors import BuildError, UsageError
 
 NONE = "none yet: backfill apply, backfill promote"
 

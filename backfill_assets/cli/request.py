@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from backfill_assets.intervals import Interval
+from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.asked import request_of
 from backfill_assets.plan.patch import EVER
 from backfill_assets.plan.request_options import REQUEST_OPTIONS, WHY, Option

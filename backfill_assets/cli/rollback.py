@@ -12,7 +12,7 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.render import amount, outcomes_json, short
 from backfill_assets.cli.terminal import grid, out, styled
-from backfill_assets.intervals import ranges_json
+from backfill_assets.core.intervals import ranges_json
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.go_back import RolledBack, in_the_way
 from backfill_assets.promote.obstacle import Obstacle

@@ -13,7 +13,7 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.faults import print_faults
 from backfill_assets.cli.render import amount, short
 from backfill_assets.cli.terminal import grid, out
-from backfill_assets.intervals import Cadence, Ranges, ranges_json
+from backfill_assets.core.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.plan.faults import Fault
 from backfill_assets.state.beats import silence
 from backfill_assets.state.ledger import Entry, Kind

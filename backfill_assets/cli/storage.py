@@ -37,8 +37,8 @@ def warehouse(
     from backfill_assets.adapters.adopting import forget as forget_it
     from backfill_assets.adapters.adopting import standing
     from backfill_assets.adapters.repair import repair as repair_it
-    from backfill_assets.errors import SettingsError
-    from backfill_assets.settings import load_settings
+    from backfill_assets.core.errors import SettingsError
+    from backfill_assets.project.settings import load_settings
 
     if adopt != bool(why) or adopt + forget + repair > 1:
         raise SettingsError(
@@ -110,7 +110,7 @@ def backup(
     """
     from backfill_assets.adapters.backup import backup as back_up
     from backfill_assets.adapters.warehouse import open_store
-    from backfill_assets.settings import load_settings
+    from backfill_assets.project.settings import load_settings
 
     root = root_folder()
     settings = load_settings(root)
@@ -138,7 +138,7 @@ def restore(
     """
     from backfill_assets.adapters.account import account
     from backfill_assets.adapters.restore import restore as bring_back
-    from backfill_assets.settings import load_settings
+    from backfill_assets.project.settings import load_settings
 
     root = root_folder()
     settings = load_settings(root)

@@ -8,9 +8,9 @@ from typing import cast
 
 from backfill_assets.compare.diff import ModelDiff, Proof
 from backfill_assets.compare.sides import VERSION_SIGN, Side
-from backfill_assets.errors import UsageError
-from backfill_assets.intervals import NOTHING, Interval, Ranges
-from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.core.errors import UsageError
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.model import Model, Project
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.segments import Segment
 from backfill_assets.state.tables import TableLog

@@ -22,7 +22,7 @@ from backfill_assets.compare.diff import (
     Stats,
     Value,
 )
-from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.core.intervals import Interval, Ranges, utc
 
 Json = dict[str, Any]
 _ROWS = ("old", "new", "unchanged", "changed", "added", "removed", "unpaired_old", "unpaired_new")

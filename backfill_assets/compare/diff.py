@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 
 SAMPLE = 3
 """How many keys of each kind of row a diff shows, where nobody says."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from backfill_assets.compare.diff import Diff, ModelDiff, Move
-from backfill_assets.errors import UsageError
+from backfill_assets.core.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

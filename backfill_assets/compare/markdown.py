@@ -5,7 +5,7 @@ from __future__ import annotations
 from backfill_assets.compare.diff import Diff, ModelDiff
 from backfill_assets.compare.plots import plot_series
 from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
-from backfill_assets.inert import markdown
+from backfill_assets.core.inert import markdown
 
 DAYS = 14
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backfill_assets.audit.compile import quoted
+from backfill_assets.audits.compile import quoted
 from backfill_assets.compare.ask import Question
 from backfill_assets.compare.diff import DiffColumn
 from backfill_assets.compare.same import Type, cast, common, kind_of, same
-from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Cadence
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import Cadence
 
 Fields = Sequence[tuple[str, str, Type]]
 """Of a side: each column's name, its type as Spark spells it, and as JSON."""

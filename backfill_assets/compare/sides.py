@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from backfill_assets.audit.digest import audits_digest
-from backfill_assets.errors import PromotionError, StateError
-from backfill_assets.intervals import Cadence, Ranges
-from backfill_assets.snapshots.model import Project
+from backfill_assets.audits.digest import audits_digest
+from backfill_assets.core.errors import PromotionError, StateError
+from backfill_assets.core.intervals import Cadence, Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import DECIDING, by_version

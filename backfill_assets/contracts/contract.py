@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from backfill_assets.snapshots.audit_reads import texts
-from backfill_assets.snapshots.model import Audit, Project
+from backfill_assets.audits.reads import texts
+from backfill_assets.core.model import Audit, Project
 from backfill_assets.state.versions import Version
 
 

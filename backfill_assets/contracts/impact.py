@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 from backfill_assets.contracts.levels import ContractChange, Level, compare_contracts, worst
 from backfill_assets.contracts.publish import Contracts
-from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges, ranges_json
+from backfill_assets.core.consumer import Consumer, Evaluation
+from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges, ranges_json
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.patch import EVER
 from backfill_assets.plan.stages import Plan
-from backfill_assets.snapshots.consumer import Consumer, Evaluation
 from backfill_assets.state.environment import Environment, Pointer
 
 _CRITICALITY = ("high", "medium", "low")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backfill_assets.contracts.preflight import Grounds, lacks
-from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.core.intervals import Cadence, Ranges
+from backfill_assets.core.model import Audit, Model, Project, Rule
 from backfill_assets.plan.estimate import UNITS
 from backfill_assets.plan.stages import Plan, Promote
-from backfill_assets.snapshots.model import Audit, Model, Project, Rule
 from backfill_assets.state.versions import table_path
 
 ASKED = "?"

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from backfill_assets.contracts.contract import Contract, Promise
 from backfill_assets.plan.category import Category, Change
-from backfill_assets.snapshots.types import safe_cast
+from backfill_assets.sql.types import safe_cast
 
 
 class Level(StrEnum):

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from backfill_assets.contracts.confirmed import stale_since
 from backfill_assets.contracts.impact import older_rows
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.consumer import CONSUMERS_FILE, Consumer
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Model, Project
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.stages import Build, Plan
-from backfill_assets.snapshots.consumer import CONSUMERS_FILE, Consumer
-from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.environment import Environment
 
 

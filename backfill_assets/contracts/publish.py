@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backfill_assets.contracts.contract import Contract, contract_from_json, promised, published
-from backfill_assets.snapshots.model import Audit, Project
-from backfill_assets.snapshots.stored import audits_from_json, audits_json
+from backfill_assets.core.model import Audit, Project
+from backfill_assets.project.stored import audits_from_json, audits_json
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 

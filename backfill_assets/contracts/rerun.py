@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from backfill_assets.intervals import utc
-from backfill_assets.snapshots.consumer import Consumer, Query
+from backfill_assets.core.consumer import Consumer, Query
+from backfill_assets.core.intervals import utc
 from backfill_assets.state.environment import Environment
 
 SAMPLE = 5

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from backfill_assets.adapters.governing import approve_change, change_statements, is_change
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.core.errors import BackfillError
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.texts import Log
-from backfill_assets.errors import BackfillError
 from backfill_assets.state.approvals import Approval, approval_of
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import dagster as dg
 
+from backfill_assets.audits.reads import audit_tables
+from backfill_assets.core.model import Model, Project
 from backfill_assets.defs.checks import check_specs, summaries
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, Order
 from backfill_assets.defs.metadata import describe_model, model_key, model_metadata, source_key, split_owner, split_tags
@@ -14,8 +16,6 @@ from backfill_assets.defs.partitions import mapping, partitions
 from backfill_assets.defs.quiet import quiet
 from backfill_assets.defs.report import log_checks, recorded
 from backfill_assets.defs.runs import Runs
-from backfill_assets.snapshots.audit_reads import audit_tables
-from backfill_assets.snapshots.model import Model, Project
 
 MODELS_GROUP = "models"
 

@@ -11,12 +11,12 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Materialized,
 )
 
-from backfill_assets.audit.judge import describe
+from backfill_assets.audits.judge import describe
+from backfill_assets.audits.result import AuditResult
+from backfill_assets.core.inert import markdown_code, one_line, visible
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Audit, Model
 from backfill_assets.defs.metadata import model_key
-from backfill_assets.inert import markdown_code, one_line, visible
-from backfill_assets.intervals import Ranges
-from backfill_assets.snapshots.model import Audit, Model
-from backfill_assets.state.results import AuditResult
 
 MOST_EVALUATED = 31
 """Runs of up to this many intervals evaluate every one; longer ones only what failed: an event costs 10 ms."""

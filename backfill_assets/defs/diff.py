@@ -11,10 +11,10 @@ from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import Diff, ModelDiff
 from backfill_assets.compare.markdown import model_markdown
 from backfill_assets.compare.words import row_line
+from backfill_assets.core.errors import BackfillError
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.report import Step
 from backfill_assets.defs.texts import Log
-from backfill_assets.errors import BackfillError
 from backfill_assets.plan.stages import Plan
 from backfill_assets.state.proofs import DIFF
 

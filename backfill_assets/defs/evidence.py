@@ -10,11 +10,11 @@ import dagster as dg
 from pydantic import Field
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.core.errors import UsageError
+from backfill_assets.core.inert import markdown
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.texts import Log
-from backfill_assets.errors import UsageError
-from backfill_assets.inert import markdown
 
 
 class EvidenceConfig(dg.Config):

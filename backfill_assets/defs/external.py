@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from backfill_assets.core.model import Consumer, Project, Source
 from backfill_assets.defs.metadata import (
     column_schema,
     consumer_key,
@@ -15,7 +16,6 @@ from backfill_assets.defs.metadata import (
     view_key,
     view_lineage,
 )
-from backfill_assets.snapshots.model import Consumer, Project, Source
 
 SOURCES_GROUP = "sources"
 CONSUMERS_GROUP = "consumers"

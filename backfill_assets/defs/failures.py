@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import dagster as dg
 
+from backfill_assets.core.errors import BackfillError
+from backfill_assets.core.inert import visible
 from backfill_assets.crash import crashed
-from backfill_assets.errors import BackfillError
-from backfill_assets.inert import visible
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from pathlib import Path
 from dotenv import dotenv_values
 
 from backfill_assets.adapters.machine import conf_dir
-from backfill_assets.errors import SettingsError
-from backfill_assets.settings import EMBEDDED_PROJECT, state_root
+from backfill_assets.core.errors import SettingsError
+from backfill_assets.project.settings import EMBEDDED_PROJECT, state_root
 
 DEFINITIONS = "backfill_assets.definitions"
 _CONFIG = "dagster.yaml"

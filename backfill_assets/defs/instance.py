@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from backfill_assets.errors import SettingsError
+from backfill_assets.core.errors import SettingsError
 
 THROW_AWAY = ".tmp_dagster_home_"
 """How the `dagster` command names the home that it makes, and deletes, when DAGSTER_HOME is not set."""

@@ -12,6 +12,8 @@ import dagster as dg
 
 from backfill_assets.build.build import build
 from backfill_assets.build.outcome import Outcome
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Model
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
@@ -19,8 +21,6 @@ from backfill_assets.defs.partitions import chosen
 from backfill_assets.defs.range_plans import as_planned, plan_of, worked_on
 from backfill_assets.defs.report import Worked, report
 from backfill_assets.defs.runs import PLAN_TAG, RECORDED_TAG, Runs
-from backfill_assets.intervals import Ranges
-from backfill_assets.snapshots.model import Model
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

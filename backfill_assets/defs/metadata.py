@@ -9,7 +9,7 @@ import dagster as dg
 from dagster._core.definitions.utils import is_valid_owner
 from dagster._utils.tags import is_valid_strict_tag_value, is_valid_tag_key
 
-from backfill_assets.snapshots.model import Column, Model, Project
+from backfill_assets.core.model import Column, Model, Project
 from backfill_assets.state.versions import table_path
 
 CODE_VERSION_TAG = "dagster/code_version"

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import dagster as dg
 
-from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Cadence, Interval, utc
-from backfill_assets.snapshots.model import Model
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import Cadence, Interval, utc
+from backfill_assets.core.model import Model
 
 RANGE_TAGS = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 _FIX = "choose a contiguous range of partitions, oldest first: --partition-range 2024-01-01...2024-01-31"

@@ -14,20 +14,20 @@ import dagster as dg
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.app.check_texts import check_texts, problems
 from backfill_assets.build.bench import Workbench
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Model, Project
 from backfill_assets.defs.diff import log_proofs
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.partitions import start_of
 from backfill_assets.defs.report import Worked
 from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG, RECORDED_TAG
 from backfill_assets.defs.texts import Log
-from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.frozen import Pins
 from backfill_assets.plan.frozen_words import continued_words
 from backfill_assets.plan.plan import Facts, asked_of
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.lifecycle import beside_text, find_plan, request_of
-from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.plans import PlanRecord, Status
 
 Scope = Mapping[str, Interval]

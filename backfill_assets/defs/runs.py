@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.audits.reads import audit_tables
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.events import (
     Audited,
@@ -26,7 +27,6 @@ from backfill_assets.build.events import (
 )
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.texts import Log
-from backfill_assets.snapshots.audit_reads import audit_tables
 
 BACKFILL_TAG = "dagster/backfill"
 PLAN_TAG = "backfill/plan"

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from backfill_assets.adapters.inputs import input_frame, model_frame
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.audit.digest import audits_digest
+from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.engine import ModelInput
-from backfill_assets.errors import BuildError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.errors import BuildError
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Model
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.promote.lifecycle import find_plan
-from backfill_assets.snapshots.model import Model
 from backfill_assets.state.ledger import DECIDING, by_version
 from backfill_assets.state.standing import as_shown, standing
 from backfill_assets.state.tables import version_coverage

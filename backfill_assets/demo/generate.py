@@ -33,9 +33,9 @@ from deltalake import WriterProperties, write_deltalake
 from numpy.typing import NDArray
 from pyarrow import csv
 
+from backfill_assets.core.errors import SettingsError
 from backfill_assets.demo.campaigns import CHANNELS, Campaign, campaigns
-from backfill_assets.errors import SettingsError
-from backfill_assets.settings import EMBEDDED_PROJECT, state_root
+from backfill_assets.project.settings import EMBEDDED_PROJECT, state_root
 
 GENERATOR_VERSION = 1
 """Raised when the same arguments would give other rows."""

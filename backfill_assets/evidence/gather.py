@@ -6,18 +6,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from backfill_assets.audit.digest import audits_digest
+from backfill_assets.audits.digest import audits_digest
+from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.apply import MODELS_AT_ONCE
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import Interval, Ranges, ranges_from_json, utc
+from backfill_assets.core.model import Consumer, Model, Project
+from backfill_assets.core.settings import Cost
 from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
 from backfill_assets.evidence.tables import TableReader
-from backfill_assets.intervals import Interval, Ranges, ranges_from_json, utc
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.rewired import describe, rewired, written_then
 from backfill_assets.plan.stages import Audit, Build
-from backfill_assets.settings import Cost
-from backfill_assets.snapshots.model import Consumer, Model, Project
-from backfill_assets.snapshots.stored import from_definition
+from backfill_assets.project.stored import from_definition
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Pointer
@@ -25,7 +26,6 @@ from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord, Status, Target
 from backfill_assets.state.proofs import Proof, newest
 from backfill_assets.state.releases import Move
-from backfill_assets.state.results import AuditResult
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.segments import NO_ROWS
 from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
+from backfill_assets.audits.result import AuditResult
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Consumer, Model
 from backfill_assets.evidence.tables import TableState
-from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.estimate import Actual, PlanEstimate
-from backfill_assets.snapshots.model import Consumer, Model
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.plans import PlanRecord, Target
 from backfill_assets.state.proofs import Proof
-from backfill_assets.state.results import AuditResult
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.versions import Version
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from backfill_assets.core.model import Audit, Model
 from backfill_assets.evidence.words import listed
 from backfill_assets.plan.estimate import UNITS
-from backfill_assets.snapshots.model import Audit, Model
 
 
 def meaning(audit: Audit, model: Model) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from backfill_assets.core.inert import markdown, one_line
+from backfill_assets.core.intervals import ranges_from_json
 from backfill_assets.evidence.moves import compared, moves
 from backfill_assets.evidence.sentences import (
     because,
@@ -17,8 +19,6 @@ from backfill_assets.evidence.sentences import (
 )
 from backfill_assets.evidence.shape import ModelPart, Packet
 from backfill_assets.evidence.words import every, few, listed
-from backfill_assets.inert import markdown, one_line
-from backfill_assets.intervals import ranges_from_json
 
 
 def release_note(packet: Packet) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, cast
 
+from backfill_assets.audits.result import AuditResult
+from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
 from backfill_assets.evidence.meaning import meaning
 from backfill_assets.evidence.sentences import summary
@@ -39,12 +41,10 @@ from backfill_assets.evidence.shape import (
     Target,
 )
 from backfill_assets.evidence.words import listed
-from backfill_assets.intervals import Ranges, ranges_json
 from backfill_assets.plan.estimate import comparison, saving
 from backfill_assets.state.counting import expires, is_own
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.proofs import Proof
-from backfill_assets.state.results import AuditResult
 from backfill_assets.state.rules import Rules, RulesInForce
 from backfill_assets.state.versions import logic_of, table_path
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from html import escape
 
+from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.evidence.moves import Numbers, Series
 from backfill_assets.evidence.words import MONTHS, day, number
-from backfill_assets.intervals import Interval, Ranges, utc
 
 WIDTH, LEFT, RIGHT, TOP = 420, 46, 8, 8
 MAIN, GAP, BELOW = 112, 14, 44

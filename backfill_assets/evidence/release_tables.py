@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
 from backfill_assets.evidence.tables import SHOWN
 from backfill_assets.state.environment import Pointer, pointer_from_json
 from backfill_assets.state.held import contents, differs

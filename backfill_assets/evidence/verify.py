@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.core.intervals import utc
 from backfill_assets.evidence.release_tables import Pointed, Tables, look_at_pointers
 from backfill_assets.evidence.tables import TableReader, differences, table_from_json
 from backfill_assets.evidence.write import MANIFEST, PACKET, RELEASE, TABLES, Folder, digest, problems_of
-from backfill_assets.intervals import utc
 from backfill_assets.state.approvals import Approval, approval_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from backfill_assets.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.intervals import Cadence, Interval, Ranges
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -17,7 +17,7 @@ SHOWN = 6
 def day(instant: datetime) -> str:
     """A date without a doubt about which number is the month.
 
-    >>> from backfill_assets.intervals import utc
+    >>> from backfill_assets.core.intervals import utc
     >>> day(utc("2024-03-01"))
     '1 March 2024'
     """
@@ -27,7 +27,7 @@ def day(instant: datetime) -> str:
 def moment(instant: datetime) -> str:
     """An instant, to the minute.
 
-    >>> from backfill_assets.intervals import utc
+    >>> from backfill_assets.core.intervals import utc
     >>> moment(utc("2024-03-01T14:05"))
     '1 March 2024, 14:05 UTC'
     """

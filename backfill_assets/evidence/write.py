@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
 
 MANIFEST, PACKET, PAGE, TABLES = "manifest.json", "packet.json", "packet.html", "tables.json"
 NOTE, MESSAGE = "release_note.md", "cutover_message.md"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from backfill_assets.core.model import Override, Project
 from backfill_assets.plan.stages import PlanWarning
-from backfill_assets.snapshots.model import Override, Project
 
 
 def overrides(project: Project, models: Collection[str]) -> tuple[Override, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from backfill_assets.errors import UsageError
-from backfill_assets.intervals import FIRST_YEAR, LAST_YEAR, Interval, utc
+from backfill_assets.core.errors import UsageError
+from backfill_assets.core.intervals import FIRST_YEAR, LAST_YEAR, Interval, utc
 from backfill_assets.plan.stages import Request
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
-from backfill_assets.snapshots.model import Model, Project
+from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.core.model import Model, Project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from backfill_assets.snapshots.algorithm import taken_whole
-from backfill_assets.snapshots.model import ALL, Signature
+from backfill_assets.core.model import ALL, Signature
+from backfill_assets.project.algorithm import taken_whole
 
 
 class Category(StrEnum):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.category import Category, Change, compare
 from backfill_assets.plan.narrowed import relisted
-from backfill_assets.snapshots.model import UNKNOWN, Project
 
 if TYPE_CHECKING:
     from backfill_assets.plan.plan import Facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from datetime import datetime, timedelta
 
-from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.plan.stages import Request
 
 

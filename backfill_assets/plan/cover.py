@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.plan.stages import Build, Plan
-from backfill_assets.snapshots.model import Project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

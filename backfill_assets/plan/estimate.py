@@ -11,10 +11,10 @@ from graphlib import TopologicalSorter
 from itertools import count
 from statistics import fmean, median, quantiles
 
-from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.core.intervals import Cadence, Ranges
+from backfill_assets.core.model import Model
+from backfill_assets.core.settings import Cost
 from backfill_assets.plan.stages import Audit, Build
-from backfill_assets.settings import Cost
-from backfill_assets.snapshots.model import Model
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.versions import logic_of
 
@@ -235,7 +235,7 @@ def sample_intervals(intervals: Ranges, cadence: Cadence, n: int) -> Ranges:
     The newest is always one of them: it holds the most rows where a business grows. Neighbours touch, so they are one
     range. Raises ValueError when n is less than 1.
 
-    >>> from backfill_assets.intervals import Interval
+    >>> from backfill_assets.core.intervals import Interval
     >>> str(sample_intervals(Ranges((Interval.of("2024-01-01", "2024-01-10"),)), Cadence.DAILY, 3))
     '2024-01-01, 2024-01-05, 2024-01-09'
     """

@@ -8,15 +8,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from backfill_assets.audit.digest import audits_digest
-from backfill_assets.intervals import Interval
+from backfill_assets.audits.digest import audits_digest
+from backfill_assets.audits.reads import audit_tables
+from backfill_assets.core.intervals import Interval
+from backfill_assets.core.model import Project, Source
 from backfill_assets.plan.bounds import bounded
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.rewired import written_then
 from backfill_assets.plan.rewritten import rewritten
 from backfill_assets.plan.versions import Known, invalidated, published
-from backfill_assets.snapshots.audit_reads import audit_tables
-from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version

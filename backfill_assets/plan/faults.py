@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from backfill_assets.intervals import Ranges, ranges_json
+from backfill_assets.core.intervals import Ranges, ranges_json
+from backfill_assets.core.model import Project
 from backfill_assets.plan.commands import restate_argument, restate_command
-from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.standing import Standing
 

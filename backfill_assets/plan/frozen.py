@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
-from backfill_assets.intervals import NOTHING, Interval, Ranges, ranges_from_json, ranges_json, utc
+from backfill_assets.audits.reads import audit_tables
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges, ranges_from_json, ranges_json, utc
+from backfill_assets.core.model import Model, Project
 from backfill_assets.plan.missing import split_open
 from backfill_assets.plan.patch import reached
-from backfill_assets.snapshots.audit_reads import audit_tables
-from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.ledger import Entry, Kind, coverage
 from backfill_assets.state.plans import PlanRecord
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from backfill_assets.inert import one_line
+from backfill_assets.core.inert import one_line
+from backfill_assets.core.model import Model
 from backfill_assets.plan.commands import withdraw_command
 from backfill_assets.plan.frozen import Continued, Mixed, Moved, Pin
 from backfill_assets.plan.stages import Plan
-from backfill_assets.snapshots.model import Model
 
 
 def frozen_words(plan: Plan, models: Mapping[str, Model]) -> list[str]:

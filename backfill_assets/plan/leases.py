@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.stages import Audit, Build, Plan, Promote, Request
 from backfill_assets.state.environment import Environment, lists
 from backfill_assets.state.plans import PlanRecord, Target

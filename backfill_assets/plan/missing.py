@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from backfill_assets.intervals import NOTHING, Interval, Ranges
-from backfill_assets.snapshots.model import Model
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.model import Model
 
 
 def wanted(

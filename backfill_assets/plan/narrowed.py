@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from backfill_assets.errors import StateError
-from backfill_assets.snapshots.algorithm import ALGORITHM
-from backfill_assets.snapshots.model import UNKNOWN, ColumnRef, Model, Project
-from backfill_assets.snapshots.stored import from_definition
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.model import UNKNOWN, ColumnRef, Model, Project
+from backfill_assets.project.algorithm import ALGORITHM
+from backfill_assets.project.stored import from_definition
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.versions import Version, logic_of
 

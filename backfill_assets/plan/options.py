@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from backfill_assets.errors import UsageError
+from backfill_assets.core.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

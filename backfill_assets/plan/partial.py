@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.model import Model
 from backfill_assets.plan.missing import needed
-from backfill_assets.snapshots.model import Model
 from backfill_assets.state.ledger import Coverage, Entry
 from backfill_assets.state.segments import NO_ROWS, Segments
 

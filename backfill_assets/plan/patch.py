@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from backfill_assets.errors import PlanError
-from backfill_assets.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.core.digest import digest
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.core.model import Model, Project
 from backfill_assets.plan.missing import wanted
 from backfill_assets.plan.select import one_of
-from backfill_assets.snapshots.digest import digest
-from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.segments import NO_ROWS, Segments

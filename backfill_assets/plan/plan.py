@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from backfill_assets.errors import PlanError, UsageError
-from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.errors import PlanError, UsageError
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.model import UNKNOWN, Model, Project, Signature
 from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.bounds import bounded, cut_offs
 from backfill_assets.plan.category import Category, Change
@@ -24,7 +25,6 @@ from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import Known, invalidations
 from backfill_assets.plan.whole import whole
 from backfill_assets.plan.why import reasons
-from backfill_assets.snapshots.model import UNKNOWN, Model, Project, Signature
 from backfill_assets.state.environment import Environment, Pointer, as_written
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules

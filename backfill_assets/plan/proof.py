@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import UNKNOWN, Override, Project
 from backfill_assets.plan.category import Category, affects
 from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.why import reads_of
-from backfill_assets.snapshots.model import UNKNOWN, Override, Project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from graphlib import TopologicalSorter
 from typing import Any, cast
 
-from backfill_assets.audit.digest import audits_digest
-from backfill_assets.errors import PlanError, StateError
+from backfill_assets.audits.digest import audits_digest
+from backfill_assets.audits.reads import audit_tables
+from backfill_assets.core.errors import PlanError, StateError
+from backfill_assets.core.model import Audit, Model, Project
 from backfill_assets.plan.narrowed import as_shown
 from backfill_assets.plan.rewritten import same_text
-from backfill_assets.snapshots.audit_reads import audit_tables
-from backfill_assets.snapshots.model import Audit, Model, Project
-from backfill_assets.snapshots.stored import audits_from_json, from_definition
+from backfill_assets.project.stored import audits_from_json, from_definition
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from backfill_assets.core.model import ColumnRef, Model, Project, Signature
 from backfill_assets.plan.why import ROWS, few
-from backfill_assets.snapshots.model import ColumnRef, Model, Project, Signature
 
 Written = Mapping[str, str]
 """What is written about the columns of a version, by lower-cased name; a column of which nothing is lacks."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from backfill_assets.intervals import Ranges
-from backfill_assets.snapshots.digest import digest
-from backfill_assets.snapshots.model import UNKNOWN, Model, Project
+from backfill_assets.core.digest import digest
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import UNKNOWN, Model, Project
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.segments import Segments
 from backfill_assets.state.text_checks import TextCheck

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals import NOTHING, Ranges
+from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.plan.stages import PlanWarning
-from backfill_assets.snapshots.model import Project
 
 if TYPE_CHECKING:
     from backfill_assets.plan.plan import Facts

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.plan.estimate import sample_intervals
 from backfill_assets.plan.missing import batches, needed
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.stages import Audit, Build, Plan
-from backfill_assets.snapshots.model import Project
 
 
 def sampled(plan: Plan, project: Project, count: int) -> Plan:

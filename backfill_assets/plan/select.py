@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 
-from backfill_assets.errors import UsageError
-from backfill_assets.snapshots.model import Project
+from backfill_assets.core.errors import UsageError
+from backfill_assets.core.model import Project
 
 
 def select_models(project: Project, patterns: Sequence[str]) -> tuple[str, ...]:

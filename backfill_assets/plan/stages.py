@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from backfill_assets.intervals import NOTHING, Interval, Ranges, ranges_json, utc
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges, ranges_json, utc
+from backfill_assets.core.model import Override
 from backfill_assets.plan.bounds import CutOff
 from backfill_assets.plan.category import Change
 from backfill_assets.plan.frozen import Continued
@@ -17,7 +18,6 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.rewired import Rewired
 from backfill_assets.plan.rewritten import Rewritten
 from backfill_assets.plan.strategy import PROOF, Strategy
-from backfill_assets.snapshots.model import Override
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from backfill_assets.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.digest import digest
+from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.plan.patch import Patch, reach
 from backfill_assets.plan.stages import Invalidate
-from backfill_assets.snapshots.digest import digest
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets.state.segments import NO_ROWS, Segment, Segments

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from backfill_assets.intervals import NOTHING, Ranges
+from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.plan.missing import batches, split_open, wanted
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Build, Stage
-from backfill_assets.snapshots.model import Project
 
 
 def whole(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from backfill_assets.core.model import UNKNOWN, Project, Signature
 from backfill_assets.plan.category import Category, Change, affects
-from backfill_assets.snapshots.model import UNKNOWN, Project, Signature
 
 ROWS = "its rows"
 """What a column is said to be in when it decides which rows there are."""

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from backfill_assets.audit.digest import audits_digest
-from backfill_assets.intervals import NOTHING, Ranges
+from backfill_assets.audits.digest import audits_digest
+from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import Facts
-from backfill_assets.snapshots.model import Project
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.counting import Genuine, objection, trusted
 from backfill_assets.state.environment import Pointer

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import Facts
 from backfill_assets.promote.approval import Hearing, Subject, rules_of, subject
 from backfill_assets.promote.gate import Verdict
-from backfill_assets.snapshots.model import Project
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.counting import giver, objection, who_may
 from backfill_assets.state.environment import Environment

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import Facts, upstream_models
 from backfill_assets.plan.rewritten import refuted
@@ -34,7 +35,6 @@ from backfill_assets.promote.gate import (
 )
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import propose
-from backfill_assets.snapshots.model import UNKNOWN, Project
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import Version
 

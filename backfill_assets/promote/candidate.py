@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from backfill_assets.core.model import Project
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts
 from backfill_assets.promote.pointers import patched, pin
-from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.plans import Target

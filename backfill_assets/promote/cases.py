@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backfill_assets.contracts.preflight import Gap
+from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Plan, Request, request_from_json
 from backfill_assets.promote.approval import Hearing
@@ -15,7 +16,6 @@ from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
 from backfill_assets.promote.planned import propose_plan
 from backfill_assets.promote.proposal import Proposal, propose
 from backfill_assets.promote.weigh import weigh
-from backfill_assets.snapshots.model import Project
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.plans import PlanRecord

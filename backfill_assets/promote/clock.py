@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
 from backfill_assets.state.control import Control
 
 BEHIND = timedelta(days=1)

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from backfill_assets.build.engine import Engine, Job
-from backfill_assets.errors import BackfillError, PromotionError, StateError
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.digest import digest
+from backfill_assets.core.errors import BackfillError, PromotionError, StateError
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Model, Project
 from backfill_assets.plan.plan import Facts
 from backfill_assets.promote.gate import Case, Purpose
 from backfill_assets.promote.proposal import Proposal
 from backfill_assets.promote.weigh import weigh
-from backfill_assets.snapshots.digest import digest
-from backfill_assets.snapshots.model import Model, Project
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import DECIDING, Entry, Kind, by_version, coverage, new_id

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Case, Purpose, gate
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
-from backfill_assets.snapshots.model import Project
 
 
 def routine_case(project: Project, facts: Facts, case: Callable[[Plan], Case]) -> tuple[Case, tuple[Obstacle, ...]]:

@@ -8,9 +8,9 @@ from typing import Any
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import Expectation, judge_moves
 from backfill_assets.contracts.rerun import Reruns
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.consumer import Consumer
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.proof import Drift
-from backfill_assets.snapshots.consumer import Consumer
 from backfill_assets.state.proofs import Finding
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from backfill_assets.contracts.preflight import Gap
-from backfill_assets.intervals import NOTHING, Ranges
+from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.plan.changes import kind_of
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command
 from backfill_assets.plan.missing import needed
@@ -22,7 +23,6 @@ from backfill_assets.promote.approval import EVERY_PROOF, Hearing, Subject, cove
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import Proposal
-from backfill_assets.snapshots.model import Project
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import read_version

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backfill_assets.intervals import NOTHING
+from backfill_assets.core.intervals import NOTHING
 from backfill_assets.promote.gate import Case, covered_by
 from backfill_assets.state.approvals import Approval
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from backfill_assets.errors import ConflictError, StateError
+from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.promote.reach import Table, reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind

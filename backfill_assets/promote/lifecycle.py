@@ -11,9 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from backfill_assets.errors import ConflictError, PlanError, PromotionError, StateError
-from backfill_assets.inert import one_line
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.errors import ConflictError, PlanError, PromotionError, StateError
+from backfill_assets.core.inert import one_line
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.leases import Beside, Claim, Collision, claim, targets
 from backfill_assets.plan.plan import Facts
@@ -22,7 +23,6 @@ from backfill_assets.promote.candidate import candidate, known
 from backfill_assets.promote.planned import stored_patches
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.reach import reachable
-from backfill_assets.snapshots.model import Project
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer, lists
 from backfill_assets.state.plans import PlanRecord, Status

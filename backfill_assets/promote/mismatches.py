@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.category import compare, same_for
+from backfill_assets.project.algorithm import version_of
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.snapshots.algorithm import version_of
-from backfill_assets.snapshots.model import UNKNOWN, Project
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from backfill_assets.intervals import NOTHING, Ranges
+from backfill_assets.core.intervals import NOTHING, Ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

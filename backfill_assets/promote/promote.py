@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from backfill_assets.errors import ConflictError, LostRaceError, PromotionError
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.state.environment import Environment, Environments, Pointer, Promotion
 from backfill_assets.state.ledger import new_id
 

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from backfill_assets.errors import StateError
-from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.weigh import cadence_of
-from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.held import contents, differs
 from backfill_assets.state.ledger import DECIDING, Ledger, by_version

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from backfill_assets.errors import LostRaceError, PromotionError
+from backfill_assets.core.errors import LostRaceError, PromotionError
 from backfill_assets.promote.gate import Case, Purpose, Verdict, gate
 from backfill_assets.promote.promote import ViewCatalog, new_release, promote, recover
 from backfill_assets.state.control import Control

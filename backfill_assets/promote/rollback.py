@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
 
-from backfill_assets.audit.digest import audits_digest
-from backfill_assets.errors import BackfillError, PromotionError, StateError
-from backfill_assets.intervals import NOTHING, Cadence, Ranges
+from backfill_assets.audits.digest import audits_digest
+from backfill_assets.core.errors import BackfillError, PromotionError, StateError
+from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
+from backfill_assets.core.model import Model, Project
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import one_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
+from backfill_assets.project.stored import described
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.snapshots.model import Model, Project
-from backfill_assets.snapshots.stored import described
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version

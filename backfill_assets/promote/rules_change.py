@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from backfill_assets.errors import PlanError, StateError
+from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.promote.approve import Giver
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control

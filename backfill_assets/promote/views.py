@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from backfill_assets.audit.text import quoted, within
-from backfill_assets.errors import PromotionError
-from backfill_assets.snapshots.types import safe_cast
+from backfill_assets.audits.text import quoted, within
+from backfill_assets.core.errors import PromotionError
+from backfill_assets.sql.types import safe_cast
 from backfill_assets.state.environment import ENVIRONMENTS, Pointer
 from backfill_assets.state.segments import Segment
 from backfill_assets.state.versions import table_path

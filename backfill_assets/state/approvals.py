@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from backfill_assets.intervals import Ranges, ranges_from_json, ranges_json, utc
+from backfill_assets.core.intervals import Ranges, ranges_from_json, ranges_json, utc
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.statement import fields
 from backfill_assets.state.store import Row, Store, TableSpec

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, cast
 
-from backfill_assets.errors import ConflictError, LostRaceError, PromotionError, StateError
-from backfill_assets.intervals import Interval, Ranges, ranges_json, utc
-from backfill_assets.snapshots.model import Column
+from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError, StateError
+from backfill_assets.core.intervals import Interval, Ranges, ranges_json, utc
+from backfill_assets.core.model import Column
 from backfill_assets.state.segments import Held, Segment, Segments
 from backfill_assets.state.store import Row, Store, TableSpec
 

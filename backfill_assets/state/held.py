@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from backfill_assets.errors import StateError
-from backfill_assets.intervals import Interval
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import Interval
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.segments import Held, Segment, Segments
 from backfill_assets.state.tables import TableLog

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
 
 IDENTITY = "warehouse.json"
 FORMAT = 2

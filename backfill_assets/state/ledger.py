@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import cast
 
-from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.store import Row, Store, TableSpec

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, cast
 
-from backfill_assets.intervals import Ranges, ranges_from_json, ranges_json
+from backfill_assets.core.intervals import Ranges, ranges_from_json, ranges_json
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.store import Row, Store, TableSpec
 

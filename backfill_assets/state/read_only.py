@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
 from backfill_assets.state.store import ControlTable, Filter, Row, Store, TableSpec
 
 

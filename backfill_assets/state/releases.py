@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
-from backfill_assets.errors import PromotionError, StateError
-from backfill_assets.intervals import NOTHING, Cadence, Ranges, ranges_from_json
+from backfill_assets.core.errors import PromotionError, StateError
+from backfill_assets.core.intervals import NOTHING, Cadence, Ranges, ranges_from_json
 from backfill_assets.state.environment import ENVIRONMENTS, Pointer, pointer_from_json, releases_of
 from backfill_assets.state.shown import written_over
 from backfill_assets.state.store import Row, Store

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
-from backfill_assets.errors import ConflictError, StateError
+from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.state.environment import CONDEMNED, ENVIRONMENTS, GONE, REMOVALS, table_of
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.store import Filter, Row, Store

@@ -4,31 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from backfill_assets.intervals import Interval
+from backfill_assets.audits.result import AuditResult
+from backfill_assets.core.intervals import Interval
 from backfill_assets.state.store import Filter, Row, Store, TableSpec
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditResult:
-    """One check's verdict on one interval. `observed` and `expected` are for people; `sample` holds failing keys."""
-
-    model: str
-    version: str
-    batch: str
-    interval: Interval
-    check: str
-    blocking: bool
-    passed: bool
-    failures: int
-    observed: str
-    expected: str
-    sample: tuple[str, ...] = ()
-    at: datetime
-
 
 RESULTS = TableSpec(
     name="audits",

@@ -14,9 +14,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import cast
 
-from backfill_assets.errors import StateError
-from backfill_assets.settings import ApprovalRules
-from backfill_assets.snapshots.model import Project
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.model import Project
+from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.people import People
 from backfill_assets.state.store import Row, Store, TableSpec

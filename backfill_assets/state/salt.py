@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import cast
 
-from backfill_assets.errors import ConflictError
+from backfill_assets.core.errors import ConflictError
 from backfill_assets.state.store import Store, TableSpec
 
 SALT = TableSpec(name="salt", columns={"name": "text", "value": "text"}, secret=True)

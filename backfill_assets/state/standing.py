@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind
 from backfill_assets.state.segments import Segment, Segments

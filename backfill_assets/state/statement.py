@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, cast
 
-from backfill_assets.intervals import ranges_from_json
+from backfill_assets.core.intervals import ranges_from_json
 
 _LONGEST = 1_000_000
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from backfill_assets.errors import ConflictError
+from backfill_assets.core.errors import ConflictError
 
 ColumnType = Literal["text", "time", "int", "float", "bool"]
 Row = Mapping[str, object]

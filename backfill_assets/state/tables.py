@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from backfill_assets.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind, coverage
 from backfill_assets.state.segments import Segments

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from backfill_assets.intervals import NOTHING, Ranges, ranges_from_json, ranges_json
+from backfill_assets.core.intervals import NOTHING, Ranges, ranges_from_json, ranges_json
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.store import Row, Store, TableSpec
 

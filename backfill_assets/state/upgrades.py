@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from backfill_assets.snapshots.algorithm import ALGORITHM, version_of
-from backfill_assets.snapshots.model import UNKNOWN, Project
+from backfill_assets.core.model import UNKNOWN, Project
+from backfill_assets.project.algorithm import ALGORITHM, version_of
 from backfill_assets.state.control import Control
 from backfill_assets.state.versions import NAMED_BY, Version, logic_of
 
@@ -35,7 +35,7 @@ def sign_again(control: Control, project: Project) -> dict[tuple[str, str], str]
 def _signed_again(
     control: Control, known: Mapping[tuple[str, str], Version], old: Sequence[Version], project: Project
 ) -> tuple[dict[tuple[str, str], Version], dict[tuple[str, str], str]]:
-    from backfill_assets.snapshots.upgrade import Here, Unproved, signature_now
+    from backfill_assets.project.upgrade import Here, Unproved, signature_now
 
     stored = {
         key: {**v.definition, "upstream": _logic(v.upstream), "signed": v.signature if v.written is None else v.written}

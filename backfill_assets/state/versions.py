@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
-from backfill_assets.errors import StateError
-from backfill_assets.snapshots.algorithm import UNNUMBERED
-from backfill_assets.snapshots.model import ALL, UNKNOWN, ColumnRef, Signature
-from backfill_assets.snapshots.records import Recorded
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.model import ALL, UNKNOWN, ColumnRef, Signature
+from backfill_assets.project.algorithm import UNNUMBERED
+from backfill_assets.project.records import Recorded
 from backfill_assets.state.store import Row, Store, TableSpec
 
 

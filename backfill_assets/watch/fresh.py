@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from backfill_assets.intervals import Ranges
-from backfill_assets.snapshots.model import Model
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Model
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.releases import Release

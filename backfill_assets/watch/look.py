@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Project
 from backfill_assets.promote.mismatches import Mismatch
 from backfill_assets.promote.rehearsal import Readability
-from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.releases import Release

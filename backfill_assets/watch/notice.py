@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from backfill_assets.intervals import NOTHING, Ranges
+from backfill_assets.core.intervals import NOTHING, Ranges
 
 
 class Kind(StrEnum):

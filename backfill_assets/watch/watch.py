@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.model import Project, Source
 from backfill_assets.plan.facts import standings
 from backfill_assets.promote.mismatches import pairs_apart, shown_apart
 from backfill_assets.promote.rehearsal import rehearse
-from backfill_assets.snapshots.model import Project, Source
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import DECIDING, Entry, by_version

@@ -21,9 +21,9 @@ from backfill_assets.adapters.reader import read_pointer
 from backfill_assets.adapters.restore import restore
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.warehouse import open_store, read_identity
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.settings import Settings
 from backfill_assets.promote.promote import promote
-from backfill_assets.settings import Settings
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.held import counted

@@ -14,8 +14,8 @@ from threading import Barrier
 import pytest
 
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.errors import ConflictError
-from backfill_assets.intervals import utc
+from backfill_assets.core.errors import ConflictError
+from backfill_assets.core.intervals import utc
 from backfill_assets.state.store import MemoryStore, Row, Store, TableSpec
 
 SPEC = TableSpec(
@@ -339,7 +339,7 @@ def test_delta_a_full_disk_is_said_and_the_same_write_succeeds_later(tmp_path: P
     code = """
 import resource, signal, sys
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
 from backfill_assets_tests.contracts.test_control_table import NOTE, SPEC, row
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 table = DeltaStore(sys.argv[1]).table(SPEC)

@@ -17,8 +17,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.engine import Job, SourceInput
-from backfill_assets.errors import DataError
-from backfill_assets.intervals import Interval, utc
+from backfill_assets.core.errors import DataError
+from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.plan.frozen_words import frozen_words
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import meant_plan

@@ -16,9 +16,9 @@ from backfill_assets.adapters.adopting import adopt, forget, migrate, standing
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.warehouse import open_store, read_identity, read_memory, write_identity
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.errors import BackfillError, StateError
+from backfill_assets.core.errors import BackfillError, StateError
+from backfill_assets.core.settings import Settings
 from backfill_assets.promote.promote import promote
-from backfill_assets.settings import Settings
 from backfill_assets.state.control import Control
 from backfill_assets.state.identity import IDENTITY, LastRelease, identity_from_json
 from backfill_assets_tests.fakes import a_pointer, days

@@ -11,7 +11,7 @@ import pytest
 
 import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.errors import PromotionError
+from backfill_assets.core.errors import PromotionError
 from backfill_assets.promote.promote import promote
 from backfill_assets_tests.projects import clean_environment, release_by_hand, script, small_project
 

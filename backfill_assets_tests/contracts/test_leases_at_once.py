@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.errors import PlanError
+from backfill_assets.core.errors import PlanError
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.state.store import MemoryStore, Store
 from backfill_assets_tests.fakes import World, a_model

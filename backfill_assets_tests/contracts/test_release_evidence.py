@@ -12,10 +12,10 @@ import pytest
 
 from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.errors import PromotionError, StateError
+from backfill_assets.core.errors import PromotionError, StateError
+from backfill_assets.core.intervals import utc
 from backfill_assets.evidence.verify import verify
 from backfill_assets.evidence.write import MANIFEST, digest, digest_of
-from backfill_assets.intervals import utc
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.promote import promote as really_promote
 from backfill_assets.state.plans import Status

@@ -13,7 +13,7 @@ from backfill_assets.adapters.log_folder import LOG, entry_name, read_log
 from backfill_assets.adapters.repair import repair
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.warehouse import read_identity
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.contracts.test_identity import A1, A2, House

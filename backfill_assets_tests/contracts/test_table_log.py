@@ -13,7 +13,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from backfill_assets.adapters.table_log import DeltaTableLog, batch_metadata
-from backfill_assets.intervals import Interval, utc
+from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.state.tables import TableLog
 from backfill_assets_tests.fakes import Cell, FakeTables, days
 

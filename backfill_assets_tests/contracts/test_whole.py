@@ -14,7 +14,8 @@ import pytest
 from backfill_assets.adapters.reader import read_pointer
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.whole import look_at_all
-from backfill_assets.errors import StateError
+from backfill_assets.audits.result import AuditResult
+from backfill_assets.core.errors import StateError
 from backfill_assets.promote.approve import Giver
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
@@ -23,7 +24,6 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.held import counted
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import DIFF, Proof
-from backfill_assets.state.results import AuditResult
 from backfill_assets.state.rules import Rules
 from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import Version
@@ -204,7 +204,7 @@ def test_each_control_table_is_read(house: House, table: str) -> None:
 
 def _problems(house: House) -> tuple[str, ...]:
     """What is found; a warehouse that cannot be opened at all says why as well."""
-    from backfill_assets.errors import BackfillError
+    from backfill_assets.core.errors import BackfillError
 
     try:
         return look_at_all(house.open(), house.warehouse, every_file=False).problems

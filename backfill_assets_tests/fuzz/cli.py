@@ -79,7 +79,7 @@ def _engine(name: str) -> Iterator[Engine]:
         yield DuckEngine()
         return
     from backfill_assets.adapters.session import spark_session
-    from backfill_assets.settings import Settings
+    from backfill_assets.core.settings import Settings
     from backfill_assets_tests.fuzz.spark import SparkEngine, fast
 
     with tempfile.TemporaryDirectory() as folder:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from backfill_assets.snapshots.fingerprint import python_logic
-from backfill_assets.snapshots.python_sql import PythonFunction, PythonUpstream, compile_functions
+from backfill_assets.project.fingerprint import python_logic
+from backfill_assets.python_models.compiled import PythonFunction, PythonUpstream, compile_functions
 from backfill_assets_tests.fuzz.case import TableSpec
 
 Compiled = Mapping[str, str | None]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from backfill_assets_tests.mutations.copies import Copy, Edit, copied
 
-SIGNATURE = "backfill_assets/snapshots/signature/"
+SIGNATURE = "backfill_assets/sql/signature/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from backfill_assets.core.model import ALL, ColumnRef
 from backfill_assets.plan.category import same_for
-from backfill_assets.snapshots.model import ALL, ColumnRef
 from backfill_assets_tests.fuzz.case import Pair
 from backfill_assets_tests.fuzz.engine import Result
 from backfill_assets_tests.fuzz.frames import is_python

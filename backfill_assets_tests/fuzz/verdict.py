@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
+from backfill_assets.core.digest import digest
+from backfill_assets.core.model import Column, Model, Signature, Upstream
 from backfill_assets.plan.category import Change, compare
-from backfill_assets.snapshots.algorithm import version_of
-from backfill_assets.snapshots.columns import resolve
-from backfill_assets.snapshots.digest import digest
-from backfill_assets.snapshots.fingerprint import model_signature, sql_logic
-from backfill_assets.snapshots.model import Column, Model, Signature, Upstream
-from backfill_assets.snapshots.signature import Opaque, Table, query_signature
-from backfill_assets.snapshots.sql import SqlError, parse
+from backfill_assets.project.algorithm import version_of
+from backfill_assets.project.fingerprint import model_signature, sql_logic
+from backfill_assets.sql.columns import resolve
+from backfill_assets.sql.parsing import SqlError, parse
+from backfill_assets.sql.signature import Opaque, Table, query_signature
 from backfill_assets_tests.fuzz.case import Models, Pair, TableSpec
 from backfill_assets_tests.fuzz.compiled import Compiled, logic_of, reads_of
 from backfill_assets_tests.fuzz.frames import COLUMNS, is_python

@@ -12,14 +12,14 @@ import pytest
 from backfill_assets.cli.init import TEMPLATE
 from backfill_assets.cli.render import plan_markdown, print_plan
 from backfill_assets.contracts.preflight import Gap
-from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.core.intervals import Interval, Ranges, utc
+from backfill_assets.core.model import Project
 from backfill_assets.plan.estimate import estimate
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.project.loader import load_project
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.snapshots.loader import load_project
-from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.watch.notice import Kind, Notice

@@ -21,19 +21,20 @@ from jsonschema import Draft202012Validator
 
 from backfill_assets.cli.plans import claim_json, print_abandoned, print_claim
 from backfill_assets.cli.render import plan_markdown, print_plan
-from backfill_assets.intervals import Interval, Ranges, utc
+from backfill_assets.core.intervals import Interval, Ranges, utc
+from backfill_assets.core.model import Project
+from backfill_assets.core.settings import Cost
 from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.faults import Fault, FaultKind
 from backfill_assets.plan.leases import Claim, Collision
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.rewired import written_then
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.project.loader import load_project
+from backfill_assets.project.records import Recorded, Records, no_records
+from backfill_assets.project.settings import EMBEDDED_PROJECT
+from backfill_assets.project.stored import to_definition
 from backfill_assets.promote.lifecycle import Abandoned, Freed
-from backfill_assets.settings import EMBEDDED_PROJECT, Cost
-from backfill_assets.snapshots.loader import load_project
-from backfill_assets.snapshots.model import Project
-from backfill_assets.snapshots.records import Recorded, Records, no_records
-from backfill_assets.snapshots.stored import to_definition
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets.state.plans import PlanRecord, Status, Target

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.intervals import utc
+from backfill_assets.core.intervals import utc
 from backfill_assets_tests.projects import build_all, days, write_project
 
 if TYPE_CHECKING:

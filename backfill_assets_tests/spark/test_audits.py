@@ -10,7 +10,7 @@ import pytest
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.engine import AuditReads
-from backfill_assets.intervals import Ranges, utc
+from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets_tests.projects import days, engine, job, write_project
 
 if TYPE_CHECKING:

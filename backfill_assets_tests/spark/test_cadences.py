@@ -10,7 +10,7 @@ import pytest
 
 import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.intervals import Interval
+from backfill_assets.core.intervals import Interval
 from backfill_assets_tests.projects import build_all, commits_per_interval, write_project
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import dagster as dg
 import pytest
 
 from backfill_assets.build.engine import Job
+from backfill_assets.core.errors import BuildError
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.io_manager import Order
 from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG
-from backfill_assets.errors import BuildError
-from backfill_assets.intervals import Interval, Ranges
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.dagster_place import (

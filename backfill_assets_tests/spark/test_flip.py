@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.adapters.spark_views import SparkViews
-from backfill_assets.intervals import utc
+from backfill_assets.core.intervals import utc
 from backfill_assets.state.environment import Environment
 from backfill_assets_tests.stories.releases import ROWS, Releases, build_releases
 

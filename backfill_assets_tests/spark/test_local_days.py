@@ -13,7 +13,7 @@ import pytest
 
 import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.intervals import utc
+from backfill_assets.core.intervals import utc
 from backfill_assets_tests.projects import build_all, commits_per_interval, write_project
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from backfill_assets.adapters.consumer_queries import run_queries
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.snapshots.consumer import Consumer, Query
+from backfill_assets.core.consumer import Consumer, Query
 from backfill_assets_tests.projects import build_all, write_project
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from backfill_assets.adapters.engine import SparkEngine
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.engine import Job
-from backfill_assets.errors import BuildError
-from backfill_assets.intervals import Interval
+from backfill_assets.core.errors import BuildError
+from backfill_assets.core.intervals import Interval
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.tables import DataCommit
 from backfill_assets_tests.projects import build_all, days, engine, job, path_of, write_project

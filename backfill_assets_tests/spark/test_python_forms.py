@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.intervals import Interval
-from backfill_assets.snapshots.python_sql import PythonFunction, PythonUpstream, compile_functions
-from backfill_assets.snapshots.sqlframe import forms
-from backfill_assets.snapshots.sqlframe.compiling import PROBES, first_probe
-from backfill_assets.snapshots.sqlframe.functions import Parameter, parameters
+from backfill_assets.core.intervals import Interval
+from backfill_assets.python_models.compiled import PythonFunction, PythonUpstream, compile_functions
+from backfill_assets.python_models.sqlframe import forms
+from backfill_assets.python_models.sqlframe.compiling import PROBES, first_probe
+from backfill_assets.python_models.sqlframe.functions import Parameter, parameters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.plan.category import compare
-from backfill_assets.snapshots.signature import functions
-from backfill_assets_tests.unit.snapshots.signature_pairs import OTHER, SAME, TYPES
-from backfill_assets_tests.unit.snapshots.test_rewrites import signature_of
+from backfill_assets.sql.signature import functions
+from backfill_assets_tests.unit.sql.signature_pairs import OTHER, SAME, TYPES
+from backfill_assets_tests.unit.sql.test_rewrites import signature_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from deltalake import write_deltalake
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.apply import apply
-from backfill_assets.errors import BuildError
+from backfill_assets.core.errors import BuildError
 from backfill_assets_tests.projects import build_all, days, engine, job, path_of, write_project
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.stages import Audit
 from backfill_assets_tests.projects import build_all, days, expected_daily, small_project
 

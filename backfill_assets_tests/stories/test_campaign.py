@@ -19,7 +19,7 @@ import pytest
 import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.demo.generate import generate
-from backfill_assets.settings import EMBEDDED_PROJECT
+from backfill_assets.project.settings import EMBEDDED_PROJECT
 from backfill_assets_tests import reference
 from backfill_assets_tests.campaign import LOCAL_TIMESTAMP, MORE_COLUMNS, REAL_TIMESTAMP, edit
 from backfill_assets_tests.projects import Said, backfill_here

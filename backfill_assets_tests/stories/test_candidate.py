@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backfill_assets
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
 from backfill_assets_tests.projects import backfill_here as backfill
 from backfill_assets_tests.projects import small_project
 

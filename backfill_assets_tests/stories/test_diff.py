@@ -18,9 +18,9 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.app import app
 from backfill_assets.cli.base import UNEXPECTED
 from backfill_assets.compare.codec import diff_from_json
+from backfill_assets.core.errors import BackfillError
+from backfill_assets.core.intervals import utc
 from backfill_assets.defs.build_definitions import definitions
-from backfill_assets.errors import BackfillError
-from backfill_assets.intervals import utc
 from backfill_assets_tests.projects import build_all, write_events, write_project
 
 if TYPE_CHECKING:

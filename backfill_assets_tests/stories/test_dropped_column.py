@@ -12,7 +12,7 @@ import backfill_assets
 from backfill_assets.adapters.engine import SparkEngine
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.intervals import Interval
+from backfill_assets.core.intervals import Interval
 from backfill_assets_tests.projects import backfill_here as backfill
 from backfill_assets_tests.projects import expected_daily, small_project, write_events
 from backfill_assets_tests.stories.test_approval import ANA, PEOPLE, edit, in_the_way

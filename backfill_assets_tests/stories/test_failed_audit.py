@@ -9,7 +9,7 @@ import pytest
 
 import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
 from backfill_assets_tests.projects import (
     backfill,
     build_all,

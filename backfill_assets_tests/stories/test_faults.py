@@ -20,7 +20,7 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job
 from backfill_assets.build.events import BatchDone, BatchFailed, Event
-from backfill_assets.intervals import Interval
+from backfill_assets.core.intervals import Interval
 from backfill_assets.state.ledger import Kind
 from backfill_assets.state.tables import DataCommit
 from backfill_assets_tests.projects import (

@@ -32,11 +32,13 @@ import json, sys
 from pathlib import Path
 import backfill_assets
 
-root, query, stop = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+root, query, stop, seen = sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
 reads = []
-while not stop.exists() or len(reads) < 3:
+while not stop.exists():
     rows = backfill_assets.spark(project=root).sql(query).collect()
     reads.append([row.asDict() for row in rows])
+    if any(read != reads[0] for read in reads):
+        seen.touch()
 print(json.dumps(reads), flush=True)
 """
 
@@ -47,13 +49,14 @@ def test_a_hundred_flips(tmp_path: Path) -> None:
     releases = [[a_version(place, number, model) for model in ("daily", "running")] for number in (1, 2)]
     environments = place.control.environments
     shown = promote(environments, environments.read("prod"), releases[0], None, by="ana")
-    root, stop = place.project.root, tmp_path / "stop"
-    spark = start(sys.executable, "-c", SPARK, root, QUERY, stop, env=clean_environment())
+    root, stop, seen = place.project.root, tmp_path / "stop", tmp_path / "two answers"
+    spark = start(sys.executable, "-c", SPARK, root, QUERY, stop, seen, env=clean_environment())
     sql = start(BACKFILL, "--project", root, "sql", "--json", QUERY, env=clean_environment())
     try:
         flips, began = 0, time.monotonic()
-        while flips < FLIPS or sql.poll() is None:
-            assert time.monotonic() - began < LONGEST
+        while flips < FLIPS or sql.poll() is None or not seen.exists():
+            assert time.monotonic() - began < LONGEST, "the readers have not read, or have seen one release only"
+            assert spark.poll() is None, spark.communicate()[0]
             shown = promote(environments, shown, releases[(flips + 1) % 2], None, by="ana")
             flips += 1
             time.sleep(0.1)

@@ -19,7 +19,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.intervals import utc
+from backfill_assets.core.intervals import utc
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.projects import DAILY, RUNNING, Said, backfill_here, build_all, days, say_yes, write_project
 

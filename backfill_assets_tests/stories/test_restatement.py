@@ -12,8 +12,8 @@ import pytest
 import backfill_assets
 from backfill_assets.adapters.spark_views import show_environment
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets.promote.compaction import crowds
 from backfill_assets_tests.projects import (

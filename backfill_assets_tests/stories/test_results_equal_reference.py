@@ -14,9 +14,9 @@ import pytest
 
 import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.demo.generate import generate
-from backfill_assets.intervals import Cadence, Interval, Ranges
-from backfill_assets.settings import EMBEDDED_PROJECT
+from backfill_assets.project.settings import EMBEDDED_PROJECT
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests import reference
 from backfill_assets_tests.projects import build_all, commits_per_interval, days

@@ -10,8 +10,8 @@ import pytest
 import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.apply import apply
-from backfill_assets.errors import StateError
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import Ranges
 from backfill_assets_tests.projects import build_all, days, expected_daily, small_project, write_events
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import backfill_assets
 from backfill_assets.adapters.workspace import Workspace
-from backfill_assets.intervals import utc
+from backfill_assets.core.intervals import utc
 from backfill_assets_tests.projects import DAILY, RUNNING, backfill_here, say_yes, write_project
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from backfill_assets.adapters.table_log import history, open_table
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.init import make_project
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets.promote.lifecycle import only_open_plan
 from backfill_assets.state.changes import Changes

@@ -8,9 +8,10 @@ import pytest
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.init import make_project
+from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.demo.examples.data import EXAMPLES
-from backfill_assets.settings import EMBEDDED_PROJECT, ApprovalRules
-from backfill_assets.snapshots.loader import load_project
+from backfill_assets.project.loader import load_project
+from backfill_assets.project.settings import EMBEDDED_PROJECT
 from backfill_assets_tests.fakes import World, a_model
 from backfill_assets_tests.projects import small_project
 from backfill_assets_tests.unsparked import build, unsparked

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from backfill_assets.snapshots.audit_kinds import KINDS
-from backfill_assets.snapshots.loader import load_project
+from backfill_assets.audits.kinds import KINDS
+from backfill_assets.project.loader import load_project
 from backfill_assets_tests.projects import CHECKOUT, write_project
 
 SOURCES = """\

@@ -20,7 +20,7 @@ MODULES = sorted(
 
 def test_there_are_examples() -> None:
     """The search for examples finds the modules that have some."""
-    assert {"backfill_assets.intervals", "backfill_assets.errors"} <= set(MODULES)
+    assert {"backfill_assets.core.intervals", "backfill_assets.core.errors"} <= set(MODULES)
 
 
 @pytest.mark.parametrize("name", MODULES)

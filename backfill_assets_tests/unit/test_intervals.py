@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.intervals import Cadence, Interval, Ranges, closed, utc
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, closed, utc
 from backfill_assets_tests.strategies import (
     aligned,
     cadences,

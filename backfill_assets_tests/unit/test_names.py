@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.errors import ProjectError, StateError
-from backfill_assets.intervals import utc
-from backfill_assets.settings import load_settings, wrong_environment
-from backfill_assets.snapshots.loader import load_project
+from backfill_assets.core.errors import ProjectError, StateError
+from backfill_assets.core.intervals import utc
+from backfill_assets.project.loader import load_project
+from backfill_assets.project.settings import load_settings, wrong_environment
 from backfill_assets.state.environment import Environments, Pointer
 from backfill_assets.state.segments import Segment
 from backfill_assets.state.store import MemoryStore

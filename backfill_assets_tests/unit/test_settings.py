@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.errors import ProjectError, SettingsError
-from backfill_assets.intervals import utc
-from backfill_assets.settings import (
+from backfill_assets.core.errors import ProjectError, SettingsError
+from backfill_assets.core.intervals import utc
+from backfill_assets.core.settings import Cost, Settings
+from backfill_assets.project.settings import (
     EMBEDDED_PROJECT,
-    Cost,
-    Settings,
     load_settings,
     project_root,
     resolve_location,

@@ -11,7 +11,7 @@ from backfill_assets.adapters.consumer_queries import _without_values  # pyright
 from backfill_assets.adapters.diff import diff_model
 from backfill_assets.compare.ask import ask
 from backfill_assets.contracts.rerun import Answer
-from backfill_assets.errors import BuildError
+from backfill_assets.core.errors import BuildError
 from backfill_assets.evidence.make import make
 from backfill_assets_tests.fakes import FakeTables, a_model, a_pointer, days
 from backfill_assets_tests.packets import a_proof, some_inputs

@@ -11,8 +11,8 @@ import pytest
 from pyspark import cloudpickle
 
 from backfill_assets.adapters.model_code import load_function
-from backfill_assets.intervals import utc
-from backfill_assets.snapshots.model import Model
+from backfill_assets.core.intervals import utc
+from backfill_assets.core.model import Model
 
 MODEL = """\
 from backfill_assets import model

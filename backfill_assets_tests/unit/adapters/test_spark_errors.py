@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.adapters.spark_errors import Cause, causes, classified, own_code_error, reason
-from backfill_assets.errors import (
+from backfill_assets.core.errors import (
     BuildError,
     DataError,
     EngineDiedError,

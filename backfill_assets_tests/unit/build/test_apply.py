@@ -10,8 +10,8 @@ import pytest
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.errors import BuildError, TransientBuildError
-from backfill_assets.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.errors import BuildError, TransientBuildError
+from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.fakes import Cell, World, a_model, days, ranges
 
@@ -85,7 +85,7 @@ def test_a_red_day_upstream_holds_back_that_day() -> None:
 
 def test_days_roll_up_to_months_once_they_are_complete() -> None:
     """A monthly model over a daily one is built in the same run, from all days of its months."""
-    from backfill_assets.intervals import utc
+    from backfill_assets.core.intervals import utc
 
     world = World(a_model("a", batch_size=40), a_model("m", "a", cadence=Cadence.MONTHLY))
     outcomes = apply(world.bench(), world.plan(now=utc("2024-03-05")))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backfill_assets.build.bisect import HOPELESS, Budget, bisect, halved
-from backfill_assets.errors import BuildError, DataError
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.errors import BuildError, DataError
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 
 START = utc("2024-01-01")
 

@@ -16,11 +16,11 @@ from backfill_assets.build.build import build
 from backfill_assets.build.engine import Job, ModelInput
 from backfill_assets.build.events import Audited, BatchDone, BatchFailed, BatchStarted, ModelDone, ModelStarted
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.errors import BuildError, SettingsError, TransientBuildError
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.errors import BuildError, SettingsError, TransientBuildError
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.model import Audit
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.stages import Request
-from backfill_assets.snapshots.model import Audit
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Entry, Kind, new_id
 from backfill_assets_tests.fakes import Cell, World, a_model, a_pointer, days, ranges

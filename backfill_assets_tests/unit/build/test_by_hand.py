@@ -9,8 +9,8 @@ import pytest
 from backfill_assets.build.apply import apply
 from backfill_assets.build.by_hand import Withdrawn, declare_empty, withdraw
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Cadence, Interval
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Build, Invalidate, Plan, Request

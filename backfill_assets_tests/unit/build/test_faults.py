@@ -10,7 +10,7 @@ from backfill_assets.build.build import build
 from backfill_assets.build.engine import Engine, Job
 from backfill_assets.build.events import BatchDivided, BatchFailed, EngineRestarted
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.errors import (
+from backfill_assets.core.errors import (
     BuildError,
     DataError,
     EngineDiedError,
@@ -18,7 +18,7 @@ from backfill_assets.errors import (
     StateError,
     TransientBuildError,
 )
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.state.ledger import Entry, Kind, Ledger
 from backfill_assets_tests.fakes import FakeEngine, World, a_model, days, ranges
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job
 from backfill_assets.build.text_check import check_texts
-from backfill_assets.errors import BuildError
-from backfill_assets.intervals import Interval
+from backfill_assets.core.errors import BuildError
+from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.rewritten import SAMPLED, refuted, sampled, unchecked
 from backfill_assets.promote.gate import Case, texts_hold

@@ -28,16 +28,16 @@ from backfill_assets.cli.render import plan_markdown, print_outcomes, print_plan
 from backfill_assets.cli.rules import print_change, print_rules
 from backfill_assets.cli.terminal import echo, grid, out, styled
 from backfill_assets.compare.markdown import diff_markdown
-from backfill_assets.errors import BackfillError
+from backfill_assets.core.errors import BackfillError
+from backfill_assets.core.inert import escaped_html, markdown, markdown_code, one_line, visible
+from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.evidence.inputs import Inputs, Yes
 from backfill_assets.evidence.make import Evidence, make
 from backfill_assets.evidence.verify import Verification
-from backfill_assets.inert import escaped_html, markdown, markdown_code, one_line, visible
 from backfill_assets.plan.estimate import estimate
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Obstacle, Verdict
 from backfill_assets.promote.rules_change import RulesChange
-from backfill_assets.settings import ApprovalRules
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, Status, Target
 from backfill_assets.state.proofs import Proof

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.cli.lineage import lineage_json, print_lineage
-from backfill_assets.errors import UsageError
-from backfill_assets.snapshots.consumer import Consumer, Use
-from backfill_assets.snapshots.loader import load_project
-from backfill_assets.snapshots.model import Project
-from backfill_assets_tests.unit.snapshots.helpers import project, sql
+from backfill_assets.core.consumer import Consumer, Use
+from backfill_assets.core.errors import UsageError
+from backfill_assets.core.model import Project
+from backfill_assets.project.loader import load_project
+from backfill_assets_tests.unit.project.helpers import project, sql
 
 OPAQUE = """\
 from backfill_assets import model

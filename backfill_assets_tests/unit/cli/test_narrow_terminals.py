@@ -13,7 +13,7 @@ from backfill_assets.cli.render import print_plan
 from backfill_assets.cli.status import ModelStatus, Status, print_status
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import Judgement
-from backfill_assets.intervals import Cadence
+from backfill_assets.core.intervals import Cadence
 from backfill_assets.plan.estimate import estimate
 from backfill_assets_tests.fakes import NOW, World, a_model, days, ranges
 from backfill_assets_tests.unit.compare.test_words import a_diff

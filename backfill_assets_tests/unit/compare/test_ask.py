@@ -7,8 +7,8 @@ import pytest
 from backfill_assets.build.apply import apply
 from backfill_assets.compare.ask import ask, questions
 from backfill_assets.compare.sides import Side, resolve_side
-from backfill_assets.errors import PlanError, StateError
-from backfill_assets.intervals import Cadence, Interval, utc
+from backfill_assets.core.errors import PlanError, StateError
+from backfill_assets.core.intervals import Cadence, Interval, utc
 from backfill_assets.plan.patch import EVER
 from backfill_assets_tests.fakes import Cell, FakeTables, World, a_model, a_pointer, days, ranges
 from backfill_assets_tests.unit.promote.office import Office

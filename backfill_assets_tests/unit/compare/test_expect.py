@@ -6,7 +6,7 @@ import pytest
 
 from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Move, Proof, Rows, Stats
 from backfill_assets.compare.expect import Expectation, expectation, judge_moves
-from backfill_assets.errors import SettingsError
+from backfill_assets.core.errors import SettingsError
 from backfill_assets_tests.fakes import days, ranges
 
 

@@ -11,10 +11,10 @@ from backfill_assets.cli.impact import impact_markdown, print_impacts
 from backfill_assets.contracts.contract import promised
 from backfill_assets.contracts.impact import Impact, impacts
 from backfill_assets.contracts.publish import Contracts
-from backfill_assets.intervals import utc
+from backfill_assets.core.intervals import utc
+from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.snapshots.model import Project
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
 from backfill_assets_tests.fakes import a_pointer

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from backfill_assets.contracts.contract import Contract, Promise, promised, published
 from backfill_assets.contracts.levels import compare_contracts
-from backfill_assets.snapshots.loader import load_project
-from backfill_assets.snapshots.model import Project
-from backfill_assets.snapshots.stored import to_definition
+from backfill_assets.core.model import Project
+from backfill_assets.project.loader import load_project
+from backfill_assets.project.stored import to_definition
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.fakes import NOW
-from backfill_assets_tests.unit.snapshots.helpers import project
+from backfill_assets_tests.unit.project.helpers import project
 
 MODEL = """\
 /*

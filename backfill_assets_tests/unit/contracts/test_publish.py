@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from backfill_assets.contracts.levels import Level, compare_contracts
 from backfill_assets.contracts.publish import publish_contracts, read_contracts
-from backfill_assets.snapshots.model import Audit, Model, Terms
-from backfill_assets.snapshots.stored import to_definition
+from backfill_assets.core.model import Audit, Model, Terms
+from backfill_assets.project.stored import to_definition
 from backfill_assets.state.contracts import CONTRACTS
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment

@@ -10,10 +10,10 @@ import dagster as dg
 import pytest
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.core.errors import ProjectError
 from backfill_assets.defs.build_definitions import build_definitions
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY
 from backfill_assets.defs.metadata import split_owner
-from backfill_assets.errors import ProjectError
 from backfill_assets_tests.projects import EVENTS, write_project
 
 DAILY = """\

@@ -12,12 +12,12 @@ import click
 import dagster as dg
 import pytest
 
+from backfill_assets.core.errors import BackfillError
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Audit
+from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.defs.build_definitions import build_definitions
 from backfill_assets.defs.launcher import VARIABLE
-from backfill_assets.errors import BackfillError
-from backfill_assets.intervals import Ranges
-from backfill_assets.settings import ApprovalRules
-from backfill_assets.snapshots.model import Audit
 from backfill_assets.state.plans import Status
 from backfill_assets_tests.dagster_place import (
     Place,

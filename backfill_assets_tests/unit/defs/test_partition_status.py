@@ -7,8 +7,8 @@ import pytest
 from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
 
 from backfill_assets.build.apply import apply
+from backfill_assets.core.intervals import utc
 from backfill_assets.defs.build_definitions import definitions
-from backfill_assets.intervals import utc
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.dagster_place import (
     KEYS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import Cadence, Interval, utc
 from backfill_assets.defs.partitions import RANGE_TAGS, chosen, mapping, partitions, start_of
-from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Cadence, Interval, utc
 from backfill_assets_tests.fakes import a_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")  # mappings that stop at the upstream's start

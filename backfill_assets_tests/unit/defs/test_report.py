@@ -9,9 +9,9 @@ from typing import Any
 import dagster as dg
 
 from backfill_assets.build.apply import apply
+from backfill_assets.core.intervals import Cadence
 from backfill_assets.defs.partitions import partitions
 from backfill_assets.defs.report import log_outcome, recorded
-from backfill_assets.intervals import Cadence
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.fakes import NOW, World, a_model
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.cli.init import make_project
+from backfill_assets.core.errors import SettingsError
 from backfill_assets.demo.examples.data import EXAMPLES, write_data
-from backfill_assets.errors import SettingsError
 from backfill_assets.plan.category import compare
-from backfill_assets.snapshots.loader import load_project
+from backfill_assets.project.loader import load_project
 
 CHANGES = {
     "events": "additive, non-breaking: adds session_length_sec",

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from backfill_assets.core.errors import SettingsError
 from backfill_assets.demo import generate as generator
 from backfill_assets.demo.generate import MARKER, Summary, generate
-from backfill_assets.errors import SettingsError
 
 DAYS = 75  # two chunks
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from backfill_assets.core.model import Audit
 from backfill_assets.evidence.meaning import meaning
-from backfill_assets.snapshots.model import Audit
 from backfill_assets_tests.fakes import a_model
 
 

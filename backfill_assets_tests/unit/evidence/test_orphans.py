@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from backfill_assets.core.intervals import utc
 from backfill_assets.evidence.orphans import PacketFolder, orphans
 from backfill_assets.evidence.write import FILES, MANIFEST, RELEASE_FILES
-from backfill_assets.intervals import utc
 
 
 @dataclass

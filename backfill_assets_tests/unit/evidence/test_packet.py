@@ -10,7 +10,9 @@ import jsonschema
 import pytest
 
 from backfill_assets.build.apply import apply
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import utc
+from backfill_assets.core.model import Column
 from backfill_assets.evidence.gather import gather
 from backfill_assets.evidence.inputs import Inputs
 from backfill_assets.evidence.make import make
@@ -19,11 +21,9 @@ from backfill_assets.evidence.readers import moved_in
 from backfill_assets.evidence.shape import json_schema
 from backfill_assets.evidence.tables import TableState
 from backfill_assets.evidence.verify import form_problems
-from backfill_assets.intervals import utc
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.promote import promote
-from backfill_assets.snapshots.model import Column
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, a_pointer, days, gated, ranges
 from backfill_assets_tests.packets import a_diff, a_document, a_proof, a_subject, a_table, an_approval, some_inputs

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backfill_assets.adapters.folder import ArrowFolder
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
 from backfill_assets.evidence.make import make
 from backfill_assets.evidence.verify import verify
 from backfill_assets.evidence.write import FILES, MANIFEST, digest, problems_of, write_packet

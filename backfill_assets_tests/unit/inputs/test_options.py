@@ -198,8 +198,8 @@ def test_a_value_that_cannot_be_meant(project: Path, arguments: list[str], words
 
 def test_the_job_configuration_knows_the_same_pairs() -> None:
     """Dagster's jobs refuse what the command line refuses, in their own spelling."""
+    from backfill_assets.core.errors import UsageError
     from backfill_assets.defs.jobs import asked
-    from backfill_assets.errors import UsageError
 
     def request(**config: object) -> Request:
         return asked("apply", config)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from backfill_assets.build.apply import apply
 from backfill_assets.build.build import build
 from backfill_assets.build.outcome import Wait
-from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.plan.bounds import CutOff, bounded
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.promote.promote import promote

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backfill_assets.cli.estimates import estimate_lines, estimate_markdown
-from backfill_assets.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.model import Model
+from backfill_assets.core.settings import Cost
 from backfill_assets.plan.estimate import (
     Actual,
     Estimate,
@@ -25,8 +27,6 @@ from backfill_assets.plan.estimate import (
     waves,
 )
 from backfill_assets.plan.stages import Audit, Build
-from backfill_assets.settings import Cost
-from backfill_assets.snapshots.model import Model
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.fakes import a_model
 from backfill_assets_tests.strategies import EPOCH, day, sets_of_days, span

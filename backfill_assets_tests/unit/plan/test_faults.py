@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backfill_assets.build.apply import apply
-from backfill_assets.intervals import Ranges, utc
+from backfill_assets.core.intervals import Ranges, utc
+from backfill_assets.core.model import Audit
 from backfill_assets.plan.facts import standings
 from backfill_assets.plan.faults import Fault, faults
 from backfill_assets.promote.rehearsal import damages, rehearse
-from backfill_assets.snapshots.model import Audit
 from backfill_assets.state.ledger import LEDGER, Kind, by_version
 from backfill_assets_tests.fakes import World, a_model, a_project, days, ranges
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.plan.frozen import Continued, Stored, continued
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.plans import PlanRecord, Status, Target

@@ -8,7 +8,7 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.intervals import Cadence, Interval, utc
+from backfill_assets.core.intervals import Cadence, Interval, utc
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets.state.environment import Environment

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.model import Model
 from backfill_assets.plan.missing import needed, ready, wanted
-from backfill_assets.snapshots.model import Model
 from backfill_assets_tests.fakes import NOW, a_model, days, ranges
 from backfill_assets_tests.strategies import aligned, cadences, sets_of_days, spans
 

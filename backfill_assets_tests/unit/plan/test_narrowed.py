@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from backfill_assets.core.model import Audit, Column, ColumnRef, Project, Signature
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.leases import claim
 from backfill_assets.plan.narrowed import as_shown, computing, narrowed
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Approve, Promote, Request
-from backfill_assets.snapshots.algorithm import ALGORITHM
-from backfill_assets.snapshots.model import Audit, Column, ColumnRef, Project, Signature
-from backfill_assets.snapshots.stored import to_definition
+from backfill_assets.project.algorithm import ALGORITHM
+from backfill_assets.project.stored import to_definition
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.plans import PlanRecord, Status

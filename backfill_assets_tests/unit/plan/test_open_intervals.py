@@ -8,8 +8,8 @@ import pytest
 
 from backfill_assets.build.apply import apply
 from backfill_assets.build.outcome import Outcome
+from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.defs.ledger_sensor import to_report
-from backfill_assets.intervals import Cadence, Ranges, utc
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.promote import promote

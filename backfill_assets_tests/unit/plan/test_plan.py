@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.audit.digest import audits_digest
+from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.apply import apply
-from backfill_assets.errors import PlanError, Problem
-from backfill_assets.intervals import Cadence, Ranges, utc
+from backfill_assets.core.errors import PlanError, Problem
+from backfill_assets.core.intervals import Cadence, Ranges, utc
+from backfill_assets.core.model import Override, Project
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Audit, Build, Plan, Promote, Request
-from backfill_assets.snapshots.model import Override, Project
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets_tests.fakes import NOW, Cell, World, a_model, a_pointer, a_project, days, ranges

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from backfill_assets.core.model import ColumnRef, Override, Project, Signature
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.snapshots.model import ColumnRef, Override, Project, Signature
 from backfill_assets_tests.fakes import NOW, a_model, a_project, days, ranges
 
 WORD = Override(

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from backfill_assets.build.apply import apply
 from backfill_assets.contracts.publish import promoted_audits, publish_contracts
+from backfill_assets.core.model import Audit, Model, Project
 from backfill_assets.plan.published import published
-from backfill_assets.snapshots.model import Audit, Model, Project
-from backfill_assets.snapshots.stored import to_definition
+from backfill_assets.project.stored import to_definition
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project
 
 FIRST = a_model("a", "raw")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from backfill_assets.errors import PlanError
+from backfill_assets.core.errors import PlanError
 from backfill_assets.plan.published import published
 from backfill_assets_tests.fakes import a_project
 from backfill_assets_tests.unit.promote.office import MODELS, Office

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from backfill_assets.core.model import Signature
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.changes import kind_of
 from backfill_assets.plan.strategy import Strategy
-from backfill_assets.snapshots.model import Signature
 from backfill_assets_tests.unit.promote.office import Office
 
 

@@ -9,12 +9,12 @@ import pytest
 from backfill_assets.cli.diff import diff_json, print_diff
 from backfill_assets.cli.render import plan_markdown
 from backfill_assets.compare.expect import judge_moves
+from backfill_assets.core.model import Column, ColumnRef, Signature
 from backfill_assets.evidence.make import make
 from backfill_assets.plan.estimate import estimate
 from backfill_assets.plan.rewired import Rewired, rewired, written, written_then
 from backfill_assets.plan.why import ROWS
-from backfill_assets.snapshots.model import Column, ColumnRef, Signature
-from backfill_assets.snapshots.stored import to_definition
+from backfill_assets.project.stored import to_definition
 from backfill_assets_tests.fakes import World, a_model, days
 from backfill_assets_tests.packets import a_subject, some_inputs
 from backfill_assets_tests.unit.compare.test_words import a_diff

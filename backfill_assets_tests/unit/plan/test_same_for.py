@@ -7,10 +7,10 @@ from collections import Counter
 import duckdb
 import pytest
 
+from backfill_assets.core.digest import digest
+from backfill_assets.core.model import Column, Signature
 from backfill_assets.plan.category import compare, same_for
-from backfill_assets.snapshots.digest import digest
-from backfill_assets.snapshots.model import Column, Signature
-from backfill_assets.snapshots.signature import Table, query_signature
+from backfill_assets.sql.signature import Table, query_signature
 
 OLD = {"id": "int", "x": "int"}
 VALUES = {"id": [1, 2, 2], "x": [10, 20, 20], "z": [7, 8, 9], "n": [5, 5, 6]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from backfill_assets.build.apply import apply
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.sample import sampled
 from backfill_assets.plan.stages import Build, Plan, Promote
 from backfill_assets_tests.fakes import NOW, World, a_model, days, ranges

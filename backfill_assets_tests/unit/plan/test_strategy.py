@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from backfill_assets.build.apply import apply
-from backfill_assets.errors import PlanError
-from backfill_assets.intervals import utc
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import utc
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import make_plan

@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from backfill_assets.audit.judge import Counts
+from backfill_assets.audits.judge import Counts
 from backfill_assets.build.engine import AuditReads, Job
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Model
+from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.select import select_models
@@ -22,8 +24,6 @@ from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
-from backfill_assets.settings import ApprovalRules
-from backfill_assets.snapshots.model import Model
 from backfill_assets.state.control import Control
 from backfill_assets.state.rules import RulesInForce, declared_rules
 from backfill_assets.state.store import MemoryStore, Store

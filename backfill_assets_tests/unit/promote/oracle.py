@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
 
-from backfill_assets.intervals import Cadence
+from backfill_assets.core.intervals import Cadence
 from backfill_assets.state.approvals import APPROVALS
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import ENVIRONMENTS, Environment

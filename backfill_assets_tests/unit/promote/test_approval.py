@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backfill_assets.build.apply import apply
-from backfill_assets.errors import PlanError
-from backfill_assets.intervals import utc
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import utc
+from backfill_assets.core.settings import ApprovalRules, Settings
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Approve, Request
 from backfill_assets.promote.approval import Hearing, not_counted, subject
@@ -18,7 +19,6 @@ from backfill_assets.promote.gate import Case, gate, vouching
 from backfill_assets.promote.lifecycle import abandon, find_plan, open_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import promote
-from backfill_assets.settings import ApprovalRules, Settings
 from backfill_assets.state.approvals import Approval, approval_of
 from backfill_assets.state.counting import Genuine, trusted
 from backfill_assets.state.proofs import Finding

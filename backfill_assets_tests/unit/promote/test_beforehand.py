@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backfill_assets.build.apply import apply
 from backfill_assets.contracts.preflight import Gap
-from backfill_assets.intervals import Interval
+from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.beforehand import AFTERWARDS, FORESEEN, beforehand
 from backfill_assets.promote.gate import RULES, gate

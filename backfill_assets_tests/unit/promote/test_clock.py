@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backfill_assets.errors import StateError
+from backfill_assets.core.errors import StateError
 from backfill_assets.promote.clock import check_clock, newest_record
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.fakes import days

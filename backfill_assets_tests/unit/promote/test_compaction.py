@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from backfill_assets.errors import PromotionError, StateError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.errors import PromotionError, StateError
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
 from backfill_assets.promote.gate import Case

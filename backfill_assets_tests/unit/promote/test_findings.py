@@ -12,9 +12,9 @@ import pytest
 from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Move, Rows, Stats
 from backfill_assets.compare.expect import Expectation
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
+from backfill_assets.core.consumer import Consumer
 from backfill_assets.plan.proof import Drift, Kept
 from backfill_assets.promote.findings import drifted, unanswered, unexpected
-from backfill_assets.snapshots.consumer import Consumer
 from backfill_assets_tests.fakes import days, ranges
 
 ADDITIVE: Mapping[str, Any] = {"category": "additive", "rows": False, "columns": ["margin"]}

@@ -8,11 +8,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.intervals import Cadence, Ranges, utc
+from backfill_assets.core.intervals import Cadence, Ranges, utc
+from backfill_assets.core.model import Override, Project
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.gate import Verdict
-from backfill_assets.snapshots.model import Override, Project
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import Version

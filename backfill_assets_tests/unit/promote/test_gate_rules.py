@@ -13,8 +13,11 @@ import pytest
 from backfill_assets.build.apply import apply
 from backfill_assets.build.by_hand import declare_empty
 from backfill_assets.contracts.preflight import Gap
-from backfill_assets.errors import PromotionError
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.consumer import Consumer
+from backfill_assets.core.errors import PromotionError
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Audit
+from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import Hearing, covered, not_counted, subject
@@ -25,9 +28,6 @@ from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.release import Sealing, release_case
 from backfill_assets.promote.weigh import weigh
-from backfill_assets.settings import ApprovalRules
-from backfill_assets.snapshots.consumer import Consumer
-from backfill_assets.snapshots.model import Audit
 from backfill_assets.state.environment import Environment, Pointer
 from backfill_assets.state.proofs import DIFF, Finding
 from backfill_assets.state.segments import Segment

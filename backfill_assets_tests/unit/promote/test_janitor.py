@@ -10,8 +10,8 @@ from backfill_assets.build.apply import apply
 from backfill_assets.build.build import build
 from backfill_assets.build.engine import Job
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.errors import ConflictError, PromotionError
-from backfill_assets.intervals import Interval, Ranges
+from backfill_assets.core.errors import ConflictError, PromotionError
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
 from backfill_assets.promote.lifecycle import abandon, open_plan
 from backfill_assets.state.control import Control

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from backfill_assets.audit.digest import audits_digest
+from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.apply import apply
-from backfill_assets.errors import PlanError
-from backfill_assets.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
 from backfill_assets.promote.gate import Case, Verdict

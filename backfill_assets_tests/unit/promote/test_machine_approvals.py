@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from backfill_assets.intervals import Cadence
+from backfill_assets.core.intervals import Cadence
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import not_counted
 from backfill_assets.promote.approve import Giver, statements

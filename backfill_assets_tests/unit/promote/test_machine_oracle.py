@@ -17,14 +17,14 @@ from hypothesis.stateful import invariant, rule
 
 from backfill_assets.build.apply import apply
 from backfill_assets.build.by_hand import withdraw
-from backfill_assets.errors import PlanError, PromotionError
-from backfill_assets.intervals import Interval
+from backfill_assets.core.errors import PlanError, PromotionError
+from backfill_assets.core.intervals import Interval
+from backfill_assets.core.model import Audit
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approve import Giver, statements
 from backfill_assets.promote.lifecycle import abandon, end_promoted, open_plan, show_candidate
 from backfill_assets.promote.release import Released
-from backfill_assets.snapshots.model import Audit
 from backfill_assets.state.control import Control
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.store import MemoryStore

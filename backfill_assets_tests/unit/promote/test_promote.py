@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backfill_assets.errors import LostRaceError, PromotionError
+from backfill_assets.core.errors import LostRaceError, PromotionError
 from backfill_assets.promote import promote as module
 from backfill_assets.promote.promote import ABANDONED_AFTER, alive, promote, recover
 from backfill_assets.state.environment import Environment, Environments, Pointer, Promotion

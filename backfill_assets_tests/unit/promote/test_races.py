@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from backfill_assets.build.apply import apply
+from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
@@ -15,7 +16,6 @@ from backfill_assets.promote.gate import Case
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Released, Sealing, release_case
-from backfill_assets.snapshots.model import Project
 from backfill_assets_tests.fakes import World, a_project, sealed
 from backfill_assets_tests.unit.promote.office import MODELS, Office
 

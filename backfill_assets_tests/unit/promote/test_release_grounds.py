@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from backfill_assets.build.apply import apply
-from backfill_assets.intervals import NOTHING
+from backfill_assets.core.intervals import NOTHING
+from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import covered, not_counted, subject
 from backfill_assets.promote.extend import routine_case
@@ -19,7 +20,6 @@ from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rollback import Rollback
 from backfill_assets.promote.rules_change import change_objection
-from backfill_assets.settings import ApprovalRules
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.counting import objection
 from backfill_assets.state.rules import Rules, RulesInForce, RulesKind, RulesRecord

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backfill_assets.errors import PlanError, StateError
+from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.promote.approve import Giver
 from backfill_assets.promote.rules_change import (
     RulesChange,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.adapters.signatures import ALLOWED, check, not_genuine, read_signers, sign
-from backfill_assets.errors import SettingsError
+from backfill_assets.core.errors import SettingsError
 from backfill_assets.state.approvals import Approval
 from backfill_assets_tests.fakes import days, ranges
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backfill_assets.build.apply import apply
 from backfill_assets.compare.sides import Side, cut
-from backfill_assets.intervals import Ranges, utc
+from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.promote.findings import incomparable
 from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets_tests.fakes import World, a_model, a_pointer, days, ranges

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from backfill_assets.errors import PromotionError
-from backfill_assets.intervals import Interval, utc
+from backfill_assets.core.errors import PromotionError
+from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.promote.views import expanded_view, plain_view, safe_cast, view_name
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.segments import Segment

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backfill_assets.settings import ApprovalRules
+from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.state.approvals import APPROVALS, Approval, Approvals, approval_of
 from backfill_assets.state.counting import expires, is_own, objection, somebody_may
 from backfill_assets.state.rules import Rules

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.errors import ConflictError, LostRaceError, PromotionError
-from backfill_assets.intervals import Interval, utc
+from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError
+from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.state.environment import (
     ENVIRONMENTS,
     Environment,

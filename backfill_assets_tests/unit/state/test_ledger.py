@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import LEDGER, Coverage, Dirt, Entry, Kind, Ledger, by_version, coverage
 from backfill_assets.state.store import MemoryStore

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from backfill_assets.errors import ConflictError
-from backfill_assets.intervals import utc
+from backfill_assets.core.errors import ConflictError
+from backfill_assets.core.intervals import utc
 from backfill_assets.state.plans import PLANS, PlanRecord, Plans, Status, Target
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days, ranges

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.errors import PromotionError
-from backfill_assets.intervals import Cadence, Ranges, utc
+from backfill_assets.core.errors import PromotionError
+from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, Pointer

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from backfill_assets.intervals import Cadence, Ranges
+from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.state.environment import Pointer
 from backfill_assets.state.segments import Segment
 from backfill_assets.state.shown import replaced

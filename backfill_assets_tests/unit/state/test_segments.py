@@ -6,7 +6,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.state.segments import NO_ROWS, Segment, Segments
 from backfill_assets_tests.fakes import days
 

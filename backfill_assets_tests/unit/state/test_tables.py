@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backfill_assets.intervals import Interval
+from backfill_assets.core.intervals import Interval
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind
 from backfill_assets.state.tables import dirt, version_coverage
 from backfill_assets_tests.fakes import Cell, FakeTables, days

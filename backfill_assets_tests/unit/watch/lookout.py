@@ -11,13 +11,13 @@ from deltalake import write_deltalake
 
 from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_pins import FilePins
-from backfill_assets.audit.digest import audits_digest
+from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.apply import apply
+from backfill_assets.core.model import Model, Source
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.promote import promote
-from backfill_assets.snapshots.model import Model, Source
 from backfill_assets.state.environment import Environment
 from backfill_assets.watch.look import Look
 from backfill_assets.watch.notice import Kind, Notice

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.intervals import Ranges
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import KEPT, Finding, Proof

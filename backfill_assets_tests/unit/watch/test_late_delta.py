@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deltalake import DeltaTable, write_deltalake
 
-from backfill_assets.intervals import Cadence, utc
+from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.plan.stages import Request
 from backfill_assets.watch.notice import Kind
 from backfill_assets_tests.fakes import a_model, days

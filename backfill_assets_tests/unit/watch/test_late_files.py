@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.snapshots.model import Source
+from backfill_assets.core.model import Source
 from backfill_assets.watch.notice import Kind
 from backfill_assets_tests.fakes import a_model
 from backfill_assets_tests.unit.watch.lookout import Lookout, rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backfill_assets.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.plan.asked import days_of
 from backfill_assets.plan.commands import restate_argument, restate_command
 

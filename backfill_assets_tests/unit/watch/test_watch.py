@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.intervals import utc
+from backfill_assets.core.intervals import utc
 from backfill_assets.state.environment import Promotion
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said

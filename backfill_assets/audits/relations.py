@@ -1,0 +1,66 @@
+"""What do audits ask their questions of? The rows that they judge and everything beside them, as views of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Audit
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A view that audits look at.
+
+    `bucket` is SQL for the start of the audited model's interval that a row is in, `within` for being in the audited
+    stretch of time; both are empty when nothing says when rows are of. `columns` are lower-cased and in order, and so
+    are those in `mask`, whose values nobody should see.
+    """
+
+    view: str
+    columns: Sequence[str]
+    bucket: str = ""
+    within: str = "true"
+    covers: Ranges | None = None
+    """The time that the table has rows for; None when nobody knows of any that it lacks."""
+    mask: Collection[str] = frozenset()
+
+
+class Relations(Protocol):
+    """Views over exactly what one audit is about."""
+
+    def rows(self) -> str:
+        """The view of the rows to judge: of the audited intervals only."""
+        ...
+
+    def columns(self) -> Sequence[str]:
+        """The columns of these rows, lower-cased."""
+        ...
+
+    def count(self) -> int:
+        """About how many rows there are to judge."""
+        ...
+
+    def shown(self) -> Table | None:
+        """What the environment shows of the model, in other tables than the one that is judged; None: nothing."""
+        ...
+
+    def around(self) -> Table | None:
+        """Built or shown intervals near the audited ones, without them; None: nothing."""
+        ...
+
+    def table(self, name: str) -> Table:
+        """Another model, or a source."""
+        ...
+
+    def failures(self, audit: Audit, part: Interval) -> Table:
+        """What an `sql` audit's query gives for this part of the rows to judge."""
+        ...
+
+    def ask(self, query: str) -> Sequence[Row]:
+        """The rows of a query."""
+        ...

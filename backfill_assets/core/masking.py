@@ -1,0 +1,73 @@
+"""Which columns hold values that nobody should see? Those that somebody masked, and all that is computed from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from backfill_assets.core.model import ColumnRef, Model, Source
+
+HIDDEN = "***"
+"""What is shown instead of a value."""
+
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+
+Lineage = Mapping[str, tuple[ColumnRef, ...]]
+"""Output column → the upstream columns that its values come from."""
+
+
+def with_masks(
+    models: Mapping[str, Model],
+    sources: Mapping[str, Source],
+    lineage: Mapping[str, Lineage],
+    columns: Mapping[str, Collection[str]],
+) -> dict[str, Model]:
+    """The models (given in dependency order), each with the mask that follows from its own and its upstreams'.
+
+    `lineage` and `columns` (all names) are by model. Of a model without lineage every column counts as computed from
+    all that it reads, but for its time column. What the header's `unmask` names, with a reason, is shown.
+    """
+    masked = {name: {c.lower() for c in source.mask} for name, source in sources.items()}
+    found: dict[str, Model] = {}
+    for name, model in models.items():
+        mask = {c.lower() for c in model.mask}
+        if lineage.get(name):
+            mask |= {
+                column.lower() for column, refs in lineage[name].items() if any(is_masked(ref, masked) for ref in refs)
+            }
+        elif any(masked.get(u.name) for u in model.upstreams):
+            mask |= {c.lower() for c in columns.get(name, ())} - {model.time_column.lower()}
+        mask -= {c.lower() for c in model.unmask}
+        masked[name] = mask
+        spelled = {c.lower(): c for c in (*columns.get(name, ()), *model.mask)}
+        found[name] = replace(model, mask=tuple(sorted(spelled.get(c, c) for c in mask)))
+    return found
+
+
+def is_masked(ref: ColumnRef, masked: Mapping[str, Collection[str]]) -> bool:
+    """Whether an upstream column is one of those that are masked, lower-cased by table; `*` is any of its table."""
+    there = masked.get(ref.table, ())
+    return bool(there) and (ref.column == "*" or ref.column.lower() in there)
+
+
+def hide_values(text: str) -> str:
+    """A message without what it quotes: Spark quotes values there.
+
+    >>> hide_values("The value 'ann@example.com' of the type `STRING` cannot be cast")
+    'The value *** of the type `STRING` cannot be cast'
+    """
+    return _QUOTED.sub(HIDDEN, text)
+
+
+def hides(sql: str, masks: Mapping[str, Collection[str]]) -> bool:
+    """Whether a query may show values of masked columns. `masks` are by table, of those that the query may read.
+
+    A word of the text that is a masked column's name counts, wherever it is, and so does a star.
+
+    >>> hides("SELECT max(email) FROM prod.users", {"users": ["email"]}), hides("SELECT 1 FROM t", {"t": ["email"]})
+    (True, False)
+    """
+    low = sql.lower()
+    names = {c.lower() for table, columns in masks.items() if table.lower() in low for c in columns}
+    return bool(names) and ("*" in low.replace("count(*)", "") or any(name in low for name in names))

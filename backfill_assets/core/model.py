@@ -1,0 +1,287 @@
+"""What is a model, a source, a project? The frozen values that everything else reasons about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import Literal
+
+from backfill_assets.core.consumer import Consumer
+from backfill_assets.core.errors import Problem
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, begun, closed
+from backfill_assets.core.settings import Settings
+
+STABLE_KEY = "stable_key"
+"""The kind of the audit that finds keys which are in several intervals."""
+
+Language = Literal["sql", "python"]
+Write = Literal["replace", "merge"]
+TOLERANCE = 1e-9
+"""How far apart two floats may be and still count as equal, relative to the larger one, where a model does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column as declared or resolved. `type` is a Spark SQL type (`decimal(18,4)`), None when nobody knows it yet."""
+
+    name: str
+    type: str | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """One check of a model's rows. `name` is unique in its model; `arguments` depend on the kind (`docs/audits.md`)."""
+
+    name: str
+    kind: str
+    arguments: Mapping[str, object] = field(default_factory=dict[str, object])
+    blocking: bool = True
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule that decided the rows of a period; open where it has no end, or no beginning."""
+
+    text: str
+    since: datetime | None = None
+    until: datetime | None = None
+    """The first instant that it does not hold for any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a header promises in its `contract:`, beyond types, grain, audits and descriptions."""
+
+    semantics: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the values of a column mean: unit, zone, rule. By the name that the header gives."""
+    deletes: str = ""
+    late_rows: str = ""
+    rules: tuple[Rule, ...] = ()
+    validation_owner: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One column of the order in which rows of one key are ranked; the first one stays. NULL comes last in any case."""
+
+    column: str
+    descending: bool
+
+    def __str__(self) -> str:
+        return f"{self.column} {'desc' if self.descending else 'asc'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upstream:
+    """A table that a model reads: `name` of the model or source, and what its code calls it (`parameter`: Python).
+
+    `columns`: all of them, in the order in which the code reads them (`SELECT *`); none where nobody knows them.
+    """
+
+    name: str
+    parameter: str = ""
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnRef:
+    """A column of a model or source."""
+
+    table: str
+    column: str
+
+
+Refs = frozenset[ColumnRef]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """What decides a table: 16 hex digits for its rows and for each column (by lower-cased name), and what they read.
+
+    Tables with equal row hashes have the same rows; where a column's hash is equal as well, the same values in it.
+    `row_reads` are the upstream columns that decide which rows there are, `column_reads` those that decide a value.
+    """
+
+    rows: str
+    columns: Mapping[str, str]
+    row_reads: Refs = frozenset()
+    column_reads: Mapping[str, Refs] = field(default_factory=dict[str, Refs])
+    would_read: Refs = frozenset()
+    """Columns that would decide something if an upstream had them: a name that means another column now, and `*`, which
+    stands for all columns of the table and for their order."""
+    code: str = ""
+    """Of a table that counts as like another by its author's word: the version that the code is by itself."""
+    whole: str = ""
+    """Of a Python model: the hash of all that it could depend on, which needs none of its code to run."""
+
+
+ALL = "*"
+"""In `Signature.would_read`: any column that the table may get, and its place."""
+UNKNOWN = Signature(rows="", columns={})
+"""Of a table of which nothing is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameAs:
+    """What an author says: code whose own version is `code` gives the rows of `version`, and its values in `columns`.
+
+    No columns: all that the version has and the code still gives. `line` is where the file says it.
+    """
+
+    version: str
+    code: str = ""
+    columns: tuple[str, ...] = ()
+    reason: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """An author's word that holds: the model counts as what `version` is, in its rows and in these columns."""
+
+    model: str
+    version: str
+    code: str
+    columns: tuple[str, ...]
+    reason: str
+    place: str
+    """The file and line that says so."""
+    reaches: tuple[str, ...] = ()
+    """The models downstream that would count as other versions without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One table's definition, as its file says it. `code` is the SQL text below the header, or the Python source."""
+
+    name: str
+    path: Path
+    language: Language
+    code: str
+    code_line: int = 1
+    text: str = ""
+    """A digest of the code, with what it imports of the project; without comments and spacing."""
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The texts of its file, and of those that it imports of the project, by their place in the project."""
+    description: str = ""
+    owner: str = ""
+    cadence: Cadence = Cadence.DAILY
+    start: datetime
+    end: datetime | None = None
+    time_column: str = "ds"
+    grain: tuple[str, ...]
+    lookback: int = 0
+    write: Write = "replace"
+    dedupe: tuple[Order, ...] = ()
+    """Of rows of one grain and interval the first in this order stays. Empty: two such rows are an error."""
+    updated_at: str | None = None
+    """The column of a merged table that says when a row's values last moved; it takes no part in telling. The system
+    adds it when the query does not give it."""
+    batch_size: int = 0
+    batch_concurrency: int = 1
+    retries: int = 4
+    timeout: int | None = None
+    pool: str | None = None
+    spark: Mapping[str, str] = field(default_factory=dict[str, str])
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    columns: tuple[Column, ...] = ()
+    audits: tuple[Audit, ...] = ()
+    upstreams: tuple[Upstream, ...] = ()
+    terms: Terms = field(default_factory=Terms)
+    helpers: tuple[str, ...] = ()
+    """The project's files, other than its own, that a Python model imports."""
+    code_version: str = ""
+    """A text of the author's that is a part of the version: another one, and all of it is computed again."""
+    same_as: SameAs | None = None
+    allow_nondeterministic: str = ""
+    """Why it may give something else when it is built again; empty: it must not."""
+    slices: tuple[str, ...] = ()
+    """The columns by whose values a diff is told, besides by day."""
+    mask: tuple[str, ...] = ()
+    """The columns whose values nobody should see: the header's, and those computed from masked ones upstream."""
+    unmask: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Column → why its values may be seen although they are computed from masked ones."""
+    tolerance: float = TOLERANCE
+    """Floats that are no further apart than this, relative to the larger one, are equal in a diff."""
+
+    def expected(self, now: datetime) -> Ranges:
+        """The intervals that this model should have at `now`."""
+        return closed(self.cadence, start=self.start, now=now, end=self.end)
+
+    def begun(self, now: datetime) -> Ranges:
+        """These, and the open interval: the one that is not over at `now`."""
+        return begun(self.cadence, start=self.start, now=now, end=self.end)
+
+    def window(self, interval: Interval) -> Interval:
+        """What this model reads of its upstreams to compute the interval: it and the `lookback` ones before it."""
+        start = self.cadence.shift(self.cadence.floor(interval.start), -self.lookback)
+        return Interval(start, self.cadence.ceil(interval.end))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A table that others write. Exactly one of `path` (absolute, or a URI) and `table` (a catalog name) is set."""
+
+    name: str
+    format: str = "delta"
+    path: str | None = None
+    table: str | None = None
+    time_column: str | None = None
+    columns: tuple[Column, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    key: tuple[str, ...] = ()
+    """Columns that no two of its rows share, as its entry says; every build that reads it looks."""
+    mask: tuple[str, ...] = ()
+    """The columns whose values nobody should see, nor anything computed from them."""
+    owner: str = ""
+    freshness_hours: float | None = None
+    cut_off: bool = True
+    """Whether models end, for now, where its rows end; else what comes later has no rows, and that is all right."""
+    description: str = ""
+    declared: str = ""
+    """Its entry in `sources.yml` as JSON, with the columns that were found."""
+    file: Path
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """Everything that a project's folder says, checked. `models` is in dependency order.
+
+    `columns` and `lineage` are keyed by model name; a model whose columns cannot be resolved without running it (some
+    Python) has its declared columns there, and no lineage. `signatures` says of each model and source what decides its
+    rows and columns.
+    """
+
+    root: Path
+    settings: Settings
+    models: Mapping[str, Model]
+    sources: Mapping[str, Source]
+    consumers: Mapping[str, Consumer]
+    columns: Mapping[str, tuple[Column, ...]]
+    lineage: Mapping[str, Mapping[str, tuple[ColumnRef, ...]]]
+    fingerprints: Mapping[str, str]
+    """Each model's version: 16 hex digits that change exactly when its table may."""
+    signatures: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
+    consumers_verified: date | None = None
+    """When somebody last made sure that nobody is missing among the consumers; None: nobody ever did."""
+    overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
+    """The authors' words that hold, by model."""
+    warnings: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict[str, tuple[Problem, ...]])
+    """What is odd about a model without being wrong."""
+    hidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Columns (lower-cased) that a model's table has and its view does not list: the code dropped them, and the version
+    that is shown is kept. That version's own definition computes its next intervals."""
+
+    @property
+    def column_names(self) -> dict[str, list[str]]:
+        """The names of each model's columns, in order; none where nobody knows them."""
+        return {name: [column.name for column in self.columns.get(name, ())] for name in self.models}
+
+    def downstream(self, name: str) -> tuple[str, ...]:
+        """The models that read this model or source directly, in dependency order."""
+        return tuple(m.name for m in self.models.values() if any(u.name == name for u in m.upstreams))

@@ -1,0 +1,83 @@
+"""How may a project be set up? The fields of `backfill.yml`, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What the machine costs while it works: the price of a core-hour and how many cores, or of a DBU and how many."""
+
+    currency: str
+    per_core_hour: float | None = None
+    cores: int | None = None
+    per_dbu: float | None = None
+    dbu_per_hour: float | None = None
+
+    @property
+    def unit(self) -> str:
+        """What is paid for."""
+        return "DBU" if self.per_dbu else "core-hours"
+
+    @property
+    def units_per_hour(self) -> float:
+        """How many of them an hour on the wall takes."""
+        return self.dbu_per_hour or self.cores or 0
+
+    @property
+    def per_hour(self) -> float:
+        """The price of an hour on the wall."""
+        return self.units_per_hour * (self.per_dbu or self.per_core_hour or 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRules:
+    """Whose approval a change of published history needs, and what counts as one."""
+
+    required: bool = True
+    self: bool = False
+    """Whether the author of a plan may approve it; that it was so is recorded."""
+    days: int = 14
+    """After so many days an approval is over."""
+    signatures: str = "optional"
+    """`required`: only approvals with an SSH signature of somebody in `allowed_signers` count."""
+    owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Owner → the people who may approve for it. One that is not here: the owner's own accounts and keys only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The fields of `backfill.yml`. Paths are resolved: absolute, or a URI."""
+
+    name: str = "backfill"
+    environment: str = "prod"
+    warehouse: str = ".backfill/warehouse"
+    clock: datetime | None = None
+    """A fixed `now` (UTC), for demos and tests; None is the machine's clock."""
+    batch_size: int = 90
+    """Intervals a batch, for models that do not say."""
+    retention_days: int = 30
+    """How long what a release replaced is kept by the janitor: so long, one can go back to it."""
+    cutover_grace: float = 5
+    """Seconds between the views of a shared catalog being ready for a promotion and their moving, all together."""
+    watch_hours: float = 24
+    """How long the watch after a change of published history goes on."""
+    consumers_stale_days: int = 90
+    """How long what `consumers.yml` says counts as confirmed."""
+    spark: dict[str, str] = field(default_factory=dict[str, str])
+    """Spark settings on top of `spark-conf/`."""
+    cost: Cost | None = None
+    """What estimates count with; None: nothing is said about money."""
+    approvals: ApprovalRules = field(default_factory=ApprovalRules)
+    """What the file says. What counts is recorded in the warehouse: `state/rules.py`."""
+    people: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Person → their accounts."""
+    untrusted: bool = False
+    """Whether the project's files may be a stranger's: none of their code is executed, and nothing is written."""
+
+    def now(self) -> datetime:
+        """The instant that decides which intervals are over."""
+        return self.clock or datetime.now(UTC)

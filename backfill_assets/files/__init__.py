@@ -1,0 +1,1 @@
+"""Files that people wrote: read with their lines, what is wrong in them as problems."""

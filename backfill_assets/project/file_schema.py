@@ -1,0 +1,62 @@
+"""Which columns does a table of files have? Read from Delta's log or a Parquet footer, without a JVM."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from backfill_assets.core.model import Column
+from backfill_assets.sql.types import spark_type
+
+
+def read_schema(format: str, path: str) -> tuple[Column, ...]:
+    """The columns at a path or URI. Raises what the reader raises when there is nothing to read.
+
+    deltalake and pyarrow are imported here only: most projects declare their columns, and they are slow to import.
+    """
+    return _delta(path) if format == "delta" else _parquet(path)
+
+
+def _delta(path: str) -> tuple[Column, ...]:
+    from deltalake import DeltaTable
+
+    schema = json.loads(DeltaTable(path).schema().to_json())
+    return tuple(Column(name=f["name"], type=_delta_type(f["type"])) for f in schema["fields"])
+
+
+def _delta_type(type_: Any) -> str:
+    if isinstance(type_, str):
+        return spark_type(type_)
+    match type_["type"]:
+        case "array":
+            return f"array<{_delta_type(type_['elementType'])}>"
+        case "map":
+            return f"map<{_delta_type(type_['keyType'])},{_delta_type(type_['valueType'])}>"
+        case _:
+            fields = (f"{f['name']}:{_delta_type(f['type'])}" for f in type_["fields"])
+            return f"struct<{','.join(fields)}>"
+
+
+def _parquet(path: str) -> tuple[Column, ...]:
+    from pyarrow import dataset
+
+    if "://" not in path and not Path(path).exists():
+        raise FileNotFoundError(f"nothing at {path}")
+    schema = dataset.dataset(path, format="parquet", partitioning="hive").schema
+    return tuple(Column(name=f.name, type=_arrow_type(f.type)) for f in schema)
+
+
+def _arrow_type(type_: Any) -> str | None:
+    """The Spark type of an Arrow type, None when it is not plain."""
+    from pyarrow import types
+
+    names = {
+        "bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "float": "float",
+        "double": "double", "string": "string", "large_string": "string", "binary": "binary", "date32[day]": "date",
+    }  # fmt: skip
+    if types.is_decimal(type_):
+        return f"decimal({type_.precision},{type_.scale})"
+    if types.is_timestamp(type_):
+        return "timestamp" if type_.tz else "timestamp_ntz"
+    return names.get(str(type_))

@@ -1,0 +1,237 @@
+"""What does a model say about itself? The header of a SQL file, or the arguments of `@model`: the same keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import accumulate
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+
+from backfill_assets.core.errors import Problem
+from backfill_assets.core.intervals import Cadence
+from backfill_assets.core.model import TOLERANCE, Order
+from backfill_assets.files.documents import Document, did_you_mean
+from backfill_assets.files.validation import (
+    ColumnName,
+    ColumnNames,
+    Duration,
+    Instant,
+    Reason,
+    Strict,
+    Text,
+    VersionId,
+    column_name,
+    shown,
+    text,
+    validate_partly,
+    written_number,
+)
+from backfill_assets.project.settings import spark_conf
+from backfill_assets.sql.types import spark_type
+
+_LEVELS = 50
+
+
+def _type(value: object) -> str:
+    if not isinstance(value, str) or len(value) > 100_000:
+        raise ValueError('a type is text such as `bigint` or "decimal(18,4)"')
+    if value.count("<") > _LEVELS and max(accumulate((c == "<") - (c == ">") for c in value)) > _LEVELS:
+        raise ValueError("the type is nested too deeply")
+    return spark_type(value)
+
+
+SparkType = Annotated[str, BeforeValidator(_type)]
+
+
+class DeclaredColumn(Strict):
+    """A column of a header: its description, and its type when the author promises one."""
+
+    type: SparkType | None = None
+    description: Text = ""
+
+
+class DeclaredRule(Strict):
+    """A rule of a `contract:` and its period; `until` is the first day that it does not hold for any more."""
+
+    rule: Text
+    since: Instant | None = None
+    until: Instant | None = None
+
+    @model_validator(mode="after")
+    def _ends_after_it_starts(self) -> DeclaredRule:
+        if self.since is not None and self.until is not None and self.until <= self.since:
+            raise ValueError("`until` must be after `since`")
+        return self
+
+
+class DeclaredTerms(Strict):
+    """A `contract:`: what a header promises beyond types, grain, audits and descriptions."""
+
+    semantics: dict[ColumnName, Text] = Field(default_factory=dict[str, str])
+    deletes: Text = ""
+    late_rows: Text = ""
+    rules: tuple[DeclaredRule, ...] = ()
+    validation_owner: Text = ""
+
+
+class DeclaredSameAs(Strict):
+    """`same_as`: the version whose table this code gives again, as the author knows and no comparison of code can."""
+
+    version: VersionId
+    code: VersionId | None = None
+    columns: ColumnNames = ()
+    reason: Reason
+
+
+def _order(value: object) -> tuple[Order, ...]:
+    """`[loaded_at desc, id asc]`. A bare name would let the smallest win, which is rarely what is meant."""
+    items: list[Any] = [value] if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
+    if not items:
+        raise ValueError("not a list such as [loaded_at desc]")
+    found: list[Order] = []
+    for item in items:
+        column, _, direction = str(item).strip().rpartition(" ")
+        direction = direction.lower()
+        if direction not in ("asc", "desc"):
+            raise ValueError(f"{shown(item)} does not say which row wins: write `{item} desc` to keep the latest")
+        found.append(Order(column=column_name(column.strip()), descending=direction == "desc"))
+    return tuple(found)
+
+
+class Dedupe(Strict):
+    """Which of several rows of one grain stays: the first in this order."""
+
+    order_by: Annotated[tuple[Order, ...], BeforeValidator(_order)]
+
+
+def _described(value: object) -> object:
+    return {"description": value} if isinstance(value, str) else {} if value is None else value
+
+
+def _columns(value: object) -> object:
+    if isinstance(value, Mapping):
+        names = [column_name(str(name)) for name in value]
+        if len({name.lower() for name in names}) < len(names):
+            raise ValueError("a column is listed twice: Spark does not tell case apart")
+    return value
+
+
+def _cadence(value: object) -> Cadence:
+    try:
+        return Cadence(str(value).lower())
+    except ValueError:
+        known = [c.value for c in Cadence]
+        hint = did_you_mean(str(value), known)
+        raise ValueError(f"not one of {', '.join(known)}" + (f"; {hint}" if hint else "")) from None
+
+
+def _texts(value: object) -> object:
+    return {text(k): text(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
+
+def _conf(value: object) -> object:
+    return spark_conf({text(k): text(v) and v for k, v in value.items()}) if isinstance(value, Mapping) else value
+
+
+class Header(Strict):
+    """Every key that a model may give, with its default."""
+
+    description: Text = ""
+    owner: Text = ""
+    cadence: Annotated[Cadence, BeforeValidator(_cadence)] = Cadence.DAILY
+    start: Instant
+    end: Instant | None = None
+    time_column: ColumnName = "ds"
+    grain: ColumnNames
+    lookback: Annotated[int, Field(ge=0, le=10_000, strict=True)] = 0
+    write: Literal["replace", "merge"] = "replace"
+    dedupe: Dedupe | None = None
+    updated_at: ColumnName | None = None
+    batch_size: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
+    batch_concurrency: Annotated[int, Field(ge=1, le=1000, strict=True)] = 1
+    retries: Annotated[int, Field(ge=0, le=1000, strict=True)] = 4
+    timeout: Duration | None = None
+    pool: Text | None = None
+    spark: Annotated[dict[str, str], BeforeValidator(_conf)] = Field(default_factory=dict[str, str])
+    tags: Annotated[dict[str, str], BeforeValidator(_texts)] = Field(default_factory=dict[str, str])
+    columns: Annotated[
+        dict[ColumnName, Annotated[DeclaredColumn, BeforeValidator(_described)]], BeforeValidator(_columns)
+    ] = Field(default_factory=dict[str, DeclaredColumn])
+    audits: list[Any] = Field(default_factory=list[Any])
+    contract: DeclaredTerms = Field(default_factory=DeclaredTerms)
+    code_version: Text = ""
+    same_as: DeclaredSameAs | None = None
+    allow_nondeterministic: Reason | None = None
+    slices: ColumnNames = ()
+    mask: ColumnNames = ()
+    unmask: dict[ColumnName, Reason] = Field(default_factory=dict[str, str])
+    tolerance: Annotated[
+        float, BeforeValidator(written_number), Field(ge=0, lt=1, allow_inf_nan=False, strict=True)
+    ] = TOLERANCE
+
+    # Of a field before these, `info.data` lacks what was refused already: that is told by itself.
+
+    @field_validator("end")
+    @classmethod
+    def _ends_after_it_starts(cls, value: datetime | None, info: ValidationInfo) -> datetime | None:
+        start = info.data.get("start")
+        if value is not None and start is not None and value <= start:
+            raise ValueError("`end` must be after `start`")
+        return value
+
+    @field_validator("updated_at")
+    @classmethod
+    def _marks_what_is_merged(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is None:
+            return None
+        if info.data.get("write", "merge") != "merge":
+            raise ValueError("`updated_at` needs `write: merge`: a replaced interval has new rows only")
+        key = (*info.data.get("grain", ()), info.data.get("time_column", ""))
+        if value.lower() in {c.lower() for c in key}:
+            raise ValueError("`updated_at` is a column beside the grain and the time column")
+        return value
+
+
+FIXES = {
+    "start": "add `start: 2024-01-01`: the first day that this model should have",
+    "grain": "add `grain: [ds, …]`: the columns that together identify one row",
+    "end": "give the first day that this model should not have any more, or remove `end`",
+    "cadence": "write hourly, daily, weekly or monthly",
+    "time_column": "name the output column that says which interval a row belongs to",
+    "lookback": "give how many earlier intervals this model also reads: 0 or more",
+    "write": "write replace, or merge to touch only rows that differ",
+    "dedupe": "write {order_by: [loaded_at desc]}: of rows of one grain the first stays",
+    "updated_at": "name the column that says when a row last changed",
+    "batch_size": "give how many intervals one batch computes: 1 or more",
+    "batch_concurrency": "give how many batches may run at once: 1 or more",
+    "retries": "give how often a batch is tried again: 0 or more",
+    "timeout": "write it as 90s, 20m or 2h",
+    "spark": "write a mapping of Spark settings, as in {spark.sql.shuffle.partitions: 4}",
+    "tags": "write a mapping, as in {team: growth}",
+    "columns": "write `name: description`, or `name: {type: bigint, description: …}`",
+    "audits": "write a list, as in `- not_null: [ds]`",
+    "contract": "it has semantics (column: meaning), deletes, late_rows, rules, validation_owner; "
+    "types, grain and audits have their own keys",
+    "code_version": "write any text, and another one when everything is to be computed again",
+    "allow_nondeterministic": "say why it does not matter that another build gives other rows",
+    "same_as": "write {version: …, code: …, reason: why it gives the same}; see docs/categories.md",
+    "slices": "write a list of columns by whose values a diff is also told, as in `[channel]`",
+    "mask": "write a list of columns whose values nobody should see in a diff, as in `[email]`",
+    "unmask": "write `column: why its values may be seen although they are computed from masked ones`",
+    "tolerance": "write how far apart two floats may be, relative to the larger one: `1e-9`, or 0 for exact",
+}
+
+
+def parse_header(document: Document, problems: list[Problem]) -> tuple[Header | None, frozenset[str]]:
+    """The header in a document's data, and the keys that are wrong: they have a default, or stand for nothing.
+
+    None when it is no header at all. Problems are appended.
+    """
+    if not isinstance(document.data, Mapping):
+        fix = "write `key: value` lines; `start` and `grain` are required"
+        problems.append(document.problem(what="the header must be a mapping", fix=fix))
+        return None, frozenset(Header.model_fields)
+    instead = {"start": "2000-01-01", "grain": ["ds"]}
+    return validate_partly(Header, document, document.data, problems, fixes=FIXES, instead=instead)

@@ -1,0 +1,180 @@
+"""How is this project set up? `backfill.yml`, the environment variables that override it, and where things live."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from backfill_assets.core.errors import Problem, ProjectError, SettingsError
+from backfill_assets.core.settings import Settings
+
+SETTINGS_FILE = "backfill.yml"
+EMBEDDED_PROJECT = Path(__file__).parent.parent / "demo"
+
+
+def spark_conf(values: Mapping[Any, Any]) -> dict[str, str]:
+    """Spark settings as Spark wants them: YAML's `true` is the text `true`."""
+    return {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in values.items()}
+
+
+def project_root(project: str | Path | None = None) -> Path:
+    """The project's folder: the argument, else BACKFILL_PROJECT, else the first from here upwards that holds a
+    `backfill.yml`, else the embedded demo.
+
+    Raises SettingsError when the folder does not exist, and for a `backfill.yml` above that somebody else owns.
+    """
+    chosen = project or os.environ.get("BACKFILL_PROJECT")
+    if not chosen:
+        return _project_above() or EMBEDDED_PROJECT.resolve()
+    try:
+        root = Path(chosen).expanduser().resolve()
+        found, other = root.is_dir(), root.exists()
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a home of nobody, a zero byte
+        raise SettingsError(f"no project at {chosen!r}", why=str(error), fix=_NAME_ANOTHER) from None
+    if not found:
+        raise SettingsError(
+            f"no project at {chosen}",
+            why="it is a file, not a folder" if other else "the folder does not exist",
+            fix=_NAME_ANOTHER if other else f"create one with `backfill init {chosen}`, or {_NAME_ANOTHER}",
+        )
+    return root
+
+
+_NAME_ANOTHER = "name the project's folder with --project DIR or BACKFILL_PROJECT"
+
+
+def _project_above() -> Path | None:
+    """The nearest folder, from the working one upwards, that holds a `backfill.yml`."""
+    try:
+        here = Path.cwd()
+    except OSError:  # the working folder was removed
+        return None
+    for folder in (here, *here.parents):
+        file = folder / SETTINGS_FILE
+        if not file.is_file():
+            continue
+        # A project is code that runs. One above, in a place that many can write to, may be anybody's.
+        if folder != here and hasattr(os, "getuid") and file.stat().st_uid not in (os.getuid(), 0):
+            raise SettingsError(
+                f"{folder} belongs to somebody else",
+                why=f"{file} was found above the working folder, and is not owned by this user",
+                fix=f"if you trust it, name it: --project {folder} or BACKFILL_PROJECT",
+            )
+        return folder.resolve()
+    return None
+
+
+def state_root(root: Path) -> Path:
+    """Where relative paths start: the project's folder; for the embedded demo the checkout, else the cwd."""
+    if root != EMBEDDED_PROJECT.resolve():
+        return root
+    checkout = Path(__file__).resolve().parents[2]
+    return checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
+
+
+def cache_folder(root: Path) -> Path:
+    """Where what can be made again is kept: BACKFILL_CACHE, else beside the project's state."""
+    return Path(os.environ.get("BACKFILL_CACHE") or state_root(root) / ".backfill" / "cache")
+
+
+UNTRUSTED = "BACKFILL_UNTRUSTED"
+
+
+def is_untrusted() -> bool:
+    """Whether whoever started this process says that the project's files may be a stranger's."""
+    return os.environ.get(UNTRUSTED, "").strip().lower() not in ("", "0", "false", "no")
+
+
+def resolve_location(location: str, base: Path) -> str:
+    """A path made absolute against `base`; a URI (`s3://…`) as it is."""
+    if "://" in location:
+        return location.rstrip("/")
+    return str((base / Path(location).expanduser()).resolve())
+
+
+_SCHEMES = ("file", "s3", "s3a", "gs", "az", "abfs", "abfss", "adl", "azure", "wasb", "wasbs", "hdfs", "viewfs", "dbfs",
+            "oss", "memory")  # fmt: skip
+
+
+RESERVED = frozenset({"default", "global_temp", "information_schema", "session", "spark_catalog", "sys", "system"})
+"""Schemas that Spark, Databricks or a metastore have for themselves, in lower case as catalogs compare them."""
+_SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def wrong_environment(name: str) -> str:
+    """Why an environment cannot have this name, which is that of its views' schema; empty when it can.
+
+    >>> wrong_environment("prod"), wrong_environment("Global_Temp")
+    ('', 'catalogs keep the schema `global_temp` for themselves')
+    """
+    folded = name.lower()
+    if not _SCHEMA.fullmatch(name) or not name.isascii() or len(name) > 128:
+        return (
+            "letters, digits and _ are allowed, no digit first, 128 characters at most: it is the schema of the views"
+        )
+    if folded in RESERVED:
+        return f"catalogs keep the schema `{folded}` for themselves"
+    if folded.startswith("plan_"):
+        return "names that begin with `plan_` are the schemas of open plans' candidates"
+    return ""
+
+
+def wrong_location(location: str) -> str:
+    """Why no folder can be there; empty when one can."""
+    if not location.strip():
+        return "it is empty"
+    scheme, separator, rest = location.partition("://")
+    if separator:
+        if scheme.lower() not in _SCHEMES:
+            return f"`{scheme}://` is none of {', '.join(f'{s}://' for s in _SCHEMES[:8])} …"
+        return "" if rest.strip("/") else "the URI names no place"
+    try:
+        Path(location).expanduser()
+    except RuntimeError:
+        return "there is no such user's home"
+    return (
+        "a part of the path is longer than 255 bytes"
+        if any(len(os.fsencode(p)) > 255 for p in Path(location).parts)
+        else ""
+    )
+
+
+def read_settings(root: Path, problems: list[Problem]) -> Settings:
+    """Read `<root>/backfill.yml` (all defaults when it is missing); what is wrong has its default, and is a problem."""
+    from backfill_assets.project import settings_file
+
+    file = root / SETTINGS_FILE
+    settings = settings_file.read_settings(file, problems)
+    variable = os.environ.get("BACKFILL_WAREHOUSE")
+    if variable and (why := wrong_location(variable)):
+        fix = "correct the variable, or unset it"
+        raise SettingsError(f"BACKFILL_WAREHOUSE is {variable!r}", why=why, fix=fix)
+    warehouse = resolve_location(variable or settings.warehouse, state_root(root))
+    if "://" not in warehouse and (taken := _file_in(Path(warehouse))):
+        raise SettingsError(
+            f"the warehouse cannot be at {warehouse}",
+            why=f"{taken} is a file",
+            fix="correct BACKFILL_WAREHOUSE" if variable else f"correct `warehouse:` in {file}",
+        )
+    return replace(settings, warehouse=warehouse, untrusted=settings.untrusted or is_untrusted())
+
+
+def load_settings(root: Path) -> Settings:
+    """The settings in a project's folder. Raises ProjectError with every problem of `backfill.yml` at once."""
+    problems: list[Problem] = []
+    settings = read_settings(root, problems)
+    if problems:
+        raise ProjectError(problems)
+    return settings
+
+
+def _file_in(path: Path) -> Path | None:
+    """The first part of a path that is a file, where a folder would have to be."""
+    with suppress(OSError):
+        return next((p for p in (*reversed(path.parents), path) if p.exists() and not p.is_dir()), None)
+    return None

@@ -1,0 +1,169 @@
+"""What does `backfill.yml` say? Every field checked; pydantic and YAML are imported by who reads the file, only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+
+from backfill_assets.core.errors import Problem
+from backfill_assets.core.settings import ApprovalRules, Cost, Settings
+from backfill_assets.files.documents import read_yaml
+from backfill_assets.files.texts import read_text
+from backfill_assets.files.validation import Instant, Strict, Text, text, validate_partly
+from backfill_assets.project.settings import spark_conf, wrong_environment, wrong_location
+
+
+def read_settings(file: Path, problems: list[Problem]) -> Settings:
+    """The settings as they are written (all defaults when there is no file); what is wrong has its default.
+
+    Problems are appended, each with its line.
+    """
+    content = read_text(file, problems, missing=True)
+    document = read_yaml(content, file, problems) if content is not None else None
+    if document is None or document.data is None:
+        return Settings()
+    if not isinstance(document.data, Mapping):
+        problems.append(document.problem(what="settings must be a mapping", fix="write `name: value` lines"))
+        return Settings()
+    fixes = {name: _fix(name) for name in _Settings.model_fields}
+    read, _ = validate_partly(
+        _Settings, document, document.data, problems, fixes=fixes, otherwise="see docs/settings.md", instead={}
+    )
+    if read is None:
+        return Settings()
+    found: dict[str, Any] = read.model_dump()
+    cost, rules = found.pop("cost"), found.pop("approvals")
+    people = {person: said["accounts"] for person, said in found.pop("people").items()}
+    return Settings(**found, cost=Cost(**cost) if cost else None, approvals=ApprovalRules(**rules), people=people)
+
+
+def _scalars(value: object) -> object:
+    """Spark's settings as Spark wants them."""
+    if not isinstance(value, Mapping):
+        raise ValueError("not a mapping such as {spark.sql.shuffle.partitions: 4}")
+    for name, one in value.items():
+        if not isinstance(name, str) or isinstance(one, Mapping | list) or one is None:
+            raise ValueError(f"`{name}` is not one name with one value")
+        text(one)
+    return spark_conf(value)
+
+
+def _owners(value: object) -> object:
+    if not isinstance(value, Mapping):
+        raise ValueError("not a mapping such as {growth@example.com: [ana@example.com]}")
+    return {text(owner): people for owner, people in value.items()}
+
+
+def _names(value: object) -> object:
+    if not value:
+        raise ValueError("nobody is named")
+    return [value] if isinstance(value, str) else value
+
+
+def _people(value: object) -> object:
+    if not isinstance(value, Mapping):
+        raise ValueError("not a mapping such as {ana@example.com: {accounts: [ana]}}")
+    return {text(person): said for person, said in value.items()}
+
+
+def _place(value: object) -> str:
+    found = text(value)
+    if problem := wrong_location(found):
+        raise ValueError(problem)
+    return found
+
+
+def _environment(value: object) -> str:
+    found = text(value)
+    if problem := wrong_environment(found):
+        raise ValueError(problem)
+    return found
+
+
+def _name(value: object) -> str:
+    if not (found := text(value)):
+        raise ValueError("a name must say something")
+    return found
+
+
+class _Cost(Strict):
+    currency: str = Field(pattern=r"^[A-Z]{3}$")
+    per_core_hour: float | None = Field(default=None, gt=0, le=1e9, strict=True, allow_inf_nan=False)
+    cores: int | None = Field(default=None, ge=1, le=1_000_000, strict=True, validate_default=True)
+    per_dbu: float | None = Field(default=None, gt=0, le=1e9, strict=True, allow_inf_nan=False, validate_default=True)
+    dbu_per_hour: float | None = Field(
+        default=None, gt=0, le=1e9, strict=True, allow_inf_nan=False, validate_default=True
+    )
+
+    @field_validator("per_dbu")
+    @classmethod
+    def _one_price(cls, value: float | None, info: ValidationInfo) -> float | None:
+        # info.data lacks what was refused already: that is reported by itself
+        if "per_core_hour" in info.data and (value is None) == (info.data["per_core_hour"] is None):
+            raise ValueError("exactly one of per_core_hour and per_dbu is the price")
+        return value
+
+    @field_validator("cores", "dbu_per_hour")
+    @classmethod
+    def _goes_with_its_price(cls, value: float | None, info: ValidationInfo) -> float | None:
+        price = "per_core_hour" if info.field_name == "cores" else "per_dbu"
+        if price in info.data and (value is None) != (info.data[price] is None):
+            raise ValueError(f"{price} and {info.field_name} go together")
+        return value
+
+
+class _Approvals(Strict):
+    required: bool = Field(default=ApprovalRules().required, strict=True)
+    self: bool = Field(default=ApprovalRules().self, strict=True)
+    days: int = Field(default=ApprovalRules().days, ge=1, le=3660, strict=True)
+    signatures: Literal["optional", "required"] = "optional"
+    owners: Annotated[dict[str, Annotated[tuple[Text, ...], BeforeValidator(_names)]], BeforeValidator(_owners)] = (
+        Field(default_factory=dict[str, tuple[str, ...]])
+    )
+
+
+class _Person(Strict):
+    accounts: Annotated[tuple[Text, ...], BeforeValidator(_names)]
+
+
+class _Settings(Strict):
+    name: Annotated[str, BeforeValidator(_name)] = Settings().name
+    environment: Annotated[str, BeforeValidator(_environment)] = Settings().environment
+    warehouse: Annotated[str, BeforeValidator(_place)] = Settings().warehouse
+    clock: Instant | None = None
+    batch_size: int = Field(default=Settings().batch_size, ge=1, le=1_000_000, strict=True)
+    retention_days: int = Field(default=Settings().retention_days, ge=14, le=30, strict=True)
+    cutover_grace: float = Field(default=Settings().cutover_grace, ge=0, le=3600, strict=True, allow_inf_nan=False)
+    watch_hours: float = Field(default=Settings().watch_hours, gt=0, le=8784, strict=True, allow_inf_nan=False)
+    untrusted: bool = Field(default=Settings().untrusted, strict=True)
+    consumers_stale_days: int = Field(default=Settings().consumers_stale_days, ge=1, le=36_600, strict=True)
+    spark: Annotated[dict[str, str], BeforeValidator(_scalars)] = Field(default_factory=dict[str, str])
+    cost: _Cost | None = None
+    approvals: _Approvals = Field(default_factory=_Approvals)
+    people: Annotated[dict[str, _Person], BeforeValidator(_people)] = Field(default_factory=dict[str, _Person])
+
+    @field_validator("people")
+    @classmethod
+    def _an_account_is_of_one_person(cls, value: dict[str, _Person]) -> dict[str, _Person]:
+        known: dict[str, str] = {}
+        for person, said in value.items():
+            for name in (person, *said.accounts):
+                if known.setdefault(name.casefold(), person) != person:
+                    raise ValueError(f"{name} is listed for {known[name.casefold()]} and for {person}")
+        return value
+
+
+def _fix(name: str) -> str:
+    if name == "cost":
+        return (
+            "write `cost: {currency: EUR, per_core_hour: 0.05, cores: 2}`"
+            " or `cost: {currency: USD, per_dbu: 0.30, dbu_per_hour: 4}`"
+        )
+    if name == "approvals":
+        return "write `approvals: {self: true}`, or see docs/approvals.md"
+    if name == "people":
+        return "write `people: {ana@example.com: {accounts: [ana]}}`: each person once, with their accounts"
+    return f"correct `{name}`, or leave it out; see docs/settings.md"

@@ -1,0 +1,263 @@
+"""Which tables of others does the project read? `sources.yml`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+
+from backfill_assets.core.errors import Problem
+from backfill_assets.core.model import Column, Source
+from backfill_assets.files.documents import Document, did_you_mean, read_yaml
+from backfill_assets.files.texts import read_text
+from backfill_assets.files.validation import (
+    ColumnName,
+    ColumnNames,
+    Duration,
+    Strict,
+    Text,
+    column_name,
+    identifier,
+    shown,
+    text,
+    validate,
+)
+from backfill_assets.project.header import SparkType
+from backfill_assets.project.settings import resolve_location, state_root, wrong_location
+
+SOURCES_FILE = "sources.yml"
+_READABLE = ("delta", "parquet")
+_PART = re.compile(r"`[^`\n]{1,255}`|[A-Za-z0-9_]{1,255}")
+
+
+def _dotted(value: object) -> str:
+    parts = value.split(".") if isinstance(value, str) else []
+    if not 1 <= len(parts) <= 3:
+        raise ValueError("not a name such as events or raw.events")
+    for part in parts:
+        identifier(part)
+    return ".".join(parts)
+
+
+def _typed(value: object) -> object:
+    return value if isinstance(value, Mapping) else {"type": value}
+
+
+def _options(value: object) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    return {text(k): text(v).lower() if isinstance(v, bool) else text(v) for k, v in value.items()}
+
+
+def _columns(value: object) -> object:
+    if isinstance(value, Mapping):
+        names = [column_name(str(name)) for name in value]
+        if len({name.lower() for name in names}) < len(names):
+            raise ValueError("a column is listed twice: Spark does not tell case apart")
+    return value
+
+
+def _place(value: object) -> str:
+    found = text(value)
+    if problem := wrong_location(found):
+        raise ValueError(problem)
+    return found
+
+
+def _table(value: object) -> str:
+    """`table`, `schema.table` or `catalog.schema.table`; nothing that could be more SQL than a name."""
+    found = text(value)
+    parts = found.split(".")
+    if not 1 <= len(parts) <= 3 or not all(_PART.fullmatch(part) for part in parts):
+        raise ValueError("not the name of a table such as catalog.schema.events")
+    return found
+
+
+class _Column(Strict):
+    type: SparkType
+    description: Text = ""
+
+
+class _Entry(Strict):
+    name: Annotated[str, BeforeValidator(_dotted)]
+    description: Text = ""
+    owner: Text = ""
+    format: Literal["delta", "parquet", "csv", "json", "orc", "avro"] = "delta"
+    path: Annotated[str, BeforeValidator(_place)] | None = None
+    table: Annotated[str, BeforeValidator(_table)] | None = Field(default=None, validate_default=True)
+    time_column: ColumnName | None = None
+    freshness: Duration | None = None
+    cut_off: bool = True
+    options: Annotated[dict[str, str], BeforeValidator(_options)] = Field(default_factory=dict[str, str])
+    columns: Annotated[dict[ColumnName, Annotated[_Column, BeforeValidator(_typed)]], BeforeValidator(_columns)] = (
+        Field(default_factory=dict[str, _Column])
+    )
+    key: ColumnNames = ()
+    mask: ColumnNames = ()
+
+    @field_validator("table")
+    @classmethod
+    def _one_place(cls, value: str | None, info: ValidationInfo) -> str | None:
+        # info.data lacks a path that was refused already: that is told by itself
+        if "path" in info.data and (info.data["path"] is None) == (value is None):
+            raise ValueError("give either `path` or `table`" + (", not both" if value else ""))
+        return value
+
+
+_PLACE = "write `path: data/events` for files, or `table: catalog.db.table` for a table of the metastore"
+_FIXES = {
+    "path": _PLACE,
+    "table": _PLACE,
+    "name": "write a name such as events or raw.events",
+    "key": "write the columns that no two rows share, as `key: [id]`",
+    "freshness": "write it as 36h or 90m",
+    "columns": 'write `name: type`, or `name: {type: "decimal(18,4)", description: …}`',
+    "format": "write delta, parquet, csv, json, orc or avro",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """The sources of a project's file.
+
+    `entries` by name, `written` the location of each as the file writes it, `found_out` those whose columns the data
+    itself says. `certain`: no name is missing among them because it could not be read.
+    """
+
+    entries: Mapping[str, Source]
+    written: Mapping[str, str]
+    found_out: frozenset[str]
+    certain: bool
+
+
+def read_sources(root: Path, problems: list[Problem]) -> Sources:
+    """What the file says. Problems are appended; a source that has some is there without columns, for its readers."""
+    sources: dict[str, Source] = {}
+    written: dict[str, str] = {}
+    found_out: set[str] = set()
+    entries = read_list(root / SOURCES_FILE, "sources", problems)
+    document, certain = entries.document, entries.read
+    for index, data in enumerate(entries.items):
+        entry = validate(_Entry, document, data, problems, at=("sources", index), fixes=_FIXES)
+        line = document.line_of("sources", index)
+        if entry is None:
+            name = _named(data)
+            certain = certain and name is not None
+            if name is not None:
+                sources.setdefault(name, Source(name=name, file=document.file, line=line))
+            continue
+        if (twin := next((s for n, s in sources.items() if n.lower() == entry.name.lower()), None)) is not None:
+            what, why = f"two sources are named `{entry.name}`", f"the other is at line {twin.line}"
+            problems.append(document.problem("sources", index, what=what, why=why, fix="rename one of them"))
+            continue
+        source = _source(entry, root, document.file, line)
+        if not source.columns:
+            found_out.add(source.name)
+        columns = source.columns or _physical_columns(source, document, ("sources", index), problems)
+        if columns and source.time_column and source.time_column.lower() not in {c.name.lower() for c in columns}:
+            names = [c.name for c in columns]
+            what = f"`{source.name}` has no column `{source.time_column}`"
+            fix = did_you_mean(source.time_column, names, f"name one of: {', '.join(names)}")
+            problems.append(document.problem("sources", index, "time_column", what=what, fix=fix))
+        names = [c.name for c in columns]
+        for said, at, name in [(s, i, n) for s in ("key", "mask") for i, n in enumerate(getattr(source, s))]:
+            if columns and name.lower() not in {n.lower() for n in names}:
+                what = f"`{source.name}` has no column `{name}`"
+                fix = did_you_mean(name, names, f"name one of: {', '.join(names)}")
+                problems.append(document.problem("sources", index, said, at, what=what, fix=fix))
+        sources[source.name] = replace(source, columns=columns, declared=_declared(data, columns))
+        written[source.name] = f"path {_plain(entry.path)}" if entry.path is not None else f"table {entry.table}"
+    return Sources(entries=sources, written=written, found_out=frozenset(found_out), certain=certain)
+
+
+def _declared(data: object, columns: Sequence[Column]) -> str:
+    written = {k: v for k, v in data.items() if k != "columns"} if isinstance(data, Mapping) else {}
+    entry = json.loads(json.dumps(written, sort_keys=True, default=str))
+    # In their order: code that nobody looks into may read them by their places.
+    return json.dumps(entry | {"columns": {c.name: {"type": c.type} for c in columns}})
+
+
+def _named(data: object) -> str | None:
+    """The name in an entry that is wrong elsewhere; None when the name is wrong, too."""
+    try:
+        return _dotted(data.get("name")) if isinstance(data, Mapping) else None
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """The items of a file that is one list, and (`read`) whether they are all that it says."""
+
+    document: Document
+    items: Sequence[object] = ()
+    read: bool = True
+
+
+def read_list(file: Path, key: str, problems: list[Problem], *, beside: frozenset[str] = frozenset()) -> Entries:
+    """The entries of a file that holds `key: [...]` (and maybe the keys `beside`); none when there is no such file."""
+    before = len(problems)
+    text = read_text(file, problems, missing=True)
+    document = read_yaml(text, file, problems) if text is not None else None
+    if document is None or document.data is None:
+        return Entries(document=Document(file=file), read=len(problems) == before)
+    fix = f"write `{key}:` and below it `  - name: …` entries"
+    data = document.data
+    if not isinstance(data, Mapping):
+        problems.append(document.problem(what=f"the file must be one list, `{key}:`", why="it is none", fix=fix))
+        return Entries(document=document, read=False)
+    known = [key, *sorted(beside)]
+    for name in data:
+        if name not in known:
+            what, why = f"unknown key `{name}`", f"the file must be one list, `{key}:`"
+            problems.append(document.problem(str(name), what=what, why=why, fix=did_you_mean(str(name), known, fix)))
+    items = data.get(key)
+    if key in data and not isinstance(items, list | None):
+        problems.append(document.problem(key, what=f"`{key}` must be a list", why=f"it is {shown(items)}", fix=fix))
+    right = isinstance(items, list) or (key in data and items is None)
+    return Entries(document=document, items=items if isinstance(items, list) else (), read=right)
+
+
+def _plain(path: str) -> str:
+    """A path without what says nothing: `./data//t/` is `data/t`. `..` stays, as there may be links."""
+    if "://" in path:
+        return path
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    return ("/" if path.startswith("/") else "") + "/".join(parts)
+
+
+def _source(entry: _Entry, root: Path, file: Path, line: int) -> Source:
+    return Source(
+        name=entry.name, format=entry.format, table=entry.table, time_column=entry.time_column, owner=entry.owner,
+        path=resolve_location(entry.path, state_root(root)) if entry.path is not None else None,
+        columns=tuple(Column(name=n, type=c.type, description=c.description) for n, c in entry.columns.items()),
+        options=entry.options, key=entry.key, mask=entry.mask,
+        freshness_hours=entry.freshness / 3600 if entry.freshness else None, cut_off=entry.cut_off,
+        description=entry.description, file=file, line=line,
+    )  # fmt: skip
+
+
+def _physical_columns(
+    source: Source, document: Document, at: tuple[str | int, ...], problems: list[Problem]
+) -> tuple[Column, ...]:
+    """The columns of the files themselves, for formats that say; a problem when they cannot be read."""
+    what = f"the columns of `{source.name}` are unknown"
+    if source.path is None or source.format not in _READABLE:
+        kind = "a table of a metastore" if source.path is None else f"{source.format} files"
+        why = f"{kind} cannot be asked for them without Spark"
+        problems.append(document.problem(*at, what=what, why=why, fix="declare them: `columns: {name: type}`"))
+        return ()
+    from backfill_assets.project.file_schema import read_schema
+
+    try:
+        return read_schema(source.format, source.path)
+    except Exception as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        fix = f"declare `columns:`, or create the {source.format} table at {source.path}"
+        problems.append(document.problem(*at, what=what, why=first, fix=fix))
+        return ()

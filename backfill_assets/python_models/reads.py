@@ -1,0 +1,188 @@
+"""What does a Python model read while it is built that its code does not show? Files, modules by name, variables.
+
+A file of the project that a literal names is a part of the model's version. Of anything else its author is warned.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from backfill_assets.python_models.reach import HIDDEN_NAMES, Reach
+
+_OPENERS = ("open", "io.open", "codecs.open", "pathlib.Path", "Path")
+_READING = ("read_text", "read_bytes", "open")
+"""Methods of a path that read it."""
+_HIDDEN = {
+    "importlib.import_module": "imports a module by name", "importlib.reload": "imports a module by name",
+    "__import__": "imports a module by name", "runpy.run_path": "runs a file", "runpy.run_module": "runs a file",
+    "exec": "runs text as code", "eval": "runs text as code", "compile": "runs text as code",
+    "os.getenv": "reads a variable of the environment", "os.popen": "runs a program", "os.system": "runs a program",
+}  # fmt: skip
+_HIDDEN_MODULES = {
+    "pkgutil": "looks for modules", "importlib.resources": "reads files of a package", "subprocess": "runs a program",
+    "requests": "reads the network", "urllib.request": "reads the network", "socket": "reads the network",
+    "httpx": "reads the network", "glob": "looks for files",
+}  # fmt: skip
+_LIBRARIES = ("pandas", "numpy", "pyarrow", "polars", "duckdb")
+_SESSION = ("sparkSession", "SparkSession")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unseen:
+    """Something that the version does not depend on: `what` it is, in a file of the project."""
+
+    file: str
+    line: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildReads:
+    """`files` are those of the project that literals name."""
+
+    files: tuple[Path, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
+
+
+def build_reads(modules: Iterable[tuple[str, ast.Module]], root: Path) -> BuildReads:
+    """What the modules (file from the project's folder, tree) read as they are built, found in their text."""
+    files: dict[Path, None] = {}
+    unseen: dict[Unseen, None] = {}
+    for name, tree in modules:
+        names = dict(_imports(tree))
+        reach, told = Reach(tree, names), set[int]()
+        for node in ast.walk(tree):  # what is around something comes before it
+            if id(node) in told:
+                continue
+            found = _read(node, names, root / name, root)
+            if isinstance(found, Path):
+                files[found] = None
+            elif found := found or reach.of(node):
+                unseen[Unseen(file=name, line=getattr(node, "lineno", 0), what=found)] = None
+            if found:
+                told |= {id(n) for n in _named(node)}
+    return BuildReads(files=tuple(sorted(files)), unseen=tuple(unseen))
+
+
+def _named(node: ast.AST) -> Iterator[ast.AST]:
+    """The names and attributes by which a node says what it calls: told with it."""
+    inner = node.func if isinstance(node, ast.Call) else node
+    if isinstance(node, ast.Call) and isinstance(inner, ast.Name) and inner.id == "getattr":
+        yield from ast.walk(node.args[0])
+    while isinstance(inner, ast.Attribute | ast.Name | ast.Call):
+        yield inner
+        if isinstance(inner, ast.Name):
+            return
+        inner = inner.value if isinstance(inner, ast.Attribute) else inner.func
+
+
+def mentions_docstrings(tree: ast.Module) -> bool:
+    """Whether code may use docstrings as data."""
+    return any(
+        (isinstance(node, ast.Name) and node.id == "__doc__")
+        or (isinstance(node, ast.Attribute) and node.attr in ("__doc__", "getdoc"))
+        or (isinstance(node, ast.Constant) and node.value == "__doc__")
+        for node in ast.walk(tree)
+    )
+
+
+def _read(node: ast.AST, names: Mapping[str, str], file: Path, root: Path) -> Path | str | None:
+    """A file of the project, what else is read, or nothing."""
+    if isinstance(node, ast.Call):
+        dotted = _dotted(node.func, names)
+        last = dotted.rpartition(".")[2]
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if dotted in ("open", "io.open", "codecs.open"):
+            return _literal(node.args[:1], names, file, root) or f"`{dotted}(…)` reads a file"
+        if method in _READING and dotted not in _OPENERS and isinstance(node.func, ast.Attribute):
+            place = _literal([node.func.value], names, file, root)
+            return place or (f"`….{method}()` reads a file" if method != "open" else None)
+        if dotted in _HIDDEN:
+            return f"`{dotted}(…)` {_HIDDEN[dotted]}"
+        if dotted.startswith(_LIBRARIES) and (last.startswith(("read_", "load", "genfromtxt", "fromfile", "scan_"))):
+            return _literal(node.args[:1], names, file, root) or f"`{dotted}(…)` reads a file"
+        for module, what in _HIDDEN_MODULES.items():
+            if dotted.startswith(module + "."):
+                return f"`{dotted}(…)` {what}"
+    if isinstance(node, ast.Attribute):
+        dotted = _dotted(node, names)
+        if dotted in HIDDEN_NAMES:
+            return f"`{dotted}` {HIDDEN_NAMES[dotted]}"
+        if node.attr == _SESSION[0] or dotted.startswith("pyspark.sql.SparkSession."):
+            return f"`{node.attr}` can read tables that are no upstreams"
+    return None
+
+
+def _literal(args: list[ast.expr], names: Mapping[str, str], file: Path, root: Path) -> Path | None:
+    """The file of the project that an expression names by literals, from the module's own folder or the project's."""
+    text = _path(args[0], names, file) if args else None
+    if text is None:
+        return None
+    for base in (file.parent, root):
+        found = (base / text).resolve()
+        if found.is_file() and found.is_relative_to(root.resolve()):
+            return found
+    return None
+
+
+def _path(node: ast.expr, names: Mapping[str, str], file: Path) -> Path | None:
+    """The path that an expression is, when it is built from literals and `__file__` alone."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return Path(text)
+        case ast.Name(id="__file__"):
+            return file
+        case ast.Call(func=func, args=args) if _dotted(func, names) in ("pathlib.Path", "os.path.join", "str"):
+            parts = [_path(a, names, file) for a in args]
+            return Path(*[p for p in parts if p is not None]) if parts and None not in parts else None
+        case ast.Call(func=func, args=[inner]) if _dotted(func, names) in ("os.path.dirname", "os.path.abspath"):
+            found = _path(inner, names, file)
+            return found and (found.parent if _dotted(func, names).endswith("dirname") else found)
+        case ast.Call(func=ast.Attribute(value=inner, attr="resolve" | "absolute"), args=[]):
+            return _path(inner, names, file)
+        case ast.Call(func=ast.Attribute(value=inner, attr="with_name"), args=[ast.Constant(value=str() as text)]):
+            found = _path(inner, names, file)
+            return found and found.with_name(text)
+        case ast.Attribute(value=inner, attr="parent"):
+            found = _path(inner, names, file)
+            return found and found.parent
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            one, other = _path(left, names, file), _path(right, names, file)
+            return one / other if one is not None and other is not None else None
+        case _:
+            return None
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first = alias.name.partition(".")[0]
+                yield alias.asname or first, alias.name if alias.asname else first
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                yield alias.asname or alias.name, f"{node.module}.{alias.name}"
+
+
+def _dotted(node: ast.expr, names: Mapping[str, str]) -> str:
+    """The name in full; a name that nothing imports is a builtin's, or the module's own."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or (parts and node.id not in names):
+        return ""
+    return ".".join([names.get(node.id, node.id), *reversed(parts)])
+
+
+def is_model_decorator(node: ast.expr) -> bool:
+    """Whether a decorator is `@model(...)` or `@backfill_assets.model(...)`."""
+    target = node.func if isinstance(node, ast.Call) else node
+    match target:
+        case ast.Name(id="model") | ast.Attribute(value=ast.Name(id="backfill_assets"), attr="model"):
+            return True
+        case _:
+            return False

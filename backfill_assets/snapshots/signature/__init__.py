@@ -1,9 +1,0 @@
-"""What decides a query's rows and columns?"""
-
-from __future__ import annotations
-
-from backfill_assets.snapshots.signature.marks import Opaque
-from backfill_assets.snapshots.signature.query import query_keys, query_signature
-from backfill_assets.snapshots.signature.relations import Table
-
-__all__ = ["Opaque", "Table", "query_keys", "query_signature"]

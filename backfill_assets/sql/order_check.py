@@ -1,0 +1,247 @@
+"""Where do a query's rows depend on an order that it does not fix? Ties in windows, LIMIT, any value of a group.
+
+Such a query may give other rows when it is built again, and usually does not: that is a warning. Nothing is said where
+what is ordered by holds a unique key of what is read, or everything that comes out: then ties make no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.optimizer.scope import Scope
+
+from backfill_assets.sql.column_check import Finding
+from backfill_assets.sql.parsing import STARTS_AT, WRITTEN_AS
+from backfill_assets.sql.places import line_of
+from backfill_assets.sql.signature import Table, query_keys
+
+Place = tuple[str, str]
+"""A table's alias in its scope, and a column."""
+_ANY_ROW = {"first", "first_value", "last", "last_value", "any_value"}
+_ARRAYS = {"collect_list", "array_agg", "collect_set", "listagg", "string_agg"}
+_ORDERLESS = {
+    "sort_array", "array_sort", "size", "cardinality", "array_size", "array_contains", "array_max", "array_min",
+}  # fmt: skip
+"""Functions of an array that do not care about its order."""
+_KEEPS_ITEMS = {"array_distinct", "array_compact"}
+_THROUGH = (exp.Paren, exp.Filter, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls)
+_BY_POSITION = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue, exp.First,
+                exp.Last, exp.AnyValue)  # fmt: skip
+"""What a window computes from the position of rows. rank() and dense_rank() give ties the same number."""
+
+
+def order_findings(code: str, scopes: Sequence[Scope], tables: Mapping[str, Table]) -> list[Finding]:
+    """One finding for each such use in a query, its text and qualified; `tables` as `query_signature` takes them."""
+    keys = query_keys(code, tables)
+    found: list[Finding] = []
+    for scope in scopes:
+        select = scope.expression
+        if isinstance(select, exp.Select):
+            found += _Select(select, scope, tables, keys).findings()
+    return found
+
+
+class _Select:
+    """One SELECT: what tells its rows apart, before it groups them and after."""
+
+    def __init__(
+        self, select: exp.Select, scope: Scope, tables: Mapping[str, Table], keys: Mapping[int, frozenset[str]]
+    ) -> None:
+        self._select, self._scope = select, scope
+        self._tables, self._keys = {f"@{k}": t for k, t in tables.items()}, keys
+        self._equal = list(self._equalities())
+        group = select.args.get("group")
+        self._groups: list[exp.Expr] = list(group.expressions) if group else []
+        if group and group.args.get("all"):
+            self._groups = [p.unalias() for p in select.expressions if not _aggregates(p)]
+        self._grouped = bool(group) or any(_aggregates(p) for p in select.expressions)
+
+    def findings(self) -> Iterator[Finding]:
+        for part in (*self._select.expressions, self._select.args.get("qualify"), self._select.args.get("having")):
+            for node in part.walk(prune=_is_query) if part else ():
+                if isinstance(node, exp.Window):
+                    yield from self._window(node)
+                elif _name(node) in _ANY_ROW | _ARRAYS and not isinstance(_bare(node.parent), exp.Window):
+                    yield from self._aggregate(node, _name(node))
+        yield from self._limit()
+
+    def _window(self, node: exp.Window) -> Iterator[Finding]:
+        function = _inner(node.this)
+        place = self._named(node)
+        spec = node.args.get("spec") or place.args.get("spec")
+        by_rows = bool(spec and spec.args.get("kind") == "ROWS" and not _whole(spec))
+        if not (isinstance(function, _BY_POSITION) or by_rows):
+            return
+        order = place.args.get("order")
+        by = [*(place.args.get("partition_by") or []), *_ordered_by(order)]
+        if self._apart(by):
+            return
+        name = _name(function)
+        fix = "add columns of a unique key to its ORDER BY"
+        if not isinstance(function, _BY_POSITION):
+            fix += ", or say RANGE instead of ROWS: rows that are equal in it then count together"
+        what = "depends on an order that its ORDER BY does not fix" if order else "has no ORDER BY"
+        why = "rows that are equal in it may come in any order, and nothing says that it is unique"
+        yield Finding(line=_line(node), what=f"the window of `{name}()` {what}", why=why, fix=fix)
+
+    def _named(self, node: exp.Window) -> exp.Expr:
+        """What says how a window is ordered: itself, or what the WINDOW clause has under its name."""
+        named = {w.name.lower(): w for w in self._select.args.get("windows") or []}
+        return named.get(node.args["alias"].name.lower(), node) if node.args.get("alias") else node
+
+    def _aggregate(self, node: exp.Expr, name: str) -> Iterator[Finding]:
+        if self._tells_apart(self._groups):
+            return  # a row a group
+        around = node.parent
+        while around is not None and (isinstance(around, _THROUGH) or _name(around) in _KEEPS_ITEMS):
+            around = around.parent
+        if name in _ANY_ROW:
+            what = f"`{name}()` takes the value of any row of a group"
+            fix = "use max() or min(), or max_by() with an order that has no ties"
+        elif isinstance(node.this, exp.Order) or (around and _name(around) in _ORDERLESS):
+            return  # sorted WITHIN GROUP, or by who takes them
+        else:
+            what, fix = f"the items of `{name}()` come in any order", f"sort them: `sort_array({name}(…))`"
+        yield Finding(line=_line(node), what=what, why="the order of the rows in a group is not fixed", fix=fix)
+
+    def _limit(self) -> Iterator[Finding]:
+        limit = self._select.args.get("limit") or self._select.args.get("offset")
+        if limit is None or isinstance(self._select.parent, exp.Exists):
+            return
+        named = {p.alias_or_name: p.unalias() for p in self._select.expressions}
+        by = [
+            named.get(b.name, b) if isinstance(b, exp.Column) and not b.table else b
+            for b in _ordered_by(self._select.args.get("order"))
+        ]
+        if self._apart(by):
+            return
+        why = "rows that are equal in its ORDER BY may come in any order" if by else "there is no ORDER BY"
+        fix = "order by columns of a unique key as well"
+        yield Finding(line=_line(limit), what="LIMIT takes rows by an order that is not fixed", why=why, fix=fix)
+
+    def _apart(self, by: Sequence[exp.Expr]) -> bool:
+        """Whether rows that windows and LIMIT see are the same, or differ in nothing that is used, if they are equal
+        in these expressions."""
+        fixed = self._fixed(by)
+        if self._grouped:
+            return all(g in by or (_place(g) in fixed and _place(g) is not None) for g in self._groups)
+        return self._tells_apart(by) or self._used() <= fixed
+
+    def _tells_apart(self, by: Iterable[exp.Expr]) -> bool:
+        key = self._key()
+        return key is not None and key <= self._fixed(by)
+
+    def _used(self) -> set[Place]:
+        """The columns of which anything comes out. A name without a table is that of an output."""
+        parts = (*self._select.expressions, self._select.args.get("qualify"))
+        return {(c.table, c.name) for part in parts if part for c in part.find_all(exp.Column) if c.table}
+
+    def _key(self) -> frozenset[Place] | None:
+        """Columns that no two rows of FROM and its joins share."""
+        first = self._select.args.get("from_")
+        if self._select.args.get("laterals") or first is None:
+            return None
+        found: set[Place] = set()
+        for item in (first, *(self._select.args.get("joins") or [])):
+            if {item.args.get("side"), item.args.get("kind")} & {"SEMI", "ANTI"}:
+                continue
+            name = item.this.alias_or_name
+            source = self._scope.sources.get(name)
+            if isinstance(source, Scope):
+                key = self._keys.get(source.expression.meta_get(STARTS_AT))
+            else:
+                table = self._tables.get(source.name) if source is not None else None
+                key = table.key if table else None
+            if key is None:
+                return None
+            found |= {(name, column) for column in key}
+        return frozenset(found)
+
+    def _fixed(self, by: Iterable[exp.Expr]) -> set[Place]:
+        """The columns that are equal where these expressions are, by way of WHERE and ON as well."""
+        known = {p for p in map(_place, by) if p} | {one for one, other in self._equal if other is None}
+        while True:
+            more = {a for one, other in self._equal if other for a, b in ((one, other), (other, one)) if b in known}
+            if more <= known:
+                return known
+            known |= more
+
+    def _equalities(self) -> Iterator[tuple[Place, Place | None]]:
+        """Columns that are equal to each other, or (None) to a constant."""
+        conditions = [self._select.args.get("where"), *(j.args.get("on") for j in self._select.args.get("joins") or [])]
+        for condition in conditions:
+            for equal in conjuncts(condition) if condition else ():
+                if not isinstance(equal, exp.EQ | exp.NullSafeEQ):
+                    continue
+                for one, other in ((equal.left, equal.right), (equal.right, equal.left)):
+                    if isinstance(one, exp.Column) and isinstance(other, exp.Column):
+                        yield (one.table, one.name), (other.table, other.name)
+                    elif isinstance(one, exp.Column) and not other.find(exp.Column, exp.Query):
+                        yield (one.table, one.name), None
+
+
+def conjuncts(node: exp.Expr) -> Iterable[exp.Expr]:
+    """What AND joins."""
+    if isinstance(node, exp.Where | exp.Having | exp.Qualify | exp.Paren):
+        return conjuncts(node.this)
+    if isinstance(node, exp.And):
+        return [*conjuncts(node.left), *conjuncts(node.right)]
+    return [node]
+
+
+def _place(node: exp.Expr) -> Place | None:
+    """The column whose value an expression tells; None when several values give the same."""
+    while isinstance(node, exp.Paren | exp.Neg | exp.Alias):
+        node = node.this
+    if isinstance(node, exp.DateDiff | exp.UnixDate) and len(list(node.find_all(exp.Column))) == 1:
+        node = next(node.find_all(exp.Column))
+    return (node.table, node.name) if isinstance(node, exp.Column) else None
+
+
+def _ordered_by(order: Any) -> list[exp.Expr]:
+    return [o.this if isinstance(o, exp.Ordered) else o for o in order.expressions] if order else []
+
+
+def _inner(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        node = node.this
+    return node
+
+
+def _bare(node: exp.Expr | None) -> exp.Expr | None:
+    while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        node = node.parent
+    return node
+
+
+def _aggregates(node: exp.Expr) -> bool:
+    """Whether it aggregates the rows of its own SELECT, beside what windows do."""
+    windowed = {id(_inner(w.this)) for w in node.find_all(exp.Window)}
+    return any(isinstance(n, exp.AggFunc) and id(n) not in windowed for n in node.walk(prune=_is_query))
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Query)
+
+
+def _name(node: exp.Expr) -> str:
+    """A function's name as it was written; nothing for what is no function."""
+    if isinstance(node, exp.IgnoreNulls | exp.RespectNulls) or not isinstance(node, exp.Func):
+        return ""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    around = _bare(node.parent)  # FILTER and IGNORE NULLS are parsed as a part of the call
+    written = node.meta_get(WRITTEN_AS) or (
+        node.parent.meta_get(WRITTEN_AS) if node.parent and around is not node.parent else None
+    )
+    return str(written or node.sql_name()).lower()
+
+
+def _whole(spec: exp.Expr) -> bool:
+    return spec.args.get("start") == spec.args.get("end") == "UNBOUNDED"
+
+
+def _line(node: exp.Expr) -> int:
+    return next((line for n in node.walk() if (line := n.meta_get("line")) is not None), line_of(node))

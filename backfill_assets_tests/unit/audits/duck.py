@@ -1,0 +1,71 @@
+"""How do unit tests run the audits' SQL without a JVM? Spark's text carried over to DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+import sqlglot
+
+from backfill_assets.audits.compile import INTERVAL
+from backfill_assets.audits.relations import Table
+from backfill_assets.audits.scan import start_of
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import Audit, Model
+
+
+class DuckTables:
+    """Relations in a DuckDB connection: the rows to judge are in `rows`, other tables are called as the audits say."""
+
+    def __init__(
+        self,
+        duck: duckdb.DuckDBPyConnection,
+        *,
+        shown: Table | None = None,
+        around: Table | None = None,
+        tables: Sequence[Table] = (),
+        failing: Table | None = None,
+        count: int = 0,
+    ) -> None:
+        self._duck, self._shown, self._around, self._failing = duck, shown, around, failing
+        self._tables = {table.view: table for table in tables}
+        self._count = count
+        self.asked: list[str] = []
+        self.parts: list[Interval] = []
+
+    def rows(self) -> str:
+        return "rows"
+
+    def columns(self) -> list[str]:
+        return [str(row[0]).lower() for row in self._duck.execute("DESCRIBE rows").fetchall()]
+
+    def count(self) -> int:
+        return self._count
+
+    def shown(self) -> Table | None:
+        return self._shown
+
+    def around(self) -> Table | None:
+        return self._around
+
+    def table(self, name: str) -> Table:
+        return self._tables[name]
+
+    def failures(self, audit: Audit, part: Interval) -> Table:
+        assert self._failing is not None
+        self.parts.append(part)
+        return self._failing
+
+    def ask(self, query: str) -> list[dict[str, Any]]:
+        self.asked.append(query)
+        [text] = sqlglot.transpile(query, read="spark", write="duckdb")
+        found = self._duck.execute(text)
+        names = [c[0] for c in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def spanned(model: Model, rows: Sequence[dict[str, Any]]) -> Ranges:
+    """The intervals from the first to the last that these rows are of."""
+    starts = [start_of(row[INTERVAL]) for row in rows]
+    return Ranges((Interval(min(starts), model.cadence.shift(max(starts), 1)),))

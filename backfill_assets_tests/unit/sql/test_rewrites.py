@@ -1,0 +1,55 @@
+"""What is seen through is listed, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+
+from backfill_assets.core.digest import digest
+from backfill_assets.core.model import Column, Signature
+from backfill_assets.plan.category import Category, compare
+from backfill_assets.sql.signature import Opaque, Table, query_signature
+from backfill_assets.sql.signature.rewrites import REWRITES
+from backfill_assets_tests.unit.sql.signature_pairs import KEYS, OTHER, SAME, TYPES
+
+
+def table(name: str) -> Table:
+    types = TYPES[name]
+    return Table(
+        name=name,
+        signature=Signature(rows=digest(name), columns={c: digest(name, c) for c in types}),
+        key=KEYS.get(name),
+        columns=tuple(Column(name=c, type=t) for c, t in types.items()),
+    )
+
+
+TABLES = {name: table(name) for name in TYPES}
+
+
+def signature_of(sql: str) -> Signature | None:
+    """None: opaque."""
+    try:
+        return query_signature(sql, TABLES)
+    except Opaque:
+        return None
+
+
+def test_each_rewrite_has_pairs() -> None:
+    """No rewrite without queries that prove it in Spark."""
+    assert {r.name for r in REWRITES} == set(SAME)
+    assert len({r.name for r in REWRITES}) == len(REWRITES)
+
+
+@pytest.mark.parametrize(("name", "old", "new"), [(name, *pair) for name, pairs in SAME.items() for pair in pairs])
+def test_is_seen_through(name: str, old: str, new: str) -> None:
+    """The rows count as the same, and the values of columns that both have."""
+    before, after = signature_of(old), signature_of(new)
+    assert before is not None and after is not None
+    found = compare(before, after)
+    assert not found.rows and not found.columns, found
+
+
+@pytest.mark.parametrize(("old", "new"), OTHER)
+def test_is_not_seen_through(old: str, new: str) -> None:
+    """The rows or a column count as other ones, or a text as opaque."""
+    before, after = signature_of(old), signature_of(new)
+    assert before is None or after is None or compare(before, after).category is Category.BREAKING
