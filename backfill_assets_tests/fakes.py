@@ -19,6 +19,8 @@ from backfill_assets.build.events import Event
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Audit, Model, Project, Source, Upstream
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segments
 from backfill_assets.core.settings import Settings
 from backfill_assets.plan.facts import bounded_now, read_facts
 from backfill_assets.plan.missing import needed
@@ -35,10 +37,9 @@ from backfill_assets.promote.proposal import propose
 from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import DIFF, Finding, Proof
 from backfill_assets.state.rules import declared_rules
-from backfill_assets.state.segments import Segments
 from backfill_assets.state.store import ControlTable, Filter, MemoryStore, Row, Store, TableSpec
 from backfill_assets.state.tables import DataCommit, Readable, StoredTable
 from backfill_assets.state.versions import Version

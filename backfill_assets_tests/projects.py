@@ -28,14 +28,14 @@ from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.intervals import Cadence, Interval, utc
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.plan.stages import Request
 from backfill_assets.project.stored import to_definition
 from backfill_assets.promote.approval import subject
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.promote import promote
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, Kind
-from backfill_assets.state.segments import Segment
 from backfill_assets.state.versions import Version, table_path
 
 T = TypeVar("T")

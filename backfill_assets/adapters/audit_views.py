@@ -15,8 +15,8 @@ from backfill_assets.audits.text import bucket, interval_text, within
 from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Audit, Source
+from backfill_assets.core.segments import Segments
 from backfill_assets.sql.parsing import splice
-from backfill_assets.state.segments import Segments
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from backfill_assets.compare.sides import Side, cut, resolve_side
 from backfill_assets.contracts.rerun import Reruns, concerned
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.segments import Segments
 from backfill_assets.plan.patch import reached
 from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.rewired import Rewired, describe, rewired, written_then
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.lifecycle import find_plan, only_open_plan
 from backfill_assets.state.proofs import DIFF, newest
-from backfill_assets.state.segments import Segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,8 +41,8 @@ from backfill_assets.core.errors import BackfillError, DataError, TransientBuild
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.masking import hide_values
 from backfill_assets.core.model import STABLE_KEY, Model
+from backfill_assets.core.segments import Segments
 from backfill_assets.sql.parsing import splice
-from backfill_assets.state.segments import Segments
 from backfill_assets.state.tables import DataCommit
 from backfill_assets.state.versions import table_path
 

@@ -14,8 +14,8 @@ from backfill_assets.build.engine import Input, ModelInput, SourceInput
 from backfill_assets.core.errors import PlanError, SourceChangedError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Source
+from backfill_assets.core.segments import Segment, Segments
 from backfill_assets.plan.patch import EVER
-from backfill_assets.state.segments import Segment, Segments
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:

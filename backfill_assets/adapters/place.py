@@ -26,6 +26,7 @@ from backfill_assets.build.events import Listener, silence
 from backfill_assets.core.errors import SettingsError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import bounded_now, read_facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.narrowed import computing, narrowed
@@ -35,7 +36,6 @@ from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Records
 from backfill_assets.project.settings import UNTRUSTED, project_root
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.read_only import ReadOnlyStore
 from backfill_assets.state.releases import refuse_lost

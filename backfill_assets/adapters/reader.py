@@ -11,9 +11,10 @@ from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import open_table, table_contents
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval, Ranges, utc
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.held import differs, short
-from backfill_assets.state.segments import Segment
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from backfill_assets.compare.expect import expectations
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.released import Moving, release_files
 from backfill_assets.evidence.write import RELEASE, digest, digest_of, evidence_path, write_packet
 from backfill_assets.plan.plan import Facts, make_plan
@@ -38,7 +39,7 @@ from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 from backfill_assets.promote.weigh import cadence_of
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof
 from backfill_assets.state.releases import Release, find_release

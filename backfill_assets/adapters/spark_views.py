@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.table_log import DeltaTableLog
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.views import expanded_view, plain_view, view_name
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.held import counted
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from backfill_assets.audits.compile import INTERVAL
 from backfill_assets.audits.text import interval_text
 from backfill_assets.build.engine import Job
 from backfill_assets.core.intervals import Interval
+from backfill_assets.core.segments import Segments
 from backfill_assets.plan.patch import EVER
-from backfill_assets.state.segments import Segments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

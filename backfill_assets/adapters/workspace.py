@@ -15,6 +15,7 @@ from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.errors import BackfillError, PromotionError
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.orphans import UNDER_WAY, PacketFolder, orphans
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
@@ -30,7 +31,7 @@ from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.watch.closing import Watched, closing
 from backfill_assets.watch.late import late
 from backfill_assets.watch.look import Look

@@ -24,12 +24,12 @@ from backfill_assets.build.worker import Worker
 from backfill_assets.core.errors import BackfillError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model
+from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.missing import batches, ready
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.project.stored import made_from, to_definition
 from backfill_assets.state.ledger import Coverage, Entry, Kind
-from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.versions import Version
 
 AUDIT_AFTER = 60.0

@@ -10,6 +10,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.segments import NO_ROWS
 from backfill_assets.plan.patch import reached
 from backfill_assets.plan.plan import Facts, asked_of
 from backfill_assets.plan.select import select_models
@@ -17,7 +18,6 @@ from backfill_assets.plan.stages import Invalidate, Request
 from backfill_assets.plan.versions import published
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, read_version
-from backfill_assets.state.segments import NO_ROWS
 from backfill_assets.state.tables import TableLog, version_coverage
 
 

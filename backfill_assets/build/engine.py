@@ -10,8 +10,8 @@ from typing import Protocol
 from backfill_assets.audits.judge import Counts
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Source
+from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.partial import over_json
-from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.tables import DataCommit
 
 

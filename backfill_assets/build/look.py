@@ -8,10 +8,10 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.bench import Workbench
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.plan.plan import upstream_models
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import DECIDING, Coverage, by_version
 from backfill_assets.state.removals import Removal
 from backfill_assets.state.standing import as_shown, standing

@@ -10,7 +10,7 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import grid, out, print_json, styled
 from backfill_assets.core.intervals import Ranges, ranges_json
-from backfill_assets.state.environment import Pointer
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.releases import Difference, Move, Release, compare, find_release, shown_at
 
 

@@ -15,6 +15,7 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.inert import markdown, markdown_code, one_line
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.core.model import Override, Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.commands import apply_command, restate_command, with_why
 from backfill_assets.plan.cover import Uncovered
@@ -25,7 +26,7 @@ from backfill_assets.plan.strategy import PROOF
 from backfill_assets.plan.why import few
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import elsewhere
 from backfill_assets.watch.notice import Notice
 

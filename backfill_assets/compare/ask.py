@@ -11,8 +11,8 @@ from backfill_assets.compare.sides import VERSION_SIGN, Side
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
-from backfill_assets.state.environment import Pointer
-from backfill_assets.state.segments import Segment
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.state.tables import TableLog
 from backfill_assets.state.versions import Version
 

@@ -9,11 +9,11 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.errors import PromotionError, StateError
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segments
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import DECIDING, by_version
 from backfill_assets.state.releases import find_release, shown_at
-from backfill_assets.state.segments import Segments
 from backfill_assets.state.tables import TableLog, version_coverage
 
 VERSION_SIGN = "@"

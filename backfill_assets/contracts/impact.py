@@ -10,10 +10,11 @@ from backfill_assets.contracts.levels import ContractChange, Level, compare_cont
 from backfill_assets.contracts.publish import Contracts
 from backfill_assets.core.consumer import Consumer, Evaluation
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges, ranges_json
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.patch import EVER
 from backfill_assets.plan.stages import Plan
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 
 _CRITICALITY = ("high", "medium", "low")
 

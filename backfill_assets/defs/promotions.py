@@ -8,8 +8,9 @@ from itertools import takewhile
 import dagster as dg
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.defs.metadata import built_schema, view_key, view_lineage
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release
 from backfill_assets.state.tables import rows_of, still_there
 

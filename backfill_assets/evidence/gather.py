@@ -12,6 +12,8 @@ from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval, Ranges, ranges_from_json, utc
 from backfill_assets.core.model import Consumer, Model, Project
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import NO_ROWS, logic_of
 from backfill_assets.core.settings import Cost
 from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
 from backfill_assets.evidence.tables import TableReader
@@ -21,15 +23,13 @@ from backfill_assets.plan.stages import Audit, Build
 from backfill_assets.project.stored import from_definition
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord, Status, Target
 from backfill_assets.state.proofs import Proof, newest
 from backfill_assets.state.releases import Move
 from backfill_assets.state.rules import RulesInForce
-from backfill_assets.state.segments import NO_ROWS
 from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage
-from backfill_assets.state.versions import Version, logic_of
+from backfill_assets.state.versions import Version
 
 Versions = Mapping[tuple[str, str], Version]
 

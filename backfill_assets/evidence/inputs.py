@@ -10,10 +10,10 @@ from typing import Any
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Consumer, Model
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.tables import TableState
 from backfill_assets.plan.estimate import Actual, PlanEstimate
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.plans import PlanRecord, Target
 from backfill_assets.state.proofs import Proof

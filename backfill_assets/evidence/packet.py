@@ -10,6 +10,8 @@ from typing import Any, Literal, cast
 
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.intervals import Ranges, ranges_json
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import logic_of
 from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
 from backfill_assets.evidence.meaning import meaning
 from backfill_assets.evidence.sentences import summary
@@ -43,10 +45,9 @@ from backfill_assets.evidence.shape import (
 from backfill_assets.evidence.words import listed
 from backfill_assets.plan.estimate import comparison, saving
 from backfill_assets.state.counting import expires, is_own
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.proofs import Proof
 from backfill_assets.state.rules import Rules, RulesInForce
-from backfill_assets.state.versions import logic_of, table_path
+from backfill_assets.state.versions import table_path
 
 OWN = frozenset({"diff", "consumers", "kept"})
 """Kinds of proofs that have a part of their own."""

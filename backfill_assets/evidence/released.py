@@ -14,11 +14,12 @@ from typing import Any
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.inert import markdown, markdown_code
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_from_json, ranges_json
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.words import count, listed, moment, spans
 from backfill_assets.evidence.write import RELEASE, RELEASE_PAGE, as_json
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Entry, by_version, coverage
 from backfill_assets.state.releases import Release
 from backfill_assets.state.shown import replaced

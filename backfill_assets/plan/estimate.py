@@ -13,10 +13,10 @@ from statistics import fmean, median, quantiles
 
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Model
+from backfill_assets.core.segments import logic_of
 from backfill_assets.core.settings import Cost
 from backfill_assets.plan.stages import Audit, Build
 from backfill_assets.state.ledger import Entry, Kind, by_version
-from backfill_assets.state.versions import logic_of
 
 USEFUL = frozenset({Kind.BUILT, Kind.AUDITED, Kind.INVALIDATED})
 """The kinds of entries that say something about time."""

@@ -12,17 +12,18 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Project, Source
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.bounds import bounded
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.rewired import written_then
 from backfill_assets.plan.rewritten import rewritten
 from backfill_assets.plan.versions import Known, invalidated, published
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
 from backfill_assets.state.standing import Groups, Standing, as_shown, standing
 from backfill_assets.state.tables import TableLog, version_coverage
-from backfill_assets.state.versions import logic_of
 
 
 class SourcePins(Protocol):

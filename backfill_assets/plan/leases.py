@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.pointer import lists
+from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Promote, Request
-from backfill_assets.state.environment import Environment, lists
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, Target
-from backfill_assets.state.versions import logic_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,12 @@ from dataclasses import replace
 
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import UNKNOWN, ColumnRef, Model, Project
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import logic_of
 from backfill_assets.project.algorithm import ALGORITHM
 from backfill_assets.project.stored import from_definition
-from backfill_assets.state.environment import Environment, Pointer
-from backfill_assets.state.versions import Version, logic_of
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.versions import Version
 
 Versions = Mapping[tuple[str, str], Version]
 

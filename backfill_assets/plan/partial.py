@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model
+from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.missing import needed
 from backfill_assets.state.ledger import Coverage, Entry
-from backfill_assets.state.segments import NO_ROWS, Segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,12 @@ from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import NO_ROWS, Segments, revision_of
 from backfill_assets.plan.missing import wanted
 from backfill_assets.plan.select import one_of
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
-from backfill_assets.state.segments import NO_ROWS, Segments
-from backfill_assets.state.versions import revision_of
 
 EVER = Interval(
     datetime.fromisoformat("1000-01-01T00:00:00+00:00"), datetime.fromisoformat("9999-12-31T00:00:00+00:00")

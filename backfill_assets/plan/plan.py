@@ -9,6 +9,8 @@ from datetime import datetime
 from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project, Signature
+from backfill_assets.core.pointer import Pointer, as_written
+from backfill_assets.core.segments import Segments, logic_of
 from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.bounds import bounded, cut_offs
 from backfill_assets.plan.category import Category, Change
@@ -25,13 +27,11 @@ from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import Known, invalidations
 from backfill_assets.plan.whole import whole
 from backfill_assets.plan.why import reasons
-from backfill_assets.state.environment import Environment, Pointer, as_written
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
-from backfill_assets.state.segments import Segments
 from backfill_assets.state.standing import Standing
 from backfill_assets.state.text_checks import TextCheck
-from backfill_assets.state.versions import logic_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from backfill_assets.core.digest import digest
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project
+from backfill_assets.core.segments import Segments, revision_of
 from backfill_assets.state.ledger import Coverage
-from backfill_assets.state.segments import Segments
 from backfill_assets.state.text_checks import TextCheck
-from backfill_assets.state.versions import Version, revision_of
+from backfill_assets.state.versions import Version
 
 Checks = Mapping[tuple[str, str, str], TextCheck]
 """By model, version and text."""

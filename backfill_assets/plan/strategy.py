@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 from backfill_assets.core.errors import UsageError
+from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.patch import Patch
-from backfill_assets.state.versions import logic_of
 
 
 class Strategy(StrEnum):

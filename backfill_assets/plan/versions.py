@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from backfill_assets.core.digest import digest
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.segments import NO_ROWS, Segment, Segments, logic_of
 from backfill_assets.plan.patch import Patch, reach
 from backfill_assets.plan.stages import Invalidate
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, Entry, Kind
-from backfill_assets.state.segments import NO_ROWS, Segment, Segments
-from backfill_assets.state.versions import Version, logic_of
+from backfill_assets.state.versions import Version
 
 Table = tuple[str, str]
 """Model and version."""

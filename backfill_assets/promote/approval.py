@@ -15,10 +15,10 @@ from datetime import datetime
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.plan import Facts
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.counting import Genuine, objection, trusted
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof, newest
 from backfill_assets.state.rules import Rules

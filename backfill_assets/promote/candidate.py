@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts
 from backfill_assets.promote.pointers import patched, pin
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.plans import Target
-from backfill_assets.state.versions import Version, logic_of
+from backfill_assets.state.versions import Version
 
 
 def candidate(

@@ -15,16 +15,17 @@ from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import BackfillError, PromotionError, StateError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segments, revision_of
 from backfill_assets.plan.plan import Facts
 from backfill_assets.promote.gate import Case, Purpose
 from backfill_assets.promote.proposal import Proposal
 from backfill_assets.promote.weigh import weigh
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Entry, Kind, by_version, coverage, new_id
-from backfill_assets.state.segments import Segments
 from backfill_assets.state.tables import TableLog, vouched
-from backfill_assets.state.versions import Version, revision_of
+from backfill_assets.state.versions import Version
 
 MOST_CORRECTIONS = 10
 """Tables of corrections that a pointer may have. Each adds 0.13 s to every query of the view, 0.4 s to the first one

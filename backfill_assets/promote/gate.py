@@ -13,6 +13,7 @@ from enum import StrEnum
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.changes import kind_of
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command
 from backfill_assets.plan.missing import needed
@@ -24,7 +25,7 @@ from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import Proposal
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import read_version
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.proofs import Finding

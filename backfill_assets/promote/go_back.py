@@ -8,6 +8,7 @@ from typing import Protocol
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.plan import Facts
 from backfill_assets.promote.gate import Case, Purpose, Verdict
 from backfill_assets.promote.obstacle import Obstacle
@@ -16,7 +17,7 @@ from backfill_assets.promote.rehearsal import Readability, doubtful, unreadable
 from backfill_assets.promote.rollback import Rollback
 from backfill_assets.promote.weigh import cadence_of, weigh
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.shown import replaced
 from backfill_assets.state.tables import TableLog
 

@@ -15,6 +15,7 @@ from backfill_assets.core.errors import ConflictError, PlanError, PromotionError
 from backfill_assets.core.inert import one_line
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer, lists
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.leases import Beside, Claim, Collision, claim, targets
 from backfill_assets.plan.plan import Facts
@@ -24,7 +25,7 @@ from backfill_assets.promote.planned import stored_patches
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.reach import reachable
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer, lists
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.releases import Move
 from backfill_assets.state.tables import TableLog

@@ -8,13 +8,14 @@ from typing import Any
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import ranges_from_json
 from backfill_assets.core.model import Project
+from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.patch import Patch, forward
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import request_from_json
 from backfill_assets.promote.candidate import known
 from backfill_assets.promote.proposal import Proposal, propose
 from backfill_assets.state.plans import PlanRecord
-from backfill_assets.state.versions import Version, logic_of
+from backfill_assets.state.versions import Version
 
 
 def propose_plan(

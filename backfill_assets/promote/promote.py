@@ -12,7 +12,8 @@ from typing import Protocol
 
 from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.state.environment import Environment, Environments, Pointer, Promotion
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.state.environment import Environment, Environments, Promotion
 from backfill_assets.state.ledger import new_id
 
 ABANDONED_AFTER = timedelta(minutes=10)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.releases import Release
 from backfill_assets.state.versions import Version

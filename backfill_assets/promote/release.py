@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from backfill_assets.core.errors import LostRaceError, PromotionError
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.gate import Case, Purpose, Verdict, gate
 from backfill_assets.promote.promote import ViewCatalog, new_release, promote, recover
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.held import counted
 from backfill_assets.state.tables import TableLog
 

@@ -12,6 +12,8 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.errors import BackfillError, PromotionError, StateError
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import one_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
@@ -19,10 +21,9 @@ from backfill_assets.project.stored import described
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
 from backfill_assets.state.releases import Release, find_release, grown, shown_at
-from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.shown import written_over
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version

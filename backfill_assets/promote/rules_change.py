@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from backfill_assets.core.errors import PlanError, StateError
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.approve import Giver
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.counting import Genuine, giver, objection, somebody_may, trusted, who_may
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.people import perhaps_same, person_of, same
 from backfill_assets.state.rules import (
     PREFIX,

@@ -7,9 +7,10 @@ from datetime import datetime
 
 from backfill_assets.audits.text import quoted, within
 from backfill_assets.core.errors import PromotionError
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.sql.types import safe_cast
-from backfill_assets.state.environment import ENVIRONMENTS, Pointer
-from backfill_assets.state.segments import Segment
+from backfill_assets.state.environment import ENVIRONMENTS
 from backfill_assets.state.versions import table_path
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.plan import Facts
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.shown import replaced, written_over
 from backfill_assets.state.tables import TableLog
 

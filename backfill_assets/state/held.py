@@ -8,8 +8,8 @@ from datetime import datetime
 
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval
-from backfill_assets.state.environment import Pointer
-from backfill_assets.state.segments import Held, Segment, Segments
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Held, Segment, Segments
 from backfill_assets.state.tables import TableLog
 
 

@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import cast
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.state.changes import Changes
-from backfill_assets.state.segments import NO_ROWS, Segments
 from backfill_assets.state.store import Row, Store, TableSpec
 
 

@@ -11,7 +11,8 @@ from typing import cast
 
 from backfill_assets.core.errors import PromotionError, StateError
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges, ranges_from_json
-from backfill_assets.state.environment import ENVIRONMENTS, Pointer, pointer_from_json, releases_of
+from backfill_assets.core.pointer import Pointer, pointer_from_json
+from backfill_assets.state.environment import ENVIRONMENTS, releases_of
 from backfill_assets.state.shown import written_over
 from backfill_assets.state.store import Row, Store
 from backfill_assets.state.tables import TableLog

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
-from backfill_assets.state.environment import Pointer
-from backfill_assets.state.segments import Segment
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.state.tables import DataCommit, TableLog
 
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
-from backfill_assets.state.environment import Pointer
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment, Segments
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind
-from backfill_assets.state.segments import Segment, Segments
 from backfill_assets.state.tables import TableLog, compare_log
 
 Groups = Mapping[tuple[str, str], Sequence[Entry]]

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Protocol
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.segments import Segments
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind, coverage
-from backfill_assets.state.segments import Segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,17 +180,3 @@ def _refs(raw: list[list[str]]) -> frozenset[ColumnRef]:
 def table_path(warehouse: str, model: str, version: str) -> str:
     """Where the Delta table of a version (or of a revision of one) lives."""
     return f"{warehouse}/{model}/{version}"
-
-
-def revision_of(version: str, name: str) -> str:
-    """The version of a restatement: the same logic in a table of its own, which holds only the restated intervals.
-
-    >>> revision_of("c0950c86e42e28c2", "1f3a"), logic_of("c0950c86e42e28c2.1f3a"), logic_of("c0950c86e42e28c2")
-    ('c0950c86e42e28c2.1f3a', 'c0950c86e42e28c2', 'c0950c86e42e28c2')
-    """
-    return f"{logic_of(version)}.{name}"
-
-
-def logic_of(version: str) -> str:
-    """The version whose logic a table's rows are of: its own, or the one that it is a revision of."""
-    return version.partition(".")[0]

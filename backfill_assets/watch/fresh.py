@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
-from backfill_assets.state.environment import Pointer
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.releases import Release
 from backfill_assets.watch.look import Look

@@ -9,9 +9,9 @@ from typing import cast
 
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import reached, restatement
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, coverage
 from backfill_assets.watch.look import Change, History, Look
 from backfill_assets.watch.notice import Kind, Notice

@@ -10,11 +10,12 @@ from typing import Protocol
 
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Project, Source
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import standings
 from backfill_assets.promote.mismatches import pairs_apart, shown_apart
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Entry, by_version
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.standing import Groups, Standing, standing

@@ -22,13 +22,13 @@ from backfill_assets.adapters.restore import restore
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.warehouse import open_store, read_identity
 from backfill_assets.core.errors import StateError
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.core.settings import Settings
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.held import counted
 from backfill_assets.state.ledger import Entry, Kind
-from backfill_assets.state.segments import Segment
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, days
 from backfill_assets_tests.projects import kill, script, start

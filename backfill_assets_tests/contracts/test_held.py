@@ -18,13 +18,13 @@ from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.core.errors import StateError
+from backfill_assets.core.pointer import Pointer, pointer_from_json
+from backfill_assets.core.segments import Held, Segment, Segments
 from backfill_assets.core.settings import Settings
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Pointer, pointer_from_json
 from backfill_assets.state.held import counted
-from backfill_assets.state.segments import Held, Segment, Segments
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, days

@@ -19,10 +19,10 @@ from backfill_assets.adapters.log_folder import LOG, check_log, entry_name
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.core.errors import StateError
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.settings import Settings
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.delta_tables import DeltaTables

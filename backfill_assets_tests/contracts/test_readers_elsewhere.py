@@ -14,9 +14,9 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.promote.promote import promote
-from backfill_assets.state.environment import Pointer
-from backfill_assets.state.segments import Segment
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.projects import clean_environment, days, eventually, small_project, start
 

@@ -23,6 +23,8 @@ from backfill_assets.cli.plans import claim_json, print_abandoned, print_claim
 from backfill_assets.cli.render import plan_markdown, print_plan
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.core.settings import Cost
 from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.faults import Fault, FaultKind
@@ -35,10 +37,9 @@ from backfill_assets.project.records import Recorded, Records, no_records
 from backfill_assets.project.settings import EMBEDDED_PROJECT
 from backfill_assets.project.stored import to_definition
 from backfill_assets.promote.lifecycle import Abandoned, Freed
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets.state.plans import PlanRecord, Status, Target
-from backfill_assets.state.segments import Segment
 from backfill_assets_tests.unit.plan.test_campaign_story import MORE_COLUMNS, REAL_TIMESTAMP
 
 GOLDEN = Path(__file__).parent / "plans"

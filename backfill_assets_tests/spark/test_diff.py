@@ -22,8 +22,8 @@ from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import Diff, Group, ModelDiff, Rows, Stats
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval
-from backfill_assets.state.environment import Pointer
-from backfill_assets.state.segments import Segment
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets_tests.fakes import a_model
 
 if TYPE_CHECKING:

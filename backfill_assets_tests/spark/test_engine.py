@@ -11,7 +11,7 @@ import pytest
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.core.errors import BuildError
-from backfill_assets.state.segments import Segment, Segments
+from backfill_assets.core.segments import Segment, Segments
 from backfill_assets_tests.projects import (
     DAILY,
     RUNNING,

@@ -14,8 +14,9 @@ from backfill_assets.adapters.spark_views import SparkViews
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.core.errors import PromotionError
 from backfill_assets.core.intervals import utc
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.gate import Verdict
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets_tests.projects import build_all, small_project
 
 if TYPE_CHECKING:

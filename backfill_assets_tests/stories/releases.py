@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Request
-from backfill_assets.state.environment import Pointer
 from backfill_assets_tests.projects import DAILY, RUNNING, SMALL_SPARK, build_all, write_events, write_project
 
 DAYS = 4

@@ -22,10 +22,10 @@ from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.init import make_project
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets.promote.lifecycle import only_open_plan
 from backfill_assets.state.changes import Changes
-from backfill_assets.state.environment import Pointer
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.projects import backfill_here, build_all, commits_per_interval, days
 

@@ -9,10 +9,11 @@ import pytest
 
 from backfill_assets.core.errors import ProjectError, StateError
 from backfill_assets.core.intervals import utc
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.settings import load_settings, wrong_environment
-from backfill_assets.state.environment import Environments, Pointer
-from backfill_assets.state.segments import Segment
+from backfill_assets.state.environment import Environments
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days
 from backfill_assets_tests.projects import DAILY, write_project

@@ -7,9 +7,9 @@ from backfill_assets.build.engine import Shown, SourceInput
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Audit, Model
+from backfill_assets.core.segments import Segment
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.stages import Request
-from backfill_assets.state.segments import Segment
 from backfill_assets_tests.fakes import NOW, Cell, World, a_model, a_pointer, a_source, days, ranges
 
 ALL = ranges(days("01", "10"))

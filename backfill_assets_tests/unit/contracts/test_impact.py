@@ -13,11 +13,12 @@ from backfill_assets.contracts.levels import Level
 from backfill_assets.contracts.publish import Contracts
 from backfill_assets.core.consumer import Consumer, Evaluation, Use
 from backfill_assets.core.intervals import Interval, Ranges, utc
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.stages import Build, Plan, Request
-from backfill_assets.state.environment import Environment, Pointer
-from backfill_assets.state.segments import Segment
+from backfill_assets.state.environment import Environment
 from backfill_assets_tests.fakes import NOW, a_pointer, days, ranges
 from backfill_assets_tests.strategies import EPOCH, days_of, sets_of_days
 

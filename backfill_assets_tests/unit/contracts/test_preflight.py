@@ -14,12 +14,13 @@ from backfill_assets.contracts.preflight import Gap, Grounds, preflight, rewritt
 from backfill_assets.core.consumer import Consumer, Use
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.model import Audit, Column, Model, Project, Rule, Terms
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.core.settings import Settings
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.stages import Build, Plan, Promote, Request
-from backfill_assets.state.environment import Environment, Pointer
-from backfill_assets.state.segments import Segment
+from backfill_assets.state.environment import Environment
 from backfill_assets_tests.fakes import NOW, a_model, a_pointer, a_project, days, ranges
 from backfill_assets_tests.unit.contracts.test_impact import a_consumer
 

@@ -13,7 +13,8 @@ from backfill_assets.adapters.consumer_queries import in_place_of, run_commands
 from backfill_assets.contracts.confirmed import stale_since
 from backfill_assets.contracts.rerun import Answer, Reruns, concerned, evaluated, misses, rerun, reruns_from_json
 from backfill_assets.core.consumer import Bound, Evaluation, Query
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets_tests.fakes import NOW, a_pointer, days
 from backfill_assets_tests.unit.contracts.test_impact import a_consumer
 

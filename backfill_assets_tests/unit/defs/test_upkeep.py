@@ -11,10 +11,10 @@ import pytest
 
 from backfill_assets.adapters.workspace import Workspace
 from backfill_assets.core.errors import SettingsError
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.defs.build_definitions import build_definitions
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.promote.compaction import Crowd
-from backfill_assets.state.environment import Pointer
 from backfill_assets_tests.projects import release_by_hand, small_project
 
 

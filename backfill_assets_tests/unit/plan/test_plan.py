@@ -16,10 +16,11 @@ from backfill_assets.build.apply import apply
 from backfill_assets.core.errors import PlanError, Problem
 from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.model import Override, Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Audit, Build, Plan, Promote, Request
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets_tests.fakes import NOW, Cell, World, a_model, a_pointer, a_project, days, ranges
 from backfill_assets_tests.strategies import sets_of_days

@@ -9,6 +9,8 @@ import pytest
 
 from backfill_assets.core.errors import PromotionError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment, Segments
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
 from backfill_assets.promote.gate import Case
@@ -16,9 +18,8 @@ from backfill_assets.promote.janitor import look_around
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.promote.release import release_case
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Kind
-from backfill_assets.state.segments import Segment, Segments
 from backfill_assets_tests.fakes import Cell, Crash, Life, MortalStore, days, ranges, sealed
 from backfill_assets_tests.unit.promote.office import Office
 

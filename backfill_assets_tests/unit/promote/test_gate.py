@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.model import Override, Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.gate import Verdict
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.fakes import NOW, a_model, a_pointer, a_project, days, gated, ranges

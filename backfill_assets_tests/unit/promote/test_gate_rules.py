@@ -17,6 +17,8 @@ from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.errors import PromotionError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Audit
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Request
@@ -28,9 +30,8 @@ from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.release import Sealing, release_case
 from backfill_assets.promote.weigh import weigh
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import DIFF, Finding
-from backfill_assets.state.segments import Segment
 from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days, ranges, sealed
 from backfill_assets_tests.unit.promote.test_approval import TODAY, Board
 

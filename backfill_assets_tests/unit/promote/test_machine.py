@@ -15,6 +15,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.apply import apply
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
 from backfill_assets.promote.gate import Case, Verdict
@@ -26,7 +27,7 @@ from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import Released, release_case
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.tables import version_coverage
 from backfill_assets_tests.fakes import NOW, Catalog, Cell, Crash, FakeViews, Life, MortalStore, World, a_model, sealed

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from backfill_assets.core.intervals import Cadence
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import not_counted
 from backfill_assets.promote.approve import Giver, statements
 from backfill_assets.promote.lifecycle import end_promoted
 from backfill_assets.promote.release import Released
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets_tests.fakes import FakeViews
 from backfill_assets_tests.unit.promote.test_machine import Warehouse

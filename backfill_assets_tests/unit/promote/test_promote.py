@@ -14,9 +14,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backfill_assets.core.errors import LostRaceError, PromotionError
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote import promote as module
 from backfill_assets.promote.promote import ABANDONED_AFTER, alive, promote, recover
-from backfill_assets.state.environment import Environment, Environments, Pointer, Promotion
+from backfill_assets.state.environment import Environment, Environments, Promotion
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import Catalog, Crash, FakeViews, Life, MortalStore, a_pointer, days
 

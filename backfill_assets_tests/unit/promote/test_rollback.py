@@ -11,10 +11,10 @@ from backfill_assets.build.engine import Job, ModelInput
 from backfill_assets.core.errors import BuildError, PlanError, PromotionError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Consumer
+from backfill_assets.core.segments import Segment
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.ledger import Kind
-from backfill_assets.state.segments import Segment
 from backfill_assets_tests.fakes import NOW, Cell, a_model, a_project, days, ranges
 from backfill_assets_tests.unit.promote.office import MODELS, Office
 

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backfill_assets.core.errors import PlanError, StateError
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.promote.approve import Giver
 from backfill_assets.promote.rules_change import (
     RulesChange,
@@ -21,10 +23,9 @@ from backfill_assets.promote.rules_change import (
     settle,
 )
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release, refuse_lost
 from backfill_assets.state.rules import RULES, Rules, RulesInForce, RulesKind, rules_from_json
-from backfill_assets.state.segments import Segment
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days
 

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.core.errors import PromotionError
 from backfill_assets.core.intervals import Cadence, Ranges, utc
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment, Pointer
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import compare, elsewhere, find_release, grown, shown_at
-from backfill_assets.state.segments import Segment
 from backfill_assets.state.store import MemoryStore, Store
 from backfill_assets_tests.fakes import Catalog, Cell, Crash, FakeTables, FakeViews, Life, MortalStore, a_pointer, days
 

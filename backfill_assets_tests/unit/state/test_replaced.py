@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from backfill_assets.core.intervals import Cadence, Ranges
-from backfill_assets.state.environment import Pointer
-from backfill_assets.state.segments import Segment
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.state.shown import replaced
 from backfill_assets_tests.fakes import Cell, FakeTables, a_pointer, days, ranges
 

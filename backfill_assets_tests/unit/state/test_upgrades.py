@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.plan.category import Category, compare
 from backfill_assets.plan.changes import unproved
 from backfill_assets.project import algorithm, fingerprint, stored, upgrade
 from backfill_assets.promote.promote import promote
 from backfill_assets.state import upgrades
-from backfill_assets.state.environment import Pointer
-from backfill_assets.state.segments import Segment
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.projects import CHECKOUT, days, write_project
 

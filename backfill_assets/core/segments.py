@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from backfill_assets.core.intervals import Interval, Ranges
-from backfill_assets.state.versions import logic_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +110,20 @@ class Segments(tuple[Segment, ...]):
 
 NO_ROWS = Segments()
 """Nothing of any table."""
+
+
+def revision_of(version: str, name: str) -> str:
+    """The version of a restatement: the same logic in a table of its own, which holds only the restated intervals.
+
+    >>> revision_of("c0950c86e42e28c2", "1f3a"), logic_of("c0950c86e42e28c2.1f3a"), logic_of("c0950c86e42e28c2")
+    ('c0950c86e42e28c2.1f3a', 'c0950c86e42e28c2', 'c0950c86e42e28c2')
+    """
+    return f"{logic_of(version)}.{name}"
+
+
+def logic_of(version: str) -> str:
+    """The version whose logic a table's rows are of: its own, or the one that it is a revision of."""
+    return version.partition(".")[0]
 
 
 def _of_one_table(one: Segment, other: Segment) -> bool:

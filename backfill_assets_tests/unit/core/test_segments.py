@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
-from backfill_assets.state.segments import NO_ROWS, Segment, Segments
+from backfill_assets.core.segments import NO_ROWS, Segment, Segments
 from backfill_assets_tests.fakes import days
 
 FIRST, LENGTH = utc("2024-01-01"), 12
