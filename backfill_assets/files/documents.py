@@ -99,7 +99,9 @@ class _Bomb(Exception):
 
 _STANDARD = "tag:yaml.org,2002:"
 _TAGS = frozenset({"str", "int", "float", "bool", "null", "timestamp", "seq", "map", "merge", "value"})
+_NUMBERS = (f"{_STANDARD}int", f"{_STANDARD}float")
 _NO_TAGS = "write plain YAML, without tags (`!…`)"
+_UNDERSCORED = re.compile(r"[-+]?\d{1,3}(_\d{3})*(\.\d*)?")
 _OCTAL = re.compile(r"[-+]?0[0-7_]*[1-7][0-7_]*")
 
 
@@ -172,6 +174,10 @@ class _Reader:
             why = f"a zero before it makes it octal: {int(node.value, 8)}"
             fix = "write it without the zero, or in quotes if it is text"
             return self._refuse(node, f"a value here cannot be meant: {text}", why, fix)
+        if node.tag in _NUMBERS and (
+            ":" in node.value or ("_" in node.value and not _UNDERSCORED.fullmatch(node.value))
+        ):
+            return self._odd_number(node, text)
         try:
             value = self._loader.construct_object(node, deep=True)
         except yaml.YAMLError as error:
@@ -181,6 +187,15 @@ class _Reader:
             fix = "correct it, or put it in quotes if it is text"
             return self._refuse(node, f"a value here cannot be read: {text}", str(error), fix)
         return value
+
+    def _odd_number(self, node: Any, text: str) -> Unreadable:
+        """`1:30` is 90 in YAML, sixty to the one; `1_0` is 10."""
+        try:
+            taken = f"YAML takes it for {self._loader.construct_object(node)}"
+        except (yaml.YAMLError, ValueError, OverflowError) as error:
+            taken = str(error)
+        fix = "write the number in digits, or in quotes if it is text"
+        return self._refuse(node, f"a value here cannot be meant: {text}", taken, fix)
 
     def _refuse(self, node: Any, what: str, why: str, fix: str) -> Unreadable:
         line = node.start_mark.line + self._first

@@ -213,6 +213,8 @@ def _once(items: list[str], otherwise: str) -> tuple[str, ...]:
 
 def identifier(value: object) -> str:
     """The value when it can name a model; ValueError otherwise."""
+    if isinstance(value, bool):
+        raise ValueError(_BOOLEAN)
     if not isinstance(value, str) or not IDENTIFIER.fullmatch(value):
         raise ValueError(f"{shown(value)} is not a name (letters, digits and _, not starting with a digit)")
     if len(value) > LONGEST:
@@ -229,8 +231,18 @@ def name_problem(name: str) -> str:
     return "the warehouse keeps its own records under this name" if name.lower() in _TAKEN else ""
 
 
+_BOOLEAN = "not text: YAML reads yes, no, on, off, true and false as a truth value; put it in quotes"
+
+
+def setting(value: object) -> str:
+    """A setting of Spark's or of a reader: text, a number, or a truth value in Spark's spelling."""
+    return str(value).lower() if isinstance(value, bool) else text(value)
+
+
 def column_name(value: object) -> str:
     """Any name that a column can have in Spark; it is quoted wherever it is used."""
+    if isinstance(value, bool):
+        raise ValueError(_BOOLEAN)
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ValueError(f"{shown(value)} is not the name of a column")
     if value != value.strip():
@@ -244,6 +256,8 @@ def text(value: object) -> str:
     """A text, or a number as text; no list, and nothing that a terminal or a file name cannot hold."""
     if value is None or isinstance(value, Mapping | list | tuple):
         raise ValueError("not text")
+    if isinstance(value, bool):
+        raise ValueError(_BOOLEAN)
     found = str(value).strip()
     if bad := UNSEEN.search(found):
         what = "a zero byte" if bad[0] == "\0" else f"the control character U+{ord(bad[0]):04X}"

@@ -23,12 +23,14 @@ from backfill_assets.files.validation import (
     Text,
     VersionId,
     column_name,
+    setting,
     shown,
     text,
     validate_partly,
     written_number,
 )
 from backfill_assets.project.settings import spark_conf
+from backfill_assets.project.spark_settings import wrong_setting
 from backfill_assets.sql.types import spark_type
 
 _LEVELS = 50
@@ -127,12 +129,19 @@ def _cadence(value: object) -> Cadence:
         raise ValueError(f"not one of {', '.join(known)}" + (f"; {hint}" if hint else "")) from None
 
 
-def _texts(value: object) -> object:
-    return {text(k): text(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+def _tags(value: object) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    return {text(k): str(v) if isinstance(v, bool) else text(v) for k, v in value.items()}
 
 
 def _conf(value: object) -> object:
-    return spark_conf({text(k): text(v) and v for k, v in value.items()}) if isinstance(value, Mapping) else value
+    if not isinstance(value, Mapping):
+        return value
+    found = spark_conf({text(name): setting(one) and one for name, one in value.items()})
+    if problem := wrong_setting(found):
+        raise ValueError(problem)
+    return found
 
 
 class Header(Strict):
@@ -155,7 +164,7 @@ class Header(Strict):
     timeout: Duration | None = None
     pool: Text | None = None
     spark: Annotated[dict[str, str], BeforeValidator(_conf)] = Field(default_factory=dict[str, str])
-    tags: Annotated[dict[str, str], BeforeValidator(_texts)] = Field(default_factory=dict[str, str])
+    tags: Annotated[dict[str, str], BeforeValidator(_tags)] = Field(default_factory=dict[str, str])
     columns: Annotated[
         dict[ColumnName, Annotated[DeclaredColumn, BeforeValidator(_described)]], BeforeValidator(_columns)
     ] = Field(default_factory=dict[str, DeclaredColumn])

@@ -12,8 +12,9 @@ from backfill_assets.core.errors import Problem
 from backfill_assets.core.settings import ApprovalRules, Cost, Settings
 from backfill_assets.files.documents import read_yaml
 from backfill_assets.files.texts import read_text
-from backfill_assets.files.validation import Instant, Strict, Text, text, validate_partly
+from backfill_assets.files.validation import Instant, Strict, Text, setting, text, validate_partly
 from backfill_assets.project.settings import spark_conf, wrong_environment, wrong_location
+from backfill_assets.project.spark_settings import wrong_setting
 
 
 def read_settings(file: Path, problems: list[Problem]) -> Settings:
@@ -47,8 +48,11 @@ def _scalars(value: object) -> object:
     for name, one in value.items():
         if not isinstance(name, str) or isinstance(one, Mapping | list) or one is None:
             raise ValueError(f"`{name}` is not one name with one value")
-        text(one)
-    return spark_conf(value)
+        setting(one)
+    found = spark_conf(value)
+    if problem := wrong_setting(found):
+        raise ValueError(problem)
+    return found
 
 
 def _owners(value: object) -> object:

@@ -23,6 +23,7 @@ from backfill_assets.files.validation import (
     Text,
     column_name,
     identifier,
+    setting,
     shown,
     text,
     validate,
@@ -51,7 +52,7 @@ def _typed(value: object) -> object:
 def _options(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
-    return {text(k): text(v).lower() if isinstance(v, bool) else text(v) for k, v in value.items()}
+    return {text(k): setting(v) for k, v in value.items()}
 
 
 def _columns(value: object) -> object:

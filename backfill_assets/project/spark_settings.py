@@ -1,8 +1,10 @@
-"""Which Spark settings decide rows? All but those that are known not to."""
+"""Which Spark settings decide rows? All but those that are known not to. And which values can they not have?"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from zoneinfo import ZoneInfo
 
 _HARMLESS = (
     # Resources, places, what is shown, credentials.
@@ -52,3 +54,41 @@ def read_as_usual(settings: Mapping[str, str]) -> bool:
     (True, False)
     """
     return settings_that_count(settings).keys() <= _VALUES_ONLY
+
+
+_ZONE = "spark.sql.session.timeZone"
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?[-+](\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2}))?")
+_SHORT = frozenset(
+    ("Z", "UTC", "GMT", "UT", "ACT", "AET", "AGT", "ART", "AST", "BET", "BST", "CAT", "CNT", "CST", "CTT", "EAT", "ECT",
+     "EST", "HST", "IET", "IST", "JST", "MIT", "MST", "NET", "NST", "PLT", "PNT", "PRT", "PST", "SST", "VST")
+)  # fmt: skip
+"""What Java knows beside regions and offsets."""
+
+
+def wrong_setting(settings: Mapping[str, str]) -> str:
+    """Why Spark would stop at these settings, or read something else into them; empty when it would not.
+
+    >>> wrong_setting({"spark.sql.session.timeZone": "Europe/Berlin"})
+    ''
+    >>> wrong_setting({"spark.sql.session.timeZone": "Berlin"})
+    '`spark.sql.session.timeZone` is no time zone: write UTC, Europe/Berlin or "+02:00"'
+    """
+    zone = settings.get(_ZONE)
+    if zone is None or _is_zone(zone):
+        return ""
+    return f'`{_ZONE}` is no time zone: write UTC, Europe/Berlin or "+02:00"'
+
+
+def _is_zone(name: str) -> bool:
+    if (offset := _OFFSET.fullmatch(name)) is not None:
+        hours, minutes, seconds = (int(part or 0) for part in offset.groups())
+        return minutes < 60 and seconds < 60 and (hours, minutes, seconds) <= (18, 0, 0)
+    return name in _SHORT or _is_region(name) or not _is_region("Europe/Berlin")  # no time zones on this machine
+
+
+def _is_region(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        return False
+    return True

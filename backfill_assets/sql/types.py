@@ -11,6 +11,8 @@ _PRIMITIVES = {
     "timestamp_ntz": "timestamp_ntz", "string": "string", "binary": "binary", "void": "void", "variant": "variant",
 }  # fmt: skip
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|`[^`]+`|\d+|[<>(),:])")
+_FIELD = re.compile(r"[A-Za-z_`]")
+_LONGEST = 2**31 - 1
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 SAFE_CASTS = frozenset(
     {(a, b) for i, a in enumerate(INTEGERS) for b in INTEGERS[i:]}
@@ -81,8 +83,8 @@ def _parse(tokens: list[str], at: int, text: str) -> tuple[str, int]:
         return decimal(precision, scale), at
     if name in ("varchar", "char", "character"):
         numbers, at = _numbers(tokens, at + 1, text)
-        if len(numbers) != 1:
-            raise ValueError(f"`{text}` needs a length, as in {name}(10)")
+        if len(numbers) != 1 or not 1 <= numbers[0] <= _LONGEST:
+            raise ValueError(f"`{text}` needs a length, as in {name}(10): 1 or more")
         return f"{'varchar' if name == 'varchar' else 'char'}({numbers[0]})", at
     if name == "array":
         inner, at = _parse(tokens, _skip(tokens, at + 1, "<", text), text)
@@ -93,17 +95,20 @@ def _parse(tokens: list[str], at: int, text: str) -> tuple[str, int]:
         return f"map<{key},{value}>", _skip(tokens, at, ">", text)
     if name == "struct":
         fields: list[str] = []
+        names: set[str] = set()
         at = _skip(tokens, at + 1, "<", text)
-        while tokens[at] != ">":
+        while not fields or tokens[at] == ",":
+            at += bool(fields)
             field = tokens[at]
-            at += 2 if tokens[at + 1 : at + 2] == [":"] else 1
-            if not field or at >= len(tokens):
+            if not _FIELD.match(field):
                 raise ValueError(_unknown(text))
+            if (folded := field.strip("`").lower()) in names:
+                raise ValueError(f"`{text}` has the field {field} twice: Spark does not tell case apart")
+            names.add(folded)
+            at += 2 if tokens[at + 1] == ":" else 1
             inner, at = _parse(tokens, at, text)
             fields.append(f"{field}:{inner}")
-            if tokens[at] == ",":
-                at += 1
-        return f"struct<{','.join(fields)}>", at + 1
+        return f"struct<{','.join(fields)}>", _skip(tokens, at, ">", text)
     raise ValueError(_unknown(text))
 
 
@@ -111,13 +116,12 @@ def _numbers(tokens: list[str], at: int, text: str) -> tuple[list[int], int]:
     numbers: list[int] = []
     if tokens[at] != "(":
         return numbers, at
-    at += 1
-    while tokens[at] != ")":
-        if not tokens[at].isdigit():
+    while not numbers or tokens[at] == ",":
+        if not (tokens[at + 1].isascii() and tokens[at + 1].isdigit() and len(tokens[at + 1]) <= 10):
             raise ValueError(_unknown(text))
-        numbers.append(int(tokens[at]))
-        at += 2 if tokens[at + 1 : at + 2] == [","] else 1
-    return numbers, at + 1
+        numbers.append(int(tokens[at + 1]))
+        at += 2
+    return numbers, _skip(tokens, at, ")", text)
 
 
 def _skip(tokens: list[str], at: int, expected: str, text: str) -> int:

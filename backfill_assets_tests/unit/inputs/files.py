@@ -26,7 +26,7 @@ SETTINGS: list[tuple[str, int, str]] = [
     ("environment: pröd", 2, "`environment` is wrong"),
     ("environment: " + "p" * 300, 2, "`environment` is wrong"),
     ("clock: noon", 2, "not a date"),
-    ("clock: 12:00", 2, "not a date"),
+    ("clock: 12:00", 2, "YAML takes it for 720"),
     ("clock: 7", 2, "not a date"),
     ("clock: 0001-01-01", 2, "1700 to 2200"),
     ("clock: 9999-12-31", 2, "1700 to 2200"),
@@ -93,6 +93,18 @@ SETTINGS: list[tuple[str, int, str]] = [
     ("environment: !!set {prod}", 2, "`!!set` is no plain value"),
     ("name: !!binary c2hvcA==\nname2: x", 2, "`name` is given twice"),
     ("people: {ana: [!!omap [a: 1]]}", 2, "`!!omap` is no plain value"),
+    ("batch_size: 1:30", 2, "YAML takes it for 90"),
+    ("cutover_grace: 1:30.5", 2, "YAML takes it for 90.5"),
+    ("retention_days: 2_0", 2, "YAML takes it for 20"),
+    ("warehouse: 12:30", 2, "YAML takes it for 750"),
+    ("environment: on", 2, "put it in quotes"),
+    ("warehouse: off", 2, "put it in quotes"),
+    ("people: {yes: {accounts: [ana]}}", 2, "put it in quotes"),
+    ("people: {ana: {accounts: [no]}}", 2, "put it in quotes"),
+    ("people: {ana: {accounts: [12:30]}}", 2, "YAML takes it for 750"),
+    ("approvals: {owners: {on: [ana]}}", 2, "put it in quotes"),
+    ("spark: {spark.sql.session.timeZone: Nowhere/Land}", 2, "is no time zone"),
+    ("spark: {spark.sql.session.timeZone: +10:00}", 2, "YAML takes it for 600"),
 ]
 BROKEN: list[tuple[str, str, int, str]] = [
     # YAML that is none, in any of the three files: name, text, line, words

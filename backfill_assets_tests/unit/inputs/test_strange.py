@@ -203,15 +203,19 @@ def test_nothing_to_verify(tmp_path: Path, target: str) -> None:
     assert_told(run("verify", target, project=write(tmp_path)), 1, "fix: ")
 
 
-NUMBERS = [
+RIGHT = [
     "tolerance: 1e-9", "tolerance: 1E-09", "tolerance: 0", "lookback: 0", "lookback: 0x10", "timeout: 5",
     "audits: [{range: {column: clicks, min: 1e0, max: 1e6}}]", "audits: [{aggregate: {metric: sum(clicks), min: 1e0}}]",
     "audits: [{row_count: {within_percent: 1e1}}]", "audits: [{null_rate: {column: kind, max_percent: 1e-3}}]",
+    "batch_size: 1_000", "tags: {pii: true}", "spark: {spark.sql.ansi.enabled: true}",
+    "columns: {clicks: {type: bigint, description: 'yes'}}",
+    *(f"spark: {{spark.sql.session.timeZone: '{zone}'}}" for zone in
+      ("UTC", "Z", "Europe/Berlin", "America/Argentina/Ushuaia", "CET", "PST", "+02:00", "-08", "+5:30", "UTC+1")),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("line", NUMBERS)
-def test_numbers_that_are_right(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize("line", RIGHT)
+def test_values_that_are_right(tmp_path: Path, line: str) -> None:
     """`1e-9` is a number, as the messages themselves write it, though YAML takes it for text."""
     text = f"/*\n{HEADER}{line}\n*/\n{QUERY}\n"
     assert run("plan", project=write(tmp_path, {"models/daily.sql": text})).code == 0
