@@ -8,8 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
+import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.gate import cases_of
+from backfill_assets.app.plan import plan_request
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job
 from backfill_assets.core.intervals import Interval
@@ -29,7 +32,7 @@ INSTANCES: dict[str, dg.DagsterInstance] = {}
 
 
 @dataclass(kw_only=True)
-class Place(Workspace):
+class Place(Context):
     """A workspace over fakes. It counts how often an engine (and so a Spark session) was asked for."""
 
     world: World
@@ -42,17 +45,25 @@ class Place(Workspace):
     def shared_views(self) -> None:
         return None
 
-    def prove(self, plan: str, drift: Sequence[Drift] = ()) -> tuple[Proof, ...]:
-        """What is complete is compared, by nobody, and nothing is found: Spark is what would do it."""
-        record, facts = find_plan(self.control, plan), self.facts()
-        cases = self.cases(facts)
-        if not cases.complete(facts, record).open:
-            return ()
-        content = subject(self.project, facts, cases.hearing(facts, record)).content
-        now = datetime.now(UTC)
-        blank = Proof(plan=record.id, kind=DIFF, content=content, at=now, document={"old": "", "new": "", "models": []})
-        self.control.proofs.put([replace(blank, kind=kind) for kind in sorted(EVERY_PROOF)])
+
+def nothing_found(place: Context, plan: str, drift: Sequence[Drift] = ()) -> tuple[Proof, ...]:
+    """What is complete is compared, by nobody, and nothing is found: Spark is what would do it."""
+    record, facts = find_plan(place.control, plan), place.facts()
+    cases = cases_of(place, facts)
+    if not cases.complete(facts, record).open:
         return ()
+    content = subject(place.project, facts, cases.hearing(facts, record)).content
+    now = datetime.now(UTC)
+    blank = Proof(plan=record.id, kind=DIFF, content=content, at=now, document={"old": "", "new": "", "models": []})
+    place.control.proofs.put([replace(blank, kind=kind) for kind in sorted(EVERY_PROOF)])
+    return ()
+
+
+def in_process(job: dg.JobDefinition, **options: Any) -> dg.ExecuteInProcessResult:
+    """Run a job here, with comparisons that need no Spark."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("backfill_assets.defs.diff.prove_plan", nothing_found)
+        return job.execute_in_process(raise_on_error=False, **options)
 
 
 def a_place(*models: Model) -> Place:
@@ -79,9 +90,8 @@ def materialize(
     tags = {
         "dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last, **(tags or {})
     }  # fmt: skip
-    result = job.get_subset(asset_selection={dg.AssetKey(n) for n in names}).execute_in_process(
-        instance=instance, tags=tags, raise_on_error=False
-    )
+    chosen = job.get_subset(asset_selection={dg.AssetKey(n) for n in names})
+    result = in_process(chosen, instance=instance, tags=tags)
     INSTANCES[result.run_id] = instance
     return result
 
@@ -129,7 +139,7 @@ def told(result: dg.SensorResult | dg.SkipReason) -> list[tuple[str, str | None]
 
 def build_elsewhere(place: Place, *names: str, run: str = "cli-run") -> None:
     """What `backfill apply` does."""
-    plan = place.plan(Request(select=names))
+    plan = plan_request(place, Request(select=names))
     apply(place.bench(plan.sources, run=run), plan)
 
 
@@ -138,7 +148,7 @@ def execute(
 ) -> dg.ExecuteInProcessResult:
     found = definitions(place).resolve_job_def(job)
     run_config = {"ops": {found.graph.nodes[0].name: {"config": config}}} if config else None
-    return found.execute_in_process(instance=instance, raise_on_error=False, run_config=run_config, tags=tags)
+    return in_process(found, instance=instance, run_config=run_config, tags=tags)
 
 
 def loaded(place: Place, **versions: str) -> Place:

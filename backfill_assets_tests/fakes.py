@@ -369,7 +369,7 @@ def sealed(release: Sealing) -> Mapping[str, str]:
 
 
 class World:
-    """A project with everything it needs, in memory: what `Workspace` is for the real thing."""
+    """A project with everything it needs, in memory: what `Context` is for the real thing."""
 
     def __init__(
         self,
@@ -415,7 +415,7 @@ class World:
     def plan(self, request: Request | None = None, now: datetime = NOW) -> Plan:
         return make_plan(self.project, self.facts(now), request or Request())
 
-    # what a Workspace does with plans and releases
+    # what a Context does with plans and releases
 
     def cases(self, **more: object) -> Cases:
         """How cases of this world are made: by the rules that the project declares, so owners approve what changes."""

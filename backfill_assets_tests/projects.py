@@ -23,7 +23,13 @@ from deltalake import CommitProperties, write_deltalake
 
 from backfill_assets.adapters.engine import SparkEngine
 from backfill_assets.adapters.table_log import batch_metadata, open_table
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.approve import approval_statements, approve_plan
+from backfill_assets.app.candidate import open_plan, show_candidate
+from backfill_assets.app.context import Context
+from backfill_assets.app.diff import find_drift
+from backfill_assets.app.gate import cases_of
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.prove import prove_plan
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
 from backfill_assets.build.outcome import Outcome
@@ -158,7 +164,7 @@ def expected_daily(root: Path) -> list[tuple[Any, ...]]:
     return sorted((ds, kind, len(v), sum(v)) for (ds, kind), v in found.items())
 
 
-def built_daily(place: Workspace, commit: int | None = None) -> list[tuple[Any, ...]]:
+def built_daily(place: Context, commit: int | None = None) -> list[tuple[Any, ...]]:
     """What the newest `daily` holds, in the form of `expected_daily`. Read without Spark."""
     table = open_table(path_of(place, "daily"), commit)
     assert table is not None
@@ -166,14 +172,14 @@ def built_daily(place: Workspace, commit: int | None = None) -> list[tuple[Any, 
     return sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in rows)
 
 
-def path_of(place: Workspace, model: str) -> str:
+def path_of(place: Context, model: str) -> str:
     return table_path(place.warehouse, model, place.project.fingerprints[model])
 
 
 # --- in this process --------------------------------------------------------------------------------------------------
 
 
-def job(place: Workspace, name: str) -> Job:
+def job(place: Context, name: str) -> Job:
     """What a build would hand to the engine right now."""
     project = place.project
     inputs: dict[str, Input] = {}
@@ -188,45 +194,45 @@ def job(place: Workspace, name: str) -> Job:
     return Job(model=project.models[name], version=project.fingerprints[name], inputs=inputs)
 
 
-def engine(place: Workspace) -> SparkEngine:
+def engine(place: Context) -> SparkEngine:
     found = place.engine()
     assert isinstance(found, SparkEngine)
     return found
 
 
-def build_all(place: Workspace, request: Request | None = None) -> dict[str, Outcome]:
+def build_all(place: Context, request: Request | None = None) -> dict[str, Outcome]:
     """Plan and apply, in this process."""
-    made = place.plan(request)
+    made = plan_request(place, request)
     assert place.spark is not None  # opened by this thread, not by a worker
     return apply(place.bench(made.sources, patches=made.patches, frozen=made.continued.frozen), made)
 
 
-def approve(place: Workspace, request: Request | None = None, *, why: str = "") -> None:
+def approve(place: Context, request: Request | None = None, *, why: str = "") -> None:
     """What comes between a build and the promotion of changed rows: they are compared, and each owner says yes."""
     say_yes(place, compare(place, request), why=why)
 
 
-def compare(place: Workspace, request: Request | None = None) -> str:
+def compare(place: Context, request: Request | None = None) -> str:
     """What `backfill apply` does when all is built: the candidate is shown, and compared. The plan's id."""
-    opened = place.open_plan(made := place.plan(request))
+    opened = open_plan(place, made := plan_request(place, request))
     assert opened is not None, "there is nothing to approve"
-    place.show_candidate(opened.plan.id)
-    place.prove(opened.plan.id, place.drift(made))
+    show_candidate(place, opened.plan.id)
+    prove_plan(place, opened.plan.id, find_drift(place, made))
     return opened.plan.id
 
 
-def say_yes(place: Workspace, plan: str, *, why: str = "") -> None:
+def say_yes(place: Context, plan: str, *, why: str = "") -> None:
     """What `backfill approve` does for each owner of what a plan changes, by an account of their own.
 
     `why`: accept all that was found, for this reason.
     """
     facts = place.facts()
-    about = subject(place.project, facts, place.cases(facts).hearing(facts, find_plan(place.control, plan)))
+    about = subject(place.project, facts, cases_of(place, facts).hearing(facts, find_plan(place.control, plan)))
     accepted = {found.name: why for found in about.findings} if why else {}
     for owner in about.owners:
         somebody = replace(place, acting=owner or "eva")
-        for said in somebody.statements(plan, owners=(owner,), accepted=accepted):
-            somebody.approve(said)
+        for said in approval_statements(somebody, plan, owners=(owner,), accepted=accepted):
+            approve_plan(somebody, said)
 
 
 def days(first: str, last: str | None = None) -> Interval:
@@ -234,7 +240,7 @@ def days(first: str, last: str | None = None) -> Interval:
     return Interval(utc(first), Cadence.DAILY.shift(utc(last or first), 1))
 
 
-def commits_per_interval(place: Workspace, model: str) -> dict[Interval, int]:
+def commits_per_interval(place: Context, model: str) -> dict[Interval, int]:
     """How often each single interval was written, by the table's own history."""
     counts: dict[Interval, int] = {}
     cadence = place.project.models[model].cadence
@@ -245,7 +251,7 @@ def commits_per_interval(place: Workspace, model: str) -> dict[Interval, int]:
     return counts
 
 
-def release_by_hand(place: Workspace, version: str) -> None:
+def release_by_hand(place: Context, version: str) -> None:
     """Two days of `daily` as a build leaves them, and the environment pointing at them; written without Spark."""
     interval, now = days("2024-01-01", "2024-01-02"), datetime.now(UTC)
     columns = (("ds", "date"), ("n", "bigint"))
@@ -313,7 +319,7 @@ def backfill_here(*arguments: str | Path, project: Path, user: str = "") -> Said
         patch.setattr(sys, "argv", ["backfill", "--project", str(project), *map(str, arguments)])
         patch.setenv("BACKFILL_PROJECT", str(project))  # the CLI sets it for good
         if user:
-            patch.setattr("backfill_assets.adapters.place.account", lambda: user)
+            patch.setattr("backfill_assets.app.context.account", lambda: user)
         try:
             main()
         except SystemExit as end:

@@ -7,7 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.candidate import open_plan, show_candidate
+from backfill_assets.app.context import Context
+from backfill_assets.app.gate import cases_of
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.routine import promote_green, published_context
 from backfill_assets.audits.judge import Counts
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import AuditReads, Job
@@ -34,9 +38,9 @@ class RedEngine(FakeEngine):
         return {at: Counts(rows=c.rows, failures=first if at in self.red else {}) for at, c in found.items()}
 
 
-def unsparked(root: Path, *, red: set[datetime] | None = None, user: str = "") -> Workspace:
+def unsparked(root: Path, *, red: set[datetime] | None = None, user: str = "") -> Context:
     """The project as it is on disk now; it builds rows of nothing, and no JVM starts."""
-    place = Workspace.open(root)
+    place = Context.open(root)
     engine = RedEngine(place.warehouse)
     engine.red = red or set()
     place._engine = engine  # pyright: ignore[reportPrivateUsage]
@@ -44,30 +48,30 @@ def unsparked(root: Path, *, red: set[datetime] | None = None, user: str = "") -
     return place
 
 
-def build(place: Workspace, request: Request | None = None) -> tuple[Plan, dict[str, Outcome]]:
+def build(place: Context, request: Request | None = None) -> tuple[Plan, dict[str, Outcome]]:
     """What `backfill apply` does, but what only Spark can compare."""
-    plan = place.plan(request)
-    opened = place.open_plan(plan)
+    plan = plan_request(place, request)
+    opened = open_plan(place, plan)
     done = apply(place.bench(plan.sources, patches=plan.patches, frozen=plan.continued.frozen), plan)
     if opened is not None:
-        place.show_candidate(opened.plan.id)
+        show_candidate(place, opened.plan.id)
     return plan, done
 
 
-def extend(place: Workspace) -> tuple[str, ...]:
+def extend(place: Context) -> tuple[str, ...]:
     """What `backfill routine` does; the models that were held."""
-    shown = place.published()
+    shown = published_context(place)
     shown._engine = place._engine  # pyright: ignore[reportPrivateUsage]
-    plan = shown.plan(Request(), resume=False)
+    plan = plan_request(shown, Request(), resume=False)
     apply(shown.bench(plan.sources, patches=plan.patches), plan)
-    _, _, held = shown.promote_green()
+    _, _, held = promote_green(shown)
     return tuple(o.model for o in held)
 
 
-def prove(place: Workspace, plan: str, *findings: Finding) -> None:
+def prove(place: Context, plan: str, *findings: Finding) -> None:
     """What a comparison in Spark keeps, where it finds just this."""
     record, facts = find_plan(place.control, plan), place.facts()
-    content = subject(place.project, facts, place.cases(facts).hearing(facts, record)).content
+    content = subject(place.project, facts, cases_of(place, facts).hearing(facts, record)).content
     now = datetime.now(UTC)
     place.control.proofs.put(
         [

@@ -14,7 +14,8 @@ from deltalake import DeltaTable, Schema
 
 from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
 from backfill_assets.adapters.table_log import batch_metadata
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.stages import Build
@@ -25,8 +26,8 @@ from backfill_assets.state.versions import Version, table_path
 def fill(project: Path, warehouse: Path, *, run: str = "bench") -> int:
     """Pretend that everything the project's plan says was built and audited, by one run. Returns how many models."""
     os.environ["BACKFILL_WAREHOUSE"] = str(warehouse.resolve())
-    place = Workspace.open(project)
-    builds = [stage for stage in place.plan().stages if isinstance(stage, Build)]
+    place = Context.open(project)
+    builds = [stage for stage in plan_request(place).stages if isinstance(stage, Build)]
     entries: list[Entry] = []
     for stage in builds:
         model = place.project.models[stage.model]

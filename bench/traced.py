@@ -25,10 +25,10 @@ from typing import Any
 CLOCKED = {
     # module, owner (or ""), function: what its time is called
     ("backfill_assets.project.loader", "", "load_project"): "load project",
-    ("backfill_assets.adapters.place", "", "load_project"): "load project",
-    ("backfill_assets.adapters.planning", "Planning", "plan"): "plan",
-    ("backfill_assets.adapters.releasing", "Releasing", "gate"): "gate",
-    ("backfill_assets.adapters.releasing", "Releasing", "promote"): "promote",
+    ("backfill_assets.app.context", "", "load_project"): "load project",
+    ("backfill_assets.app.plan", "", "plan_request"): "plan",
+    ("backfill_assets.app.gate", "", "judge_plan"): "gate",
+    ("backfill_assets.app.promote", "", "promote_plan"): "promote",
     ("backfill_assets.adapters.session", "", "spark_session"): "Spark session start",
     ("backfill_assets.adapters.session", "", "check_java"): "Spark session start: java -version",
     ("backfill_assets.build.build", "", "_look"): "look: ledger and table logs",

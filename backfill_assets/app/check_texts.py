@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backfill_assets.adapters.place import Place
+from backfill_assets.app.context import Context
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.build.text_check import check_texts as check
 from backfill_assets.plan.rewritten import REMEDY
@@ -12,12 +12,12 @@ from backfill_assets.plan.stages import Plan
 from backfill_assets.state.text_checks import TextCheck
 
 
-def check_texts(place: Place, plan: Plan, *, listen: Listener = silence) -> tuple[TextCheck, ...]:
+def check_texts(context: Context, plan: Plan, *, listen: Listener = silence) -> tuple[TextCheck, ...]:
     """Compare what the plan names, a few intervals each. Opens a session only when there is anything to compare.
 
     Raises BuildError, StateError, SettingsError.
     """
-    return check(place.bench(plan.sources, listen=listen), plan.texts) if plan.texts else ()
+    return check(context.bench(plan.sources, listen=listen), plan.texts) if plan.texts else ()
 
 
 def problems(checks: Sequence[TextCheck]) -> list[str]:

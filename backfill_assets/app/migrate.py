@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from backfill_assets.adapters.adopting import migrate as give_identity
-from backfill_assets.adapters.place import Place
+from backfill_assets.app.context import Context
 from backfill_assets.core.model import Project
 from backfill_assets.project.algorithm import version_of
 from backfill_assets.project.settings import load_settings
@@ -43,11 +43,11 @@ def migrate(root: Path, *, by: str) -> Migrated:
     """
     settings = load_settings(root)
     made = give_identity(settings, root, by=by)
-    place = Place.open(root)
-    left = sign_again(place.control, place.project)
-    named = {word.model: word.version for word in place.project.overrides.values()}
+    context = Context.open(root)
+    left = sign_again(context.control, context.project)
+    named = {word.model: word.version for word in context.project.overrides.values()}
     unproved = tuple(
-        Unproved(model=model, version=version, why=why, fix=_fix(place.project, model, version))
+        Unproved(model=model, version=version, why=why, fix=_fix(context.project, model, version))
         for (model, version), why in left.items()
         if named.get(model) != version
     )

@@ -18,7 +18,7 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.project.settings import UNTRUSTED, is_untrusted
 
 if TYPE_CHECKING:
-    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.app.context import Context
     from backfill_assets.build.outcome import Outcome
 
 READING = ("plan", "preflight", "lineage", "status", "plans", "releases", "verify", "doctor")
@@ -90,11 +90,11 @@ def _root(
         )
 
 
-def open_place() -> Workspace:
+def open_place() -> Context:
     """The project that the command is about."""
-    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.app.context import Context
 
-    return Workspace.open(root_folder())
+    return Context.open(root_folder())
 
 
 def root_folder() -> Path:
@@ -107,7 +107,7 @@ def root_folder() -> Path:
     return root
 
 
-def carry_out(place: Workspace, made: Plan, *, quiet: bool) -> tuple[dict[str, Outcome], str]:
+def carry_out(place: Context, made: Plan, *, quiet: bool) -> tuple[dict[str, Outcome], str]:
     """Apply a plan with progress on the terminal; what came of it, and the run's name in the ledger.
 
     Opens no Spark session when there is nothing to do.
@@ -132,13 +132,14 @@ def carry_out(place: Workspace, made: Plan, *, quiet: bool) -> tuple[dict[str, O
         raise
 
 
-def promote_and_tell(place: Workspace, request: Request, *, plan: str = "", as_json: bool) -> None:
+def promote_and_tell(place: Context, request: Request, *, plan: str = "", as_json: bool) -> None:
     """Promote, and say what moved or what is in the way. Exits with CLOSED when nothing may move."""
+    from backfill_assets.app.promote import promote_plan
     from backfill_assets.cli.render import print_promotion, promotion_json
     from backfill_assets.cli.rules import print_notes
 
     before = place.control.environments.read(place.environment)
-    after, verdict = place.promote(request, plan=plan)
+    after, verdict = promote_plan(place, request, plan=plan)
     if as_json:
         print_json(promotion_json(before, after, verdict) | {"rules": list(place.rules().notes)})
     else:

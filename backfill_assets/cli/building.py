@@ -26,7 +26,7 @@ from backfill_assets.plan.estimate import comparison, saving
 from backfill_assets.plan.stages import Request
 
 if TYPE_CHECKING:
-    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.app.context import Context
     from backfill_assets.watch.notice import Notice
 
 
@@ -43,6 +43,11 @@ def plan(
     What kind of change each model is and which columns carry it on; what would be built, in which order and how long it
     takes; what could move then, and whom that affects. Changes nothing, needs no Spark.
     """
+    from backfill_assets.app.estimate import estimate_plan
+    from backfill_assets.app.faults import find_faults
+    from backfill_assets.app.gate import judge_plan, obstacles_ahead
+    from backfill_assets.app.plan import claim_of, find_uncovered, plan_request, worded
+    from backfill_assets.app.preflight import find_gaps, plan_impacts
     from backfill_assets.cli.faults import print_faults
     from backfill_assets.cli.impact import impact_markdown, print_impacts
     from backfill_assets.cli.plans import claim_json, print_claim
@@ -52,11 +57,11 @@ def plan(
 
     request = explained(request, why)
     place = open_place()
-    made = place.plan(request)
-    claim = place.claim(made)
-    made = place.worded(made, claim)
-    estimate, gaps = place.estimate(made), place.uncovered(made)
-    impacts, wrong, ahead = place.impacts(made), place.faults(), place.beforehand(made)
+    made = plan_request(place, request)
+    claim = claim_of(place, made)
+    made = worded(place, made, claim)
+    estimate, gaps = estimate_plan(place, made), find_uncovered(place, made)
+    impacts, wrong, ahead = plan_impacts(place, made), find_faults(place), obstacles_ahead(place, made)
     if as_json:
         more = {
             "estimate": estimate.to_json(),
@@ -72,7 +77,7 @@ def plan(
         notes = "".join(f"\n\n**{markdown(note)}.**" for note in place.rules().notes)
         notes += "".join(f"\n\n**{markdown(str(fault))}**" for fault in wrong)
         required = place.rules().rules.approvals.required
-        blocking = tuple(g for g in place.preflight(made) if g.blocking) if required else ()
+        blocking = tuple(g for g in find_gaps(place, made) if g.blocking) if required else ()
         echo(
             plan_markdown(made, place.project, estimate, gaps=blocking, ahead=ahead)
             + impact_markdown(made, impacts)
@@ -82,9 +87,9 @@ def plan(
         idle = not (made.work or made.invalidations or made.texts or made.blocked)
         verdict = None
         with suppress(StateError):  # what cannot be read is the gate's to say, when somebody promotes
-            verdict = place.gate(request, place.facts(), made) if idle and made.stages else None
+            verdict = judge_plan(place, request, place.facts(), made) if idle and made.stages else None
         stored = claim.continues.id if claim.continues else ""
-        lacks = place.preflight(made)
+        lacks = find_gaps(place, made)
         late = () if made.stages or made.blocked else late_notices(place)
         blocking = tuple(g for g in lacks if g.blocking) if place.rules().rules.approvals.required else ()
         print_plan(made, place.project, estimate, verdict=verdict, stored=stored, gaps=blocking, ahead=ahead, late=late)
@@ -97,10 +102,12 @@ def plan(
         print_notes(place)
 
 
-def late_notices(place: Workspace) -> tuple[Notice, ...]:
+def late_notices(place: Context) -> tuple[Notice, ...]:
     """What is shown and was built before its sources changed; nothing where that cannot be told."""
+    from backfill_assets.app.watch import find_late
+
     with suppress(BackfillError):  # `watch` says it
-        return place.late()
+        return find_late(place)
     return ()
 
 
@@ -115,13 +122,15 @@ def preflight(
     For each model: target, window, key, sources and what they cover, late rows, timestamps, rules, acceptance,
     downstream, owners, way back; then what is missing. Code 4 when something of it blocks. Needs no Spark.
     """
+    from backfill_assets.app.plan import plan_request
+    from backfill_assets.app.preflight import preflight_grounds
     from backfill_assets.cli.preflight import print_preflight
     from backfill_assets.contracts.inventory import inventory
     from backfill_assets.contracts.preflight import preflight as look
 
     place = open_place()
-    made = place.plan(request)
-    grounds = place.grounds(made, extents=True)
+    made = plan_request(place, request)
+    grounds = preflight_grounds(place, made, extents=True)
     sheets, findings = inventory(place.project, made, grounds), look(place.project, made, grounds)
     if as_json:
         found = {"inventory": [s.to_json() for s in sheets], "findings": [f.to_json() for f in findings]}
@@ -175,7 +184,13 @@ def apply(
 
     Run it again at any time, also after a crash: it does only what is still missing. Prod shows what it showed.
     """
+    from backfill_assets.app.candidate import open_plan, show_candidate
     from backfill_assets.app.check_texts import check_texts
+    from backfill_assets.app.diff import find_drift
+    from backfill_assets.app.estimate import estimate_plan, measure_run
+    from backfill_assets.app.gate import obstacles_ahead
+    from backfill_assets.app.plan import plan_request
+    from backfill_assets.app.prove import prove_plan
     from backfill_assets.cli.plans import print_candidate, print_opened
     from backfill_assets.cli.proofs import print_proofs
     from backfill_assets.cli.render import print_ahead, print_frozen
@@ -187,25 +202,25 @@ def apply(
 
         apply_empty(place, request, as_json=as_json)
         return
-    made = place.plan(request)
-    opened = place.open_plan(made)
+    made = plan_request(place, request)
+    opened = open_plan(place, made)
     if opened and not as_json:
         print_opened(opened)
     if not as_json:
         print_frozen(made, place.project)
-        print_ahead(made, place.beforehand(made))
+        print_ahead(made, obstacles_ahead(place, made))
     if sample is not None:
         from backfill_assets.plan.sample import sampled
 
         made = sampled(made, place.project, sample)
-    guess, began = place.estimate(made), datetime.now(UTC)
+    guess, began = estimate_plan(place, made), datetime.now(UTC)
     outcomes, run = carry_out(place, made, quiet=as_json)
-    took = place.took(made, run, began)
-    candidate = place.show_candidate(opened.plan.id) if opened else None
+    took = measure_run(place, made, run, began)
+    candidate = show_candidate(place, opened.plan.id) if opened else None
     complete = all(o.ok for o in outcomes.values()) and not made.blocked
-    drift = place.drift(made) if opened and complete and sample is None else []
+    drift = find_drift(place, made) if opened and complete and sample is None else []
     texts = check_texts(place, made) if complete else ()
-    proofs = place.prove(opened.plan.id, drift) if opened and complete and sample is None else ()
+    proofs = prove_plan(place, opened.plan.id, drift) if opened and complete and sample is None else ()
     if as_json:
         from backfill_assets.cli.render import outcomes_json
 
@@ -260,8 +275,8 @@ def apply(
         if sample is not None and complete:
             from backfill_assets.cli.render import print_plan
 
-            rest = place.plan(request)
-            print_plan(rest, place.project, place.estimate(rest))
+            rest = plan_request(place, request)
+            print_plan(rest, place.project, estimate_plan(place, rest))
     if not complete or not all(check.equal for check in texts):
         raise typer.Exit(INCOMPLETE)
     if promote_after:
@@ -279,11 +294,12 @@ def withdraw(
     Those that were declared empty, or built and not published, and what was built from them: the next apply builds
     them. Needs no Spark.
     """
+    from backfill_assets.app import by_hand
     from backfill_assets.cli.by_hand import print_withdrawn, withdrawn_json
     from backfill_assets.plan.asked import days_of
 
     place = open_place()
-    done = place.withdraw([days_of(text) for text in days], reason=reason)
+    done = by_hand.withdraw(place, [days_of(text) for text in days], reason=reason)
     if as_json:
         print_json(withdrawn_json(done))
     else:
@@ -296,14 +312,16 @@ def routine(as_json: AsJson = False) -> None:
 
     By the published versions, whatever code is loaded. A model with a red audit holds back what reads it, nothing else.
     """
+    from backfill_assets.app.plan import plan_request
+    from backfill_assets.app.routine import promote_green, published_context
     from backfill_assets.cli.render import outcomes_json, print_outcomes, print_promotion, promotion_json
     from backfill_assets.cli.rules import print_notes
 
-    place = open_place().published()
+    place = published_context(open_place())
     before = place.control.environments.read(place.environment)
-    made = place.plan(resume=False)
+    made = plan_request(place, resume=False)
     outcomes, _ = carry_out(place, made, quiet=as_json)
-    after, verdict, held = place.promote_green()
+    after, verdict, held = promote_green(place)
     if as_json:
         print_json(
             {

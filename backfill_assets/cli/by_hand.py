@@ -16,12 +16,14 @@ from backfill_assets.core.model import Project
 from backfill_assets.plan.stages import Request
 
 if TYPE_CHECKING:
-    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.app.context import Context
 
 
-def apply_empty(place: Workspace, request: Request, *, as_json: bool) -> None:
+def apply_empty(place: Context, request: Request, *, as_json: bool) -> None:
     """Declare the request's missing intervals empty and say which."""
-    found = place.declare_empty(request)
+    from backfill_assets.app.by_hand import declare_empty
+
+    found = declare_empty(place, request)
     if as_json:
         typer.echo(json.dumps({"declared_empty": {name: ranges_json(r) for name, r in found.items()}}, indent=2))
         return

@@ -8,7 +8,11 @@ import time
 from rich.console import Console
 from rich.text import Text
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.candidate import open_plan, show_candidate
+from backfill_assets.app.context import Context
+from backfill_assets.app.estimate import estimate_plan
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.cli.base import INCOMPLETE, carry_out
 from backfill_assets.cli.render import print_outcomes, print_plan, print_promotion
 from backfill_assets.cli.terminal import err, styled
@@ -36,21 +40,21 @@ def run_demo(events: int) -> None:
     _step(console, f"generate {events:,} ad events over 540 days")
     summary = generate(home / ".backfill" / "data", events=events)
     console.print(Text(str(summary), style="dim"))
-    place = Workspace.open(EMBEDDED_PROJECT)
-    made = place.plan()
+    place = Context.open(EMBEDDED_PROJECT)
+    made = plan_request(place)
     _step(console, "backfill plan")
-    print_plan(made, place.project, place.estimate(made))
+    print_plan(made, place.project, estimate_plan(place, made))
     _step(console, "backfill apply")
-    opened = place.open_plan(made)
+    opened = open_plan(place, made)
     outcomes, _ = carry_out(place, made, quiet=False)
     if opened:
-        place.show_candidate(opened.plan.id)
+        show_candidate(place, opened.plan.id)
     print_outcomes(made, outcomes, place.project)
     if not all(o.ok for o in outcomes.values()):
         raise typer.Exit(INCOMPLETE)
     _step(console, "backfill promote")
     before = place.control.environments.read(place.environment)
-    after, verdict = place.promote()
+    after, verdict = promote_plan(place)
     print_promotion(before, after, verdict)
     _step(console, f'backfill sql "{QUERY.splitlines()[0]} …"')
     run_query(place, QUERY, environment=None, limit=50, as_json=False)

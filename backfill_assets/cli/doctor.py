@@ -29,19 +29,19 @@ class Check:
 def examine(root: Path) -> list[Check]:
     """Look at everything; a check that fails does not stop the others."""
     from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars
-    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.app.context import Context
     from backfill_assets.defs.home import ensure_home
     from backfill_assets.project.settings import load_settings
 
     def state() -> str:
-        place = Workspace.open(root)
+        place = Context.open(root)
         entries = place.control.ledger.entries()
         shown = place.control.environments.read(place.environment)
         under_way = f"; promotion {shown.promotion.release} is not finished" if shown.promotion else ""
         return f"{len(entries)} ledger entries, {shown.name} shows {len(shown.pointers)} models{under_way}"
 
     def project() -> str:
-        loaded = Workspace.open(root).project
+        loaded = Context.open(root).project
         return (
             f"{len(loaded.models)} models, {len(loaded.sources)} sources, {len(loaded.consumers)} consumers in {root}"
         )

@@ -11,12 +11,18 @@ import typer
 from rich.text import Text
 
 from backfill_assets.adapters.folder import ArrowFolder
-from backfill_assets.adapters.releasing import ReleaseEvidence
 from backfill_assets.adapters.signatures import not_genuine
 from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.table_storage import DeltaTableStorage
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.evidence import (
+    ReleaseEvidence,
+    evidence_folder,
+    read_release_evidence,
+    release_folder,
+    write_evidence,
+)
 from backfill_assets.cli.terminal import out, print_json, styled
 from backfill_assets.core.inert import one_line
 from backfill_assets.evidence.make import Evidence
@@ -47,20 +53,20 @@ def print_evidence(made: Evidence) -> None:
     console.print(Text(f"  manifest {made.digest}", style="dim"))
 
 
-def tell(place: Workspace, name: str | None, *, show: bool, as_json: bool) -> None:
+def tell(place: Context, name: str | None, *, show: bool, as_json: bool) -> None:
     """Write the packet of a plan, or find that of a release, and say what is in it."""
     if name is not None and is_release(place, name):
-        found = place.release_evidence(name)
+        found = read_release_evidence(place, name)
         values, tell_it = release_json(found), partial(print_release, found)
     else:
-        made = place.evidence(name)
+        made = write_evidence(place, name)
         values, tell_it = evidence_json(made), partial(print_evidence, made)
     print_json(values) if as_json else tell_it()
     if show:
         open_page(str(values["page"]))
 
 
-def is_release(place: Workspace, name: str) -> bool:
+def is_release(place: Context, name: str) -> bool:
     """Whether somebody means a release and no plan: ids of plans have no `r`."""
     if re.match(r"r\d", name):
         return True
@@ -124,13 +130,13 @@ def check(target: str | None) -> Verification:
         tables = DeltaTableFiles(str(warehouse)) if at_home else None
         pointed = tables_of(str(warehouse)) if at_home else None
         return verify(ArrowFolder(str(folder or target)), tables, pointed=pointed, genuine=not_genuine)
-    place = Workspace.open()
+    place = Context.open()
     if target is not None and is_release(place, target):
         release = find_release(place.control.releases.all(place.environment), target)
         digest, pointed = release.evidence.get(release.id, ""), tables_of(place.warehouse)
-        return verify(place.release_folder(release.id), None, pointed=pointed, expected=digest)
+        return verify(release_folder(place, release.id), None, pointed=pointed, expected=digest)
     record = meant_plan(place.control, target)
-    folder, expected = place.evidence_folder(record)
+    folder, expected = evidence_folder(place, record)
     return verify(folder, DeltaTableFiles(place.warehouse), expected=expected, genuine=not_genuine)
 
 

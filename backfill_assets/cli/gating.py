@@ -61,14 +61,16 @@ def diff(
     slices, and sample rows. Days that are the same files on both sides are not read; what `apply` compared of a plan is
     not compared again, unless the options ask for something else.
     """
+    from backfill_assets.app.diff import compare_sides, known_diffs, rewired_columns
     from backfill_assets.cli.diff import diff_json, print_diff
     from backfill_assets.compare.expect import expectations, judge_moves
 
     place = open_place()
     expected = expectations(place.project.column_names, expect_moved or (), expect_unmoved or ())
     within = between(start, end)
-    known = place.known(target)
-    found = place.diff(
+    known = known_diffs(place, target)
+    found = compare_sides(
+        place,
         target,
         models=model or (),
         within=within,
@@ -79,7 +81,7 @@ def diff(
     )
     again = {m.model: known[m.model].at for m in found.models if m.model in known and known[m.model].diff is m}
     judgement = judge_moves(found, expected)
-    lineage = place.rewired(target, models=model or ())
+    lineage = rewired_columns(place, target, models=model or ())
     if as_json:
         print_json(diff_json(found, judgement, lineage, again))
     else:
@@ -101,6 +103,7 @@ def consumers(
     With --check, the queries and evaluations of those who read what the plan changes run over its candidate environment
     and over prod; code 3 when an answer is not as it has to be. Without it, no Spark is needed.
     """
+    from backfill_assets.app.consumers import rerun_consumers
     from backfill_assets.cli.consumers import consumers_json, print_consumers, print_reruns
     from backfill_assets.promote.lifecycle import only_open_plan
 
@@ -111,7 +114,7 @@ def consumers(
         else:
             print_consumers(place.project)
         return
-    found = place.rerun_consumers(plan or only_open_plan(place.control).id)
+    found = rerun_consumers(place, plan or only_open_plan(place.control).id)
     if as_json:
         print_json(found.to_json())
     else:
@@ -153,7 +156,8 @@ def approve(
     It is about the rows as they are now: any later write in its scope voids it, and it is over after some days. The
     account that runs this is recorded, and decides with the rules in force whether it counts. Needs no Spark.
     """
-    from backfill_assets.adapters.governing import approve_change, change_statements, is_change
+    from backfill_assets.app.approve import approval_statements, approve_plan
+    from backfill_assets.app.rules import approve_change, change_statements, is_change
     from backfill_assets.cli.approve import approval_json, asked, print_approved, signed, statement_given
     from backfill_assets.cli.rules import change_json, print_change
     from backfill_assets.promote.lifecycle import find_plan
@@ -166,7 +170,9 @@ def approve(
         given = change_statements(place, plan, by=by, owners=owner or (), signs=signs, reason=reason)
     else:
         accepted = asked(accept or [])
-        given = place.statements(plan, by=by, owners=owner or (), signs=signs, reason=reason, accepted=accepted)
+        given = approval_statements(
+            place, plan, by=by, owners=owner or (), signs=signs, reason=reason, accepted=accepted
+        )
     if prepare:
         for one in given:
             typer.echo(one.statement, nl=False)
@@ -180,7 +186,7 @@ def approve(
         else:
             print_change(change)
         return
-    given = [place.approve(one) for one in given]
+    given = [approve_plan(place, one) for one in given]
     rules, authors = place.rules().rules, find_plan(place.control, given[0].plan).authors
     if as_json:
         print_json([approval_json(one, rules, authors) for one in given])
@@ -207,7 +213,7 @@ def rules(
     afterwards counts only once `rules change` proposed it and those whom the rules in force ask approved it: code 4
     until then. Needs no Spark.
     """
-    from backfill_assets.adapters.governing import changes, propose_rules
+    from backfill_assets.app.rules import changes, propose_rules
     from backfill_assets.cli.rules import change_json, print_change, print_rules, rules_json
 
     place = open_place()

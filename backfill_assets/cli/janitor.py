@@ -9,7 +9,8 @@ from datetime import date
 import typer
 from rich.text import Text
 
-from backfill_assets.adapters.workspace import Cleared, Housework, Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.janitor import Cleared, Housework, find_garbage, remove_garbage
 from backfill_assets.cli.base import INCOMPLETE
 from backfill_assets.cli.estimates import BYTES, quantity
 from backfill_assets.cli.render import short
@@ -19,10 +20,10 @@ from backfill_assets.promote.janitor import Kept
 from backfill_assets.state.tables import StoredTable
 
 
-def run_janitor(place: Workspace, *, apply_it: bool, today: date | None, as_json: bool) -> None:
+def run_janitor(place: Context, *, apply_it: bool, today: date | None, as_json: bool) -> None:
     """Look, or (`apply_it`) look and delete; print what there is."""
-    done = place.sweep(today=today) if apply_it else None
-    found = done.found if done else place.janitor()
+    done = remove_garbage(place, today=today) if apply_it else None
+    found = done.found if done else find_garbage(place)
     if as_json:
         typer.echo(json.dumps(housework_json(found, done), indent=2, default=str))
     else:

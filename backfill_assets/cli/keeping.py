@@ -55,9 +55,10 @@ def abandon(
     Its candidate environment goes, prod is not touched, and what only this plan built is left to the janitor. Needs no
     Spark.
     """
+    from backfill_assets.app.candidate import abandon_plan
     from backfill_assets.cli.plans import abandoned_json, print_abandoned
 
-    done = open_place().abandon(plan)
+    done = abandon_plan(open_place(), plan)
     if as_json:
         print_json(abandoned_json(done))
     else:
@@ -119,9 +120,10 @@ def watch(as_json: AsJson = False) -> None:
     Source data that came late, with the restatement that makes up for it; freshness, row counts, files and views of
     what is shown; the first routine run. Code 3 when something is found. Needs Spark for a shared catalog's views only.
     """
+    from backfill_assets.app.watch import watch_environment
     from backfill_assets.cli.watch import print_watch
 
-    found = open_place().watch()
+    found = watch_environment(open_place())
     if as_json:
         print_json(found.to_json())
     else:

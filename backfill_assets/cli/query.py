@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from backfill_assets.adapters.spark_views import schema_name, show_environment
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.cli.terminal import out, print_json
 from backfill_assets.core.errors import BuildError, UsageError
 
@@ -24,7 +24,7 @@ def read_query() -> str:
         raise UsageError("standard input is no UTF-8", why=str(error), fix="save the query as UTF-8") from None
 
 
-def run_query(place: Workspace, query: str, *, environment: str | None, limit: int, as_json: bool) -> None:
+def run_query(place: Context, query: str, *, environment: str | None, limit: int, as_json: bool) -> None:
     """Run a query and print its rows. Raises BuildError with Spark's reason when it is not valid."""
     from pyspark.errors import PySparkException
 
@@ -58,7 +58,7 @@ def run_query(place: Workspace, query: str, *, environment: str | None, limit: i
         console.print(f"the first {limit} rows; --limit shows more")
 
 
-def run_shell(place: Workspace, *, environment: str | None) -> None:
+def run_shell(place: Context, *, environment: str | None) -> None:
     """A Python prompt with the environment's views in `spark`."""
     import code
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import grid, out, print_json, styled
 from backfill_assets.core.intervals import Ranges, ranges_json
@@ -14,7 +14,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.releases import Difference, Move, Release, compare, find_release, shown_at
 
 
-def show_releases(place: Workspace, one: str | None, other: str | None, *, as_json: bool) -> None:
+def show_releases(place: Context, one: str | None, other: str | None, *, as_json: bool) -> None:
     """Print all releases, or one, or what is different between two."""
     known = place.control.releases.all(place.environment)
     if one is None:

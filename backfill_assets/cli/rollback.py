@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import typer
 from rich.text import Text
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.rollback import plan_rollback, roll_back
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.render import amount, outcomes_json, short
 from backfill_assets.cli.terminal import grid, out, styled
@@ -23,7 +24,7 @@ INCOMPLETE, CLOSED = 3, 4
 
 
 def run_rollback(
-    place: Workspace,
+    place: Context,
     release: str | None,
     select: Sequence[str],
     *,
@@ -33,7 +34,7 @@ def run_rollback(
     reason: str = "",
 ) -> int:
     """Go back, or (`dry_run`) only prove that one could. Returns the exit code."""
-    found, proofs = place.look_back(release, select)
+    found, proofs = plan_rollback(place, release, select)
     if not as_json:
         print_look(found, proofs, at_once=at_once)
     if dry_run:
@@ -46,7 +47,7 @@ def run_rollback(
         return CLOSED if obstacles else 0
     outcomes: dict[str, Outcome] = {}
 
-    def build(there: Workspace, plan: Plan) -> None:
+    def build(there: Context, plan: Plan) -> None:
         from backfill_assets.cli.base import carry_out
 
         done, _ = carry_out(there, plan, quiet=as_json)
@@ -56,7 +57,7 @@ def run_rollback(
 
             print_outcomes(plan, done, there.project)
 
-    ended = place.roll_back(found.release.id, select, at_once=at_once, reason=reason, build=build)
+    ended = roll_back(place, found.release.id, select, at_once=at_once, reason=reason, build=build)
     if as_json:
         said = rollback_json(ended.found, ended.proofs, ended.obstacles) | {
             "moved": ended.moved is not None,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.cli.terminal import err, styled
 
 if TYPE_CHECKING:
-    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.app.context import Context
     from backfill_assets.plan.stages import Plan
 
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
@@ -69,7 +69,7 @@ def say_ended(ending: Ending) -> None:
     console.print(f"  {shlex.join(['backfill', *sys.argv[1:]])}")
 
 
-def say_done(place: Workspace, made: Plan, run: str) -> None:
+def say_done(place: Context, made: Plan, run: str) -> None:
     """What a run that is ended got done, a line a model."""
     from backfill_assets.cli.render import amount, short
     from backfill_assets.core.intervals import Ranges

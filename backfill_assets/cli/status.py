@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from rich.text import Text
 
 from backfill_assets.adapters.heartbeat import alive, home, read_beats
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.faults import find_faults
 from backfill_assets.cli.faults import print_faults
 from backfill_assets.cli.render import amount, short
 from backfill_assets.cli.terminal import grid, out
@@ -127,7 +128,7 @@ class Status:
         }
 
 
-def read_status(place: Workspace) -> Status:
+def read_status(place: Context) -> Status:
     """The project's status, from the ledger and the environment."""
     facts = place.facts()
     models = facts.bounded(place.project).models
@@ -167,7 +168,7 @@ def read_status(place: Workspace) -> Status:
         revision=facts.environment.revision,
         models=tuple(found),
         rules=facts.rules.notes if facts.rules else (),
-        faults=place.faults(),
+        faults=find_faults(place),
     )
 
 

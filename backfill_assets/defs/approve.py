@@ -7,8 +7,9 @@ from dataclasses import replace
 import dagster as dg
 from pydantic import Field
 
-from backfill_assets.adapters.governing import approve_change, change_statements, is_change
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.approve import approval_statements, approve_plan
+from backfill_assets.app.context import Context
+from backfill_assets.app.rules import approve_change, change_statements, is_change
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
@@ -28,7 +29,7 @@ class ApproveConfig(dg.Config):
     signature: str = Field(default="", description="Its signature; without one the launching account has to be theirs.")
 
 
-def approve_job(workspace: Workspace) -> dg.JobDefinition:
+def approve_job(workspace: Context) -> dg.JobDefinition:
     """Records an owner's approval of a plan, or of a change of the rules."""
 
     @dg.op(name="record_approval", out=dg.Out(dg.Nothing))
@@ -43,7 +44,7 @@ def approve_job(workspace: Workspace) -> dg.JobDefinition:
                 for owner in change.missing:
                     Log(context).info(f"{change.record.id} needs approval by {owner or 'somebody else'}")
             else:
-                given = [place.approve(approval) for approval in given]
+                given = [approve_plan(place, approval) for approval in given]
                 if why := place.control.plans.why(given[0].plan):
                     Log(context).info(f"plan {given[0].plan} is for: {why}")
         except BackfillError as error:
@@ -59,7 +60,7 @@ def approve_job(workspace: Workspace) -> dg.JobDefinition:
     return approve
 
 
-def _given(place: Workspace, config: ApproveConfig) -> list[Approval]:
+def _given(place: Context, config: ApproveConfig) -> list[Approval]:
     if config.statement:
         try:
             return [replace(approval_of(config.statement), signature=config.signature)]
@@ -67,6 +68,6 @@ def _given(place: Workspace, config: ApproveConfig) -> list[Approval]:
             raise dg.Failure(description=f"the statement is none: {error}", allow_retries=False) from None
     if is_change(config.plan):
         return change_statements(place, config.plan, by=config.by, owners=config.owners, reason=config.reason)
-    return place.statements(
-        config.plan, by=config.by, owners=config.owners, reason=config.reason, accepted=config.accept
+    return approval_statements(
+        place, config.plan, by=config.by, owners=config.owners, reason=config.reason, accepted=config.accept
     )

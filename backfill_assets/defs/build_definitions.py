@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.defs.approve import approve_job
 from backfill_assets.defs.assets import model_asset
 from backfill_assets.defs.evidence import evidence_job
@@ -26,10 +26,10 @@ def build_definitions(project: str | Path | None = None) -> dg.Definitions:
 
     Loading opens neither Spark nor the warehouse. Raises ProjectError with every problem of the project's files.
     """
-    return definitions(Workspace.open(project))
+    return definitions(Context.open(project))
 
 
-def definitions(workspace: Workspace) -> dg.Definitions:
+def definitions(workspace: Context) -> dg.Definitions:
     """The definitions of an open workspace."""
     runs = Runs(workspace)
     with quiet():

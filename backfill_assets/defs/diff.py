@@ -6,7 +6,9 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.diff import find_drift
+from backfill_assets.app.prove import prove_plan
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import Diff, ModelDiff
 from backfill_assets.compare.markdown import model_markdown
@@ -46,13 +48,13 @@ def diff_events(diff: Diff) -> list[dg.AssetObservation]:
     ]
 
 
-def log_proofs(workspace: Workspace, step: Step, plan: str, made: Plan) -> None:
+def log_proofs(workspace: Context, step: Step, plan: str, made: Plan) -> None:
     """Compare a plan's candidate with what is shown, ask its consumers, and log what came of it.
 
     What was built is as good without it: when it cannot be compared, the log says why, and the gate stays closed.
     """
     try:
-        proofs = workspace.prove(plan, workspace.drift(made))
+        proofs = prove_plan(workspace, plan, find_drift(workspace, made))
     except BackfillError as error:
         Log(step).warning(f"not compared with what is shown: {error}")
         return

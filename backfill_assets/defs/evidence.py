@@ -9,7 +9,8 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.evidence import read_release_evidence, write_evidence
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.inert import markdown
 from backfill_assets.defs.failures import short_failures
@@ -24,7 +25,7 @@ class EvidenceConfig(dg.Config):
     release: str = Field(default="", description="Instead: a release's id, or a beginning or an end of it.")
 
 
-def evidence_job(workspace: Workspace) -> dg.JobDefinition:
+def evidence_job(workspace: Context) -> dg.JobDefinition:
     """Writes a plan's packet, or finds a release's; the step's output says where it is, and the answers at a glance."""
 
     @dg.op(name="write_packet", out=dg.Out(dg.Nothing))
@@ -51,10 +52,10 @@ class _Told:
     line: str
 
 
-def _of_plan(workspace: Workspace, plan: str) -> _Told:
+def _of_plan(workspace: Context, plan: str) -> _Told:
     from backfill_assets.evidence.write import PAGE
 
-    made = workspace.evidence(plan or None)
+    made = write_evidence(workspace, plan or None)
     said, page = made.packet.summary, f"{made.location}/{PAGE}"
     parts = {
         "changed": said.changed,
@@ -75,10 +76,10 @@ def _of_plan(workspace: Workspace, plan: str) -> _Told:
     )
 
 
-def _of_release(workspace: Workspace, name: str) -> _Told:
+def _of_release(workspace: Context, name: str) -> _Told:
     from backfill_assets.evidence.write import RELEASE_PAGE
 
-    found = workspace.release_evidence(name)
+    found = read_release_evidence(workspace, name)
     lines, page = list(found.said["summary"]), f"{found.location}/{RELEASE_PAGE}"
     return _Told(
         metadata={

@@ -7,8 +7,13 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.candidate import open_plan, show_candidate
 from backfill_assets.app.check_texts import check_texts, problems
+from backfill_assets.app.context import Context
+from backfill_assets.app.gate import obstacles_ahead
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.routine import promote_green, published_context
 from backfill_assets.build.apply import apply
 from backfill_assets.defs.diff import log_proofs
 from backfill_assets.defs.failures import short_failures
@@ -50,7 +55,7 @@ def _key(option: str) -> str:
     return option.replace("-", "_")
 
 
-def apply_job(workspace: Workspace) -> dg.JobDefinition:
+def apply_job(workspace: Context) -> dg.JobDefinition:
     """Plans, and builds and audits what the plan says. Nothing is promoted."""
 
     @dg.op(name="build_what_is_missing", out=dg.Out(dg.Nothing), config_schema=fields(*REQUEST_OPTIONS, WHY))
@@ -58,16 +63,16 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
         place = acting(workspace, context.run)
         with short_failures():
             require_lasting(context.instance)
-            plan = place.plan(asked("apply", context.op_config))
+            plan = plan_request(place, asked("apply", context.op_config))
             if not plan.work:
                 Log(context).info("nothing to do: all that can be built is complete; no Spark session was opened")
             for sentence in frozen_words(plan, place.project.models):
                 Log(context).warning(sentence)
-            for obstacle in place.beforehand(plan):
+            for obstacle in obstacles_ahead(place, plan):
                 Log(context).warning(f"this can be built, but not be shown then: {obstacle}")
             for found in plan.rewired:
                 Log(context).info(f"{found.model}: {found.text}")
-            if opened := place.open_plan(plan):
+            if opened := open_plan(place, plan):
                 context.instance.add_run_tags(context.run_id, {PLAN_TAG: opened.plan.id})
             bench = place.bench(
                 plan.sources,
@@ -78,7 +83,7 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
             )
             outcomes = apply(bench, plan) if plan.work else {}
             texts = check_texts(place, plan)
-            if opened and (candidate := place.show_candidate(opened.plan.id)):
+            if opened and (candidate := show_candidate(place, opened.plan.id)):
                 Log(context).info(f"what is complete can be looked at in the environment {candidate.name}")
         for name, outcome in outcomes.items():
             model = workspace.project.models[name]
@@ -101,7 +106,7 @@ def apply_job(workspace: Workspace) -> dg.JobDefinition:
     return apply_everything
 
 
-def routine_job(workspace: Workspace) -> dg.JobDefinition:
+def routine_job(workspace: Context) -> dg.JobDefinition:
     """Extends what the environment shows, by the published versions, and publishes what is green."""
     environment = workspace.environment
 
@@ -109,13 +114,13 @@ def routine_job(workspace: Workspace) -> dg.JobDefinition:
     def extend(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)
-            place = acting(workspace, context.run).published()
-            plan = place.plan(resume=False)
+            place = published_context(acting(workspace, context.run))
+            plan = plan_request(place, resume=False)
             bench = place.bench(
                 plan.sources, run=run_name(context.run), listen=tell(Log(context).info, Log(context).warning)
             )
             outcomes = apply(bench, plan) if plan.work else {}
-            _, _, held = place.promote_green()
+            _, _, held = promote_green(place)
         for name, outcome in outcomes.items():
             if name in workspace.project.models and outcome.version == workspace.project.fingerprints[name]:
                 log_outcome(workspace, context, workspace.project.models[name], outcome)
@@ -145,7 +150,7 @@ def routine_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
 PLAN = Option(name="plan", help="What this plan built: its id, or the beginning of it.")
 
 
-def promote_job(workspace: Workspace) -> dg.JobDefinition:
+def promote_job(workspace: Context) -> dg.JobDefinition:
     """Moves the environment to what is complete, all models in one commit; fails when anything is in the way."""
     environment = workspace.environment
 
@@ -154,7 +159,7 @@ def promote_job(workspace: Workspace) -> dg.JobDefinition:
         with short_failures():
             require_lasting(context.instance)
             request, plan = asked("promote", context.op_config), context.op_config["plan"] or ""
-            _, verdict = acting(workspace, context.run).promote(request, plan=plan)
+            _, verdict = promote_plan(acting(workspace, context.run), request, plan=plan)
         if not verdict.open:
             listed = "\n".join(map(str, verdict.obstacles))
             raise dg.Failure(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import dagster as dg
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 
 VARIABLE = "BACKFILL_DAGSTER_USER_TAG"
 """Names the run tag that says who launched. Set by whoever deploys, and only where the deployment itself writes that
@@ -15,7 +15,7 @@ tag and launchers cannot: Dagster+ writes `user` (https://github.com/dagster-io/
 Dagster everybody can type any tag into the launchpad."""
 
 
-def acting(workspace: Workspace, run: dg.DagsterRun) -> Workspace:
+def acting(workspace: Context, run: dg.DagsterRun) -> Context:
     """The workspace, acting for whoever launched the run."""
     tag = os.environ.get(VARIABLE, "")
     return replace(workspace, acting=run.tags.get(tag, "")) if tag else workspace

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import dagster as dg
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.defs.checks import summary_evaluations
@@ -31,7 +31,7 @@ MOST_EVENTS = 300
 SECONDS_BETWEEN_TICKS = 30
 
 
-def ledger_sensor(workspace: Workspace) -> dg.SensorDefinition:
+def ledger_sensor(workspace: Context) -> dg.SensorDefinition:
     """The sensor. Its cursor is what everything was reported of: the revisions of ledger and environments, the loaded
     versions, and Dagster's own newest events."""
 
@@ -91,7 +91,7 @@ def to_report(
 
 
 def _unreported(
-    workspace: Workspace,
+    workspace: Context,
     instance: dg.DagsterInstance,
     name: str,
     busy: Callable[[str], bool],

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 import dagster as dg
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.defs.metadata import built_schema, view_key, view_lineage
 from backfill_assets.state.environment import Environment
@@ -17,7 +17,7 @@ from backfill_assets.state.tables import rows_of, still_there
 POINTER = "pointer"
 
 
-def unreported_views(workspace: Workspace, instance: dg.DagsterInstance) -> list[dg.AssetMaterialization]:
+def unreported_views(workspace: Context, instance: dg.DagsterInstance) -> list[dg.AssetMaterialization]:
     """Events for the views whose pointer is not the one that Dagster knows."""
     shown = workspace.control.environments.read(workspace.environment)
     moved = {
@@ -39,7 +39,7 @@ def _before_copies(releases: Sequence[Release], name: str) -> set[str]:
     return {m.before.id for m in takewhile(lambda m: m.compaction, moves) if m.before}
 
 
-def view_event(workspace: Workspace, shown: Environment, pointer: Pointer) -> dg.AssetMaterialization:
+def view_event(workspace: Context, shown: Environment, pointer: Pointer) -> dg.AssetMaterialization:
     """What the environment shows of one model since its last promotion."""
     model, columns = workspace.project.models[pointer.model], workspace.project.columns[pointer.model]
     return dg.AssetMaterialization(
@@ -58,7 +58,7 @@ def view_event(workspace: Workspace, shown: Environment, pointer: Pointer) -> dg
     )
 
 
-def rows_shown(workspace: Workspace, pointer: Pointer) -> int:
+def rows_shown(workspace: Context, pointer: Pointer) -> int:
     """How many rows the pointer shows, from file statistics."""
     log, model = workspace.log, pointer.model
     return sum(rows_of(log, model, still_there(log, model, pointer.segments)).values())

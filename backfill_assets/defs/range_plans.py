@@ -11,8 +11,10 @@ from dataclasses import replace
 
 import dagster as dg
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.candidate import open_plan, show_candidate
 from backfill_assets.app.check_texts import check_texts, problems
+from backfill_assets.app.context import Context
+from backfill_assets.app.plan import continued_reads, plan_request
 from backfill_assets.build.bench import Workbench
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
@@ -34,7 +36,7 @@ Scope = Mapping[str, Interval]
 """Model → the range that is materialized of it."""
 
 
-def plan_of(place: Workspace, step: dg.AssetExecutionContext, model: Model, interval: Interval, pins: Pins) -> str:
+def plan_of(place: Context, step: dg.AssetExecutionContext, model: Model, interval: Interval, pins: Pins) -> str:
     """The plan that a step works on: the one that its run is tagged with, the newest open one that covers the run's
     days, or else a new one, which freezes the run's pins; "" when there is nothing to plan. The run is tagged with it.
 
@@ -52,8 +54,8 @@ def plan_of(place: Workspace, step: dg.AssetExecutionContext, model: Model, inte
     if covering:
         plan = covering[-1].id
     else:
-        made = place.plan(request_for(place.project, scope))
-        opened = place.open_plan(replace(made, sources={**made.sources, **{name: pins[name] for name in pins}}))
+        made = plan_request(place, request_for(place.project, scope))
+        opened = open_plan(place, replace(made, sources={**made.sources, **{name: pins[name] for name in pins}}))
         if opened is None:
             return ""
         plan = opened.plan.id
@@ -64,10 +66,10 @@ def plan_of(place: Workspace, step: dg.AssetExecutionContext, model: Model, inte
 
 
 def as_planned(
-    place: Workspace, step: dg.AssetExecutionContext, bench: Workbench, plan: str, model: Model, interval: Interval
+    place: Context, step: dg.AssetExecutionContext, bench: Workbench, plan: str, model: Model, interval: Interval
 ) -> Workbench:
     """The workbench, sources read as the plan froze them: whichever run goes on with it. What that means is logged."""
-    found = place.how_read(plan, model.name, Ranges((interval,)), bench.pins)
+    found = continued_reads(place, plan, model.name, Ranges((interval,)), bench.pins)
     for sentence in continued_words(found, bench.pins, place.project.models):
         Log(step).warning(sentence)
     return replace(bench, frozen=found.frozen)
@@ -85,13 +87,13 @@ def request_for(project: Project, scope: Scope) -> Request:
     return Request(select=names, start=first, end=last)
 
 
-def worked_on(place: Workspace, step: dg.AssetExecutionContext, plan: str) -> Worked:
+def worked_on(place: Context, step: dg.AssetExecutionContext, plan: str) -> Worked:
     """Show in the plan's candidate what is complete; when all of it is, try its texts and compare it with what is
     shown. Says what comes next."""
-    shown = place.show_candidate(plan)
+    shown = show_candidate(place, plan)
     record, wrong = find_plan(place.control, plan), list[str]()
     if shown is not None and record.status is Status.APPLIED:
-        made = place.plan(request_of(place.control, record))
+        made = plan_request(place, request_of(place.control, record))
         wrong = problems(check_texts(place, made))
         log_proofs(place, step, record.id, made)
     metadata = {"plan": record.id, "next": _next(place, record)}
@@ -99,7 +101,7 @@ def worked_on(place: Workspace, step: dg.AssetExecutionContext, plan: str) -> Wo
     return Worked(metadata=metadata, problems=tuple(wrong))
 
 
-def _next(place: Workspace, record: PlanRecord) -> str:
+def _next(place: Context, record: PlanRecord) -> str:
     """What somebody does now, in a terminal or with Dagster's jobs."""
     if not record.live:
         return f"it is {record.status.value}"
@@ -113,7 +115,7 @@ def _next(place: Workspace, record: PlanRecord) -> str:
     return f"{approve}`backfill promote {record.id}` or the job `promote` with plan: {record.id}"
 
 
-def _covers(place: Workspace, facts: Facts, record: PlanRecord, scope: Scope) -> bool:
+def _covers(place: Context, facts: Facts, record: PlanRecord, scope: Scope) -> bool:
     """Whether a plan leads to the loaded versions of the models, in all of these days."""
     if record.environment != place.environment:
         return False

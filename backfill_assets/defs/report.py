@@ -13,7 +13,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Materialized,
 )
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.inert import visible
@@ -37,9 +37,7 @@ class Worked:
     """Why its rows cannot be promoted, whatever was built."""
 
 
-def report(
-    workspace: Workspace, step: dg.AssetExecutionContext, model: Model, outcome: Outcome, worked: Worked
-) -> None:
+def report(workspace: Context, step: dg.AssetExecutionContext, model: Model, outcome: Outcome, worked: Worked) -> None:
     """Tell Dagster what came of a step's build, and of the plan that it worked on. A complete one leaves the range's
     events to Dagster itself.
 
@@ -67,7 +65,7 @@ def report(
 
 
 def log_outcome(
-    workspace: Workspace, step: Step, model: Model, outcome: Outcome, more: Mapping[str, Any] | None = None
+    workspace: Context, step: Step, model: Model, outcome: Outcome, more: Mapping[str, Any] | None = None
 ) -> None:
     """Log a materialization for each interval that was asked for and is good, and what the audits found. `more` is
     said of each."""
@@ -89,7 +87,7 @@ def log_checks(step: Step, model: Model, outcome: Outcome, results: Sequence[Aud
 
 
 def materializations(
-    workspace: Workspace, model: Model, ranges: Ranges, shared: dict[str, Any]
+    workspace: Context, model: Model, ranges: Ranges, shared: dict[str, Any]
 ) -> list[dg.AssetMaterialization]:
     """A materialization a partition, with its rows."""
     version = workspace.project.fingerprints[model.name]
@@ -100,7 +98,7 @@ def materializations(
     ]
 
 
-def recorded(workspace: Workspace, model: Model, green: Ranges, requested: Ranges | None = None) -> list[AuditResult]:
+def recorded(workspace: Context, model: Model, green: Ranges, requested: Ranges | None = None) -> list[AuditResult]:
     """The results that count for the requested ranges (None: for all), whichever run found them.
 
     A blocking failure of an interval that is complete nevertheless is outdated: it was declared complete since.
@@ -136,7 +134,7 @@ def _latest(instance: dg.DagsterInstance, model: Model) -> Target:
     return target
 
 
-def run_metadata(workspace: Workspace, model: Model, outcome: Outcome) -> dict[str, Any]:
+def run_metadata(workspace: Context, model: Model, outcome: Outcome) -> dict[str, Any]:
     """What is the same for every partition of a run."""
     built = outcome.built.count(model.cadence)
     shared: dict[str, Any] = {"version": outcome.version, "outcome": done_text(model, outcome)}
@@ -147,7 +145,7 @@ def run_metadata(workspace: Workspace, model: Model, outcome: Outcome) -> dict[s
     return shared | {"dagster/uri": table_path(workspace.warehouse, model.name, outcome.version)}
 
 
-def partition_metadata(workspace: Workspace, model: Model, ranges: Ranges) -> dict[str, dict[str, Any]]:
+def partition_metadata(workspace: Context, model: Model, ranges: Ranges) -> dict[str, dict[str, Any]]:
     """Rows of each interval, by partition key; from file statistics, no rows are read.
 
     The last one has the table's schema too, with types that only Spark knew, and the columns' lineage: the asset's

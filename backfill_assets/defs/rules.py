@@ -5,8 +5,8 @@
 import dagster as dg
 from pydantic import Field
 
-from backfill_assets.adapters.governing import changes, propose_rules
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.rules import changes, propose_rules
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
@@ -20,7 +20,7 @@ class RulesConfig(dg.Config):
     reason: str = Field(default="", description="Why; the record keeps it.")
 
 
-def rules_job(workspace: Workspace) -> dg.JobDefinition:
+def rules_job(workspace: Context) -> dg.JobDefinition:
     """Says which rules are in force, or proposes those of the files; fails while approvals of it are missing."""
 
     @dg.op(name="look_at_rules", out=dg.Out(dg.Nothing))

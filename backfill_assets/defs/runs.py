@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 import dagster as dg
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.events import (
@@ -41,7 +41,7 @@ _KEPT_RUNS = 20
 class Runs:
     """The workbenches of this process's runs."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Context) -> None:
         self.workspace = workspace
         self._pins: dict[str, FrozenPins] = {}
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ class Backfill:
 class FrozenPins(Mapping[str, Mapping[str, object]]):
     """What each source is, looked at once, all of them together, when the first is needed."""
 
-    def __init__(self, workspace: Workspace, sources: Collection[str], backfill: Backfill | None = None) -> None:
+    def __init__(self, workspace: Context, sources: Collection[str], backfill: Backfill | None = None) -> None:
         self._workspace, self._sources, self._backfill = workspace, sources, backfill
         self._lock = threading.Lock()
         self._pins: dict[str, Mapping[str, object]] | None = None

@@ -5,7 +5,9 @@
 import dagster as dg
 from pydantic import Field
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.janitor import find_garbage, remove_garbage
+from backfill_assets.app.rollback import plan_rollback, roll_back
 from backfill_assets.build.apply import apply
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.defs.failures import short_failures
@@ -36,7 +38,7 @@ class JanitorConfig(dg.Config):
     today: str = Field(default="", description="Confirms the date (2024-05-31), where the janitor asks for that.")
 
 
-def rollback_job(workspace: Workspace) -> dg.JobDefinition:
+def rollback_job(workspace: Context) -> dg.JobDefinition:
     """Goes back to an older release, all models in one commit; fails when anything is in the way."""
     environment = workspace.environment
 
@@ -44,7 +46,7 @@ def rollback_job(workspace: Workspace) -> dg.JobDefinition:
     def point_back(context: dg.OpExecutionContext, config: RollbackConfig) -> None:
         outcomes: dict[str, Outcome] = {}
 
-        def build(there: Workspace, plan: Plan) -> None:
+        def build(there: Context, plan: Plan) -> None:
             listen = tell(Log(context).info, Log(context).warning)
             bench = there.bench(plan.sources, run=run_name(context.run), listen=listen)
             outcomes.update(apply(bench, plan))
@@ -52,7 +54,7 @@ def rollback_job(workspace: Workspace) -> dg.JobDefinition:
         place = acting(workspace, context.run)
         with short_failures():
             require_lasting(context.instance)
-            found, proofs = place.look_back(config.release or None, config.select)
+            found, proofs = plan_rollback(place, config.release or None, config.select)
             for step in found.steps:
                 lacks = f"lacks {step.lacks}" if step.lacks else "lacks nothing"
                 Log(context).info(f"{step.model}: back to release {found.release.id}, {lacks}")
@@ -61,8 +63,8 @@ def rollback_job(workspace: Workspace) -> dg.JobDefinition:
                 obstacles = in_the_way(found, proofs, at_once=config.now)
                 Log(context).info(f"{files} files looked at; nothing was changed")
             else:
-                ended = place.roll_back(
-                    found.release.id, config.select, at_once=config.now, reason=config.reason, build=build
+                ended = roll_back(
+                    place, found.release.id, config.select, at_once=config.now, reason=config.reason, build=build
                 )
                 found, obstacles = ended.found, ended.obstacles
                 if not obstacles and ended.moved is None and found.steps:
@@ -82,7 +84,7 @@ def rollback_job(workspace: Workspace) -> dg.JobDefinition:
     return rollback
 
 
-def janitor_job(workspace: Workspace) -> dg.JobDefinition:
+def janitor_job(workspace: Context) -> dg.JobDefinition:
     """Says which tables nothing needs any more, and deletes them when its config says so."""
 
     @dg.op(name="clear_up", out=dg.Out(dg.Nothing))
@@ -90,8 +92,8 @@ def janitor_job(workspace: Workspace) -> dg.JobDefinition:
         with short_failures():
             require_lasting(context.instance)
             today = instant(config.today or None, "today")
-            done = workspace.sweep(today=today.date() if today else None) if config.apply else None
-            found = done.found if done else workspace.janitor()
+            done = remove_garbage(workspace, today=today.date() if today else None) if config.apply else None
+            found = done.found if done else find_garbage(workspace)
         for goes in found.rounds.goes:
             table = goes.table
             Log(context).info(f"{table.model} {table.version}: {table.bytes} bytes, last used {goes.since}; {goes.why}")

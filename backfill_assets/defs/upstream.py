@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.inputs import input_frame, model_frame
 from backfill_assets.adapters.version_table import in_interval
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.engine import ModelInput
 from backfill_assets.core.errors import BuildError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def version_frame(workspace: Workspace, model: Model, asked: Interval | None) -> DataFrame:
+def version_frame(workspace: Context, model: Model, asked: Interval | None) -> DataFrame:
     """The rows of the asked interval (None: of all that is complete), at one commit of the version's table, with the
     corrections that are published over it.
 
@@ -53,7 +53,7 @@ def version_frame(workspace: Workspace, model: Model, asked: Interval | None) ->
     return frame.where(condition)
 
 
-def candidate_frame(workspace: Workspace, plan: str, model: Model, asked: Interval | None) -> DataFrame:
+def candidate_frame(workspace: Context, plan: str, model: Model, asked: Interval | None) -> DataFrame:
     """The rows of the asked interval (None: of all) as the candidate environment of a plan shows them.
 
     Raises PlanError for an unknown or ended plan, BuildError when it does not show all of the interval.

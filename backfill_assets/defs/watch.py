@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.watch import watch_environment
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.metadata import source_key, view_key
 from backfill_assets.defs.texts import Log
@@ -24,7 +25,7 @@ WATCHED = {
 }
 
 
-def watch_checks(workspace: Workspace) -> dg.AssetChecksDefinition | None:
+def watch_checks(workspace: Context) -> dg.AssetChecksDefinition | None:
     """The checks: of every view, and of the freshness that sources promise. None in a project without models."""
     project = workspace.project
     specs = [
@@ -48,7 +49,7 @@ def watch_checks(workspace: Workspace) -> dg.AssetChecksDefinition | None:
     @dg.multi_asset_check(name="look", specs=specs)
     def look(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         with short_failures():
-            found = workspace.watch()
+            found = watch_environment(workspace)
         for notice in found.notices:
             if not notice.finding:
                 Log(context).info(f"{notice.model}: {notice.what}")
@@ -76,7 +77,7 @@ def watch_schedule(checks: dg.AssetChecksDefinition) -> dg.ScheduleDefinition:
     )
 
 
-def _about(workspace: Workspace, found: Watched, spec: dg.AssetCheckSpec) -> list[Notice]:
+def _about(workspace: Context, found: Watched, spec: dg.AssetCheckSpec) -> list[Notice]:
     return [
         n
         for n in found.findings

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.faults import find_faults
+from backfill_assets.app.prove import unreadable_rows
 from backfill_assets_tests.fakes import ranges
 from backfill_assets_tests.projects import backfill_here, days, release_by_hand, small_project
 
@@ -12,20 +14,22 @@ from backfill_assets_tests.projects import backfill_here, days, release_by_hand,
 def test_a_file_that_was_cut_short(tmp_path: Path) -> None:
     """`plan` and `status` name the day and the restatement; a comparison leaves it out, and says so."""
     root = small_project(tmp_path, days=2)
-    place = Workspace.open(root)
+    place = Context.open(root)
     release_by_hand(place, place.project.fingerprints["daily"])
     scope = {"daily": ranges(days("2024-01-01", "2024-01-02"))}
-    assert place.faults() == () and place.unreadable(place.facts(), scope) == {}
+    assert find_faults(place) == () and unreadable_rows(place, place.facts(), scope) == {}
 
     table = Path(place.warehouse) / "daily" / place.project.fingerprints["daily"]
     (file,) = table.glob("ds=2024-01-02/*.parquet")
     file.write_bytes(file.read_bytes()[:-100])
 
-    (fault,) = place.faults()
+    (fault,) = find_faults(place)
     assert (fault.kind.value, str(fault.intervals)) == ("damaged", "2024-01-02")
     assert fault.remedy.startswith("backfill apply --restate daily:2024-01-02,")
-    assert [list(p.values()) for p in place.unreadable(place.facts(), scope).values()] == [[ranges(days("2024-01-02"))]]
-    assert place.unreadable(place.facts(), {"daily": ranges(days("2024-01-01"))}) == {}
+    assert [list(p.values()) for p in unreadable_rows(place, place.facts(), scope).values()] == [
+        [ranges(days("2024-01-02"))]
+    ]
+    assert unreadable_rows(place, place.facts(), {"daily": ranges(days("2024-01-01"))}) == {}
     planned, status = (backfill_here(command, "--json", project=root) for command in ("plan", "status"))
     assert [f["kind"] for f in planned.json["faults"]] == [f["kind"] for f in status.json["faults"]] == ["damaged"]
     assert "damaged: daily 2024-01-02" in backfill_here("status", project=root).out

@@ -19,7 +19,10 @@ import pytest
 from deltalake import DeltaTable
 
 from backfill_assets.adapters.reader import read_pointer
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.faults import find_faults
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.routine import published_context
 from backfill_assets.state.plans import Status
 from backfill_assets_tests.projects import CHECKOUT, backfill_here, clean_environment
 
@@ -34,14 +37,14 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def none(_: object) -> Any:
         raise AssertionError("a session was asked for")
 
-    monkeypatch.setattr(Workspace, "spark", property(none))
+    monkeypatch.setattr(Context, "spark", property(none))
     with tarfile.open(FIXTURE) as archive:
         archive.extractall(tmp_path, filter="data")
     return tmp_path
 
 
 def plan_of(root: Path) -> str:
-    (plan,) = [p.id for p in Workspace.open(root).control.plans.all() if p.live]
+    (plan,) = [p.id for p in Context.open(root).control.plans.all() if p.live]
     return plan
 
 
@@ -60,19 +63,19 @@ def test_every_reading_command_works_before_and_after(shop: Path) -> None:
         for command in READING:
             said = backfill_here(*command, project=shop)
             assert said.code in (0, 3, 4) and "Traceback" not in said.err, (migrated, command, said)
-        place = Workspace.open(shop)
+        place = Context.open(shop)
         shown = place.control.environments.read("prod").pointers
         assert {n: str(p.covers) for n, p in shown.items()} == {"daily": DAYS, "totals": DAYS}
-        published = place.published()
-        assert published.plan().work == (), "what routine runs extend is complete, and green by its own audits"
-        assert place.faults() == ()
+        published = published_context(place)
+        assert plan_request(published).work == (), "what routine runs extend is complete, and green by its own audits"
+        assert find_faults(place) == ()
         read = {name: read_pointer(pointer, place.warehouse).num_rows for name, pointer in shown.items()}
         assert read == {"daily": 8, "totals": 4}
 
 
 def rows_shown(root: Path) -> dict[str, list[Any]]:
     """The rows of each pointer, read by DuckDB from the files that Delta's log names."""
-    place, found = Workspace.open(root), dict[str, list[Any]]()
+    place, found = Context.open(root), dict[str, list[Any]]()
     for name, pointer in place.control.environments.read("prod").pointers.items():
         for segment in pointer.segments:
             table = DeltaTable(f"{place.warehouse}/{name}/{segment.version}", version=segment.commit)
@@ -136,7 +139,7 @@ def test_killed_in_the_middle(shop: Path, tmp_path_factory: pytest.TempPathFacto
         assert backfill_here("migrate", "--json", project=root).json["unproved"] == []
         assert planned(root) == ({"daily": "breaking", "totals": "unchanged"}, [])
         assert rows_shown(root) == before
-        table = DeltaTable(f"{Workspace.open(root).warehouse}/_control/versions").to_pyarrow_table()
+        table = DeltaTable(f"{Context.open(root).warehouse}/_control/versions").to_pyarrow_table()
         assert table.num_rows == 6, "three versions, each signed again once"
 
 
@@ -181,7 +184,7 @@ def test_writing_waits_for_migrate_and_goes_on(shop: Path) -> None:
     refused = backfill_here("abandon", plan, project=shop)
     assert refused.code == 1 and "backfill migrate" in refused.err
     assert backfill_here("migrate", project=shop).code == 0
-    assert Workspace.open(shop).control.plans.all()[-1].status is Status.APPLIED
+    assert Context.open(shop).control.plans.all()[-1].status is Status.APPLIED
     closed = backfill_here("promote", "--json", project=shop)
     assert closed.code == 4 and closed.json["in_the_way"]
     assert backfill_here("abandon", plan, project=shop).code == 0

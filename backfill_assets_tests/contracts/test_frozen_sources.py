@@ -15,7 +15,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.candidate import open_plan
+from backfill_assets.app.context import Context
+from backfill_assets.app.evidence import write_evidence
+from backfill_assets.app.plan import claim_of, plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.build.engine import Job, SourceInput
 from backfill_assets.core.errors import DataError
 from backfill_assets.core.intervals import Interval, utc
@@ -76,7 +80,7 @@ def add(root: Path, *days: int, rows: int = 1, name: str = "clicks") -> None:
     write_deltalake(root / "data" / name, frame, mode="append", partition_by=["day"])
 
 
-def counting(root: str | Path) -> Workspace:
+def counting(root: str | Path) -> Context:
     """The project, with an engine whose cells have as many rows as the source that the job names has at its pin."""
     place = unsparked(Path(root))
     engine = cast("RedEngine", place.engine())
@@ -98,13 +102,13 @@ def counts(path: Path, commit: int) -> dict[str, int]:
     return {f"{day:02}": len(rows) for day, rows in frame.groupby(frame["at"].dt.day)}
 
 
-def built(place: Workspace, model: str = "counts") -> dict[str, int]:
+def built(place: Context, model: str = "counts") -> dict[str, int]:
     """Rows by day of what is built of a model."""
     cells = DeltaTables(place.warehouse).cells(model, place.project.fingerprints[model])
     return {f"{start:%d}": cell.rows for start, cell in cells.items()}
 
 
-def read(place: Workspace) -> dict[str, object]:
+def read(place: Context) -> dict[str, object]:
     """By the ledger: day → the commit of the source from which what counts was built."""
     have = place.facts().coverage["counts"]
     return {
@@ -114,7 +118,7 @@ def read(place: Workspace) -> dict[str, object]:
     }
 
 
-def words(place: Workspace, plan: Plan) -> list[str]:
+def words(place: Context, plan: Plan) -> list[str]:
     return frozen_words(plan, place.project.models)
 
 
@@ -146,7 +150,7 @@ def test_after_a_kill_all_days_are_of_the_state_at_plan_time(killed: Path) -> No
     assert built(place) == {**at_plan, "09": 1}
     assert read(place) == {f"{d:02}": 0 for d in range(1, 9)} | {"09": 2}
     first = meant_plan(place.control, None)
-    (model,) = place.evidence(first.id).packet.models
+    (model,) = write_evidence(place, first.id).packet.models
     assert {b.interval[0][8:10]: b.inputs["clicks"]["commit"] for b in model.batches}.items() <= read(place).items()
     assert len(model.batches) >= 8
     assert [(f.plan, str(f.intervals)) for f in plan.continued.frozen] == [(first.id, "2024-01-01..2024-01-08")]
@@ -217,8 +221,8 @@ def test_open_day_is_no_day_of_the_plan(root: Path) -> None:
     """A day that was open when the plan was made is built with all of its rows once it is over."""
     _clock(root, "2024-01-08T12:00")
     place = counting(root)
-    made = place.plan(Request(ignore_cron=True))
-    assert made.work and place.open_plan(made)
+    made = plan_request(place, Request(ignore_cron=True))
+    assert made.work and open_plan(place, made)
     add(root, 4, 8, rows=3)
     _clock(root, "2024-01-09")
     later = counting(root)
@@ -242,15 +246,15 @@ def test_restatement_is_of_one_state(root: Path) -> None:
     """A restatement that was begun is gone on with as the source was; where a day of it is red and was mended, all of
     it begins anew."""
     build(counting(root))
-    counting(root).promote()
+    promote_plan(counting(root))
     add(root, 2, 3, rows=4)
     request = Request(restate=(("counts", Interval(utc("2024-01-02"), utc("2024-01-05"))),))
     place = counting(root)
-    begun = place.open_plan(place.plan(request))
+    begun = open_plan(place, plan_request(place, request))
     add(root, 3, 4)
     cast("RedEngine", place.engine()).red = {utc("2024-01-04")}
     plan, _ = build(place, request)
-    assert begun and place.claim(plan).continues == begun.plan
+    assert begun and claim_of(place, plan).continues == begun.plan
     version = plan.patches["counts"].version
     made = {f"{day:%d}": c.rows for day, c in DeltaTables(place.warehouse).cells("counts", version).items()}
     assert made == {day: rows for day, rows in counts(root / "data" / "clicks", 1).items() if day in ("02", "03", "04")}
@@ -295,7 +299,7 @@ def test_changed_files_are_said(killed: Path) -> None:
     assert finish(start(*script(DIES, killed)), 120).code == -9
     (costs / "b.csv").write_text("at,n\n2024-01-02T00:00:00Z,1\n")
     place = counting(killed)
-    plan, record = place.plan(), meant_plan(place.control, None)
+    plan, record = plan_request(place), meant_plan(place.control, None)
     remedy = f"backfill abandon {record.id}; backfill withdraw counts:2024-01-01..2024-01-03; then apply again"
     assert words(place, plan) == [
         f"costs changed since plan {record.id} froze it (1 files then, 2 now), and files cannot be read as they were: "

@@ -15,7 +15,7 @@ from backfill_assets.adapters import warehouse as module
 from backfill_assets.adapters.adopting import adopt, forget, migrate, standing
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.warehouse import open_store, read_identity, read_memory, write_identity
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.core.settings import Settings
 from backfill_assets.promote.promote import promote
@@ -251,7 +251,7 @@ def test_processes_that_release_at_once_leave_the_newest_note(house: House) -> N
 def test_every_way_in_looks(tmp_path: Path) -> None:
     """Commands, `read`, and what a plan would propose: a lost table of environments is no first promotion."""
     root = small_project(tmp_path, days=2)
-    place = Workspace.open(root)
+    place = Context.open(root)
     release_by_hand(place, place.project.fingerprints["daily"])
     assert backfill_assets.read("daily", project=root).num_rows == 2
     shutil.rmtree(Path(place.warehouse) / "_control" / "environments")

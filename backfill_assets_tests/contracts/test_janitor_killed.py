@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.janitor import find_garbage, remove_garbage
 from backfill_assets.core.errors import PromotionError
 from backfill_assets.promote.promote import promote
 from backfill_assets_tests.projects import clean_environment, release_by_hand, script, small_project
@@ -18,7 +19,7 @@ from backfill_assets_tests.projects import clean_environment, release_by_hand, s
 KILLED = """
 import os, signal, sys
 from backfill_assets.adapters import table_storage
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 
 real, left = table_storage._file_system, [int(sys.argv[2])]
 
@@ -36,7 +37,7 @@ def mortal(location):
     system, path = real(location)
     return Mortal(system), path
 
-place = Workspace.open(sys.argv[1])
+place = Context.open(sys.argv[1])
 table_storage._file_system = lambda location: real(location) if location == place.warehouse else mortal(location)
 place.sweep(today=place.now().date())
 """
@@ -47,7 +48,7 @@ def test_killed_while_it_deletes(tmp_path: Path, deleted: int) -> None:
     """Before its first file, in the log, before the folder: nothing can be pointed at what is left of the table."""
     root = small_project(tmp_path, days=2)
     for version in ("one", "two"):
-        release_by_hand(Workspace.open(root), version)
+        release_by_hand(Context.open(root), version)
     settings = (root / "backfill.yml").read_text()
     clock = f"{datetime.now(UTC) + timedelta(days=31):%Y-%m-%d}"
     (root / "backfill.yml").write_text(settings.replace("2024-01-03", clock))
@@ -55,7 +56,7 @@ def test_killed_while_it_deletes(tmp_path: Path, deleted: int) -> None:
     done = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
-    place = Workspace.open(root)
+    place = Context.open(root)
     folder = Path(place.warehouse) / "daily"
     assert (folder / "one").exists()
     assert backfill_assets.read("daily", project=root).num_rows == 2
@@ -66,8 +67,8 @@ def test_killed_while_it_deletes(tmp_path: Path, deleted: int) -> None:
     with pytest.raises(PromotionError, match="the janitor removes it"):
         promote(place.control.environments, place.control.environments.read("prod"), [pointer], None)
 
-    assert [r.version for r in place.janitor().rounds.unfinished] == ["one"]
-    swept = place.sweep(today=place.now().date()).swept
+    assert [r.version for r in find_garbage(place).rounds.unfinished] == ["one"]
+    swept = remove_garbage(place, today=place.now().date()).swept
     assert [r.version for r in swept.removed] == ["one"] and not (folder / "one").exists()
     assert place.control.environments.read("prod").condemned == frozenset()
     assert backfill_assets.read("daily", project=root).num_rows == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from backfill_assets.app.promote import promote_plan
 from backfill_assets_tests.projects import backfill_here, small_project
 from backfill_assets_tests.unsparked import build, unsparked
 
@@ -15,7 +16,7 @@ def test_a_plan_says_what_cannot_be_shown(tmp_path: Path) -> None:
     small_project(tmp_path)
     place = unsparked(tmp_path)
     build(place)
-    assert place.promote()[1].open
+    assert promote_plan(place)[1].open
     model = tmp_path / "models" / "daily.sql"
     model.write_text(model.read_text().replace("sum(amount)", "sum(amount * 2)"))
     asked = ("plan", "--select", "daily", "--start", "2024-01-01", "--end", "2024-01-03")

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.approve import approval_statements, approve_plan
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Move, Rows, Stats
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
 from backfill_assets.plan.proof import Drift, Kept
@@ -66,38 +68,38 @@ class Said:
 def said(monkeypatch: pytest.MonkeyPatch) -> Said:
     said = Said()
 
-    def diff(self: Workspace, *_: object, **__: object) -> Diff:
+    def diff(*_: object, **__: object) -> Diff:
         said.asked.append("diff")
         return said.diff
 
-    def consumers(self: Workspace, plan: str) -> Reruns:
+    def consumers(_: Context, plan: str) -> Reruns:
         said.asked.append("consumers")
         rerun = Rerun(consumer="board", query="kpis", candidate=Answer(rows=1), shown=None, missed=said.missed)
         return Reruns(plan=plan, at=datetime.now(UTC), pointers={}, reruns=(rerun,))
 
-    def drift(self: Workspace, _: object) -> list[Drift]:
+    def drift(*_: object) -> list[Drift]:
         said.asked.append("drift")
         return said.drift
 
-    monkeypatch.setattr(Workspace, "diff", diff)
-    monkeypatch.setattr(Workspace, "rerun_consumers", consumers)
-    monkeypatch.setattr(Workspace, "drift", drift)
+    monkeypatch.setattr("backfill_assets.app.prove.compare_sides", diff)
+    monkeypatch.setattr("backfill_assets.app.prove.rerun_consumers", consumers)
+    monkeypatch.setattr("backfill_assets.app.promote.find_drift", drift)
     return said
 
 
-def changed(root: Path, text: str = OTHER_TOTAL) -> Workspace:
+def changed(root: Path, text: str = OTHER_TOTAL) -> Context:
     """One version is shown, and another one is built; nothing was compared."""
     place = unsparked(project(root, TEXT), user="dev")
     build(place)
-    assert place.promote()[1].open
+    assert promote_plan(place)[1].open
     place = unsparked(project(root, text), user="dev")
     build(place)
     return place
 
 
-def in_the_way(place: Workspace, request: Request | None = None) -> list[str]:
+def in_the_way(place: Context, request: Request | None = None) -> list[str]:
     before = place.control.environments.read("prod").pointers
-    _, verdict = place.promote(request)
+    _, verdict = promote_plan(place, request)
     after = place.control.environments.read("prod").pointers
     assert (before == after) is not verdict.open
     return [o.what for o in verdict.obstacles]
@@ -140,8 +142,8 @@ def test_a_consumer_s_query(tmp_path: Path, said: Said) -> None:
     place = changed(tmp_path)
     assert in_the_way(place) == ["the query kpis of board gave no rows"]
     [plan] = [p for p in place.control.plans.all() if p.live]
-    for statement in place.statements(plan.id, accepted={"board.kpis": "the board is told"}):
-        place.approve(statement)
+    for statement in approval_statements(place, plan.id, accepted={"board.kpis": "the board is told"}):
+        approve_plan(place, statement)
     assert in_the_way(place) == []
 
 
@@ -153,7 +155,7 @@ def test_a_comparison_that_cannot_be_made(tmp_path: Path, said: Said, monkeypatc
     def broken(*_: object, **__: object) -> Diff:
         raise RuntimeError("the cluster is gone")
 
-    monkeypatch.setattr(Workspace, "diff", broken)
+    monkeypatch.setattr("backfill_assets.app.prove.compare_sides", broken)
     with pytest.raises(RuntimeError, match="the cluster is gone"):
-        place.promote()
+        promote_plan(place)
     assert place.control.environments.read("prod").pointers == before

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.promote.promote import promote
@@ -40,7 +40,7 @@ print(count, sorted(reads), flush=True)
 """
 
 
-def a_version(place: Workspace, number: int, model: str = "daily") -> Pointer:
+def a_version(place: Context, number: int, model: str = "daily") -> Pointer:
     """Six days, every row of which says the version's number; the newest days are in a second segment."""
     location = table_path(place.warehouse, model, f"v{number}")
     rows = pa.table({"ds": [date(2024, 1, d) for d in range(1, DAYS + 1)], "n": [number] * DAYS})
@@ -53,7 +53,7 @@ def a_version(place: Workspace, number: int, model: str = "daily") -> Pointer:
 
 def test_a_hundred_flips(tmp_path: Path) -> None:
     """Each read is of one release wholly, none fails, and both are seen."""
-    place = Workspace.open(small_project(tmp_path / "shop", days=DAYS))
+    place = Context.open(small_project(tmp_path / "shop", days=DAYS))
     pointers = [a_version(place, number) for number in (1, 2)]
     environments = place.control.environments
     shown = promote(environments, environments.read("prod"), pointers[:1], None, by="ana")

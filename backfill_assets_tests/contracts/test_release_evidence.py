@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.adapters.folder import ArrowFolder
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.approve import approval_statements, approve_plan
+from backfill_assets.app.context import Context
+from backfill_assets.app.evidence import evidence_folder, read_release_evidence, release_folder, write_evidence
+from backfill_assets.app.janitor import find_garbage, remove_garbage
+from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.rollback import roll_back
 from backfill_assets.core.errors import PromotionError, StateError
 from backfill_assets.core.intervals import utc
 from backfill_assets.evidence.verify import verify
@@ -41,23 +46,23 @@ def root(tmp_path: Path) -> Path:
     root = project(tmp_path / "project")
     place = unsparked(root, user="dev")
     build(place)
-    assert place.promote()[1].open
+    assert promote_plan(place)[1].open
     return root
 
 
-def releases(place: Workspace) -> list[Release]:
+def releases(place: Context) -> list[Release]:
     return place.control.releases.all("prod")
 
 
-def packet(place: Workspace, release: Release) -> dict[str, object]:
+def packet(place: Context, release: Release) -> dict[str, object]:
     """The packet of a release, which is whole and the one that its record names."""
-    found = place.release_evidence(release.id)
-    assert verify(place.release_folder(release.id), None, expected=release.evidence[release.id]).ok
+    found = read_release_evidence(place, release.id)
+    assert verify(release_folder(place, release.id), None, expected=release.evidence[release.id]).ok
     assert found.digest == release.evidence[release.id]
     return dict(found.said)
 
 
-def changed(root: Path) -> tuple[Workspace, str]:
+def changed(root: Path) -> tuple[Context, str]:
     """Somebody changes the model, builds it, and it is compared; nobody has approved it."""
     project(root, text=TEXT.replace("sum(amount)", "sum(amount) + 1"))
     place = unsparked(root, user="dev")
@@ -66,10 +71,10 @@ def changed(root: Path) -> tuple[Workspace, str]:
     return place, plan.id
 
 
-def approved(place: Workspace, plan: str) -> None:
+def approved(place: Context, plan: str) -> None:
     ana = replace(place, acting="ana")
-    for statement in ana.statements(plan, reason="looked at it"):
-        ana.approve(statement)
+    for statement in approval_statements(ana, plan, reason="looked at it"):
+        approve_plan(ana, statement)
 
 
 def test_a_promotion(root: Path) -> None:
@@ -85,8 +90,8 @@ def test_a_promotion(root: Path) -> None:
     assert model["after"]["segments"][0]["held"]["rows"] == 40 and "files" in batch["inputs"]["raw.events"]
     assert {c["check"]: (c["tested"], c["passed"]) for c in model["checks"]}["completeness"] == (4, 4)
     (plan,) = said["plans"]  # type: ignore[misc]
-    assert release.evidence == {plan: digest(place.evidence_folder(find_plan(place.control, plan))[0])} | {
-        release.id: place.release_evidence(release.id).digest
+    assert release.evidence == {plan: digest(evidence_folder(place, find_plan(place.control, plan))[0])} | {
+        release.id: read_release_evidence(place, release.id).digest
     }
 
 
@@ -109,15 +114,15 @@ def test_a_routine_run(root: Path) -> None:
 def test_a_change_and_the_way_back(root: Path) -> None:
     """The change names the approval that it rests on; the rollback says who, why, and what let its rows through."""
     place, plan = changed(root)
-    assert not place.promote()[1].open and len(releases(place)) == 1
+    assert not promote_plan(place)[1].open and len(releases(place)) == 1
     approved(place, plan)
-    assert place.promote()[1].open
+    assert promote_plan(place)[1].open
     said = packet(place, releases(place)[-1])
     (approval,) = said["approvals"]  # type: ignore[misc]
     assert (approval["account"], approval["owner"], approval["plan"]) == ("ana", "ana@example.com", plan)
     assert said["models"][0]["changed"] == [["2024-01-01T00:00:00+00:00", "2024-01-05T00:00:00+00:00"]]  # type: ignore[index]
     first = releases(place)[0]
-    back = replace(place, acting="bo").roll_back(None, build=lambda *_: None, reason="totals are off by one")
+    back = roll_back(replace(place, acting="bo"), None, build=lambda *_: None, reason="totals are off by one")
     assert back.moved is not None
     said = packet(place, releases(place)[-1])
     assert (said["purpose"], said["by"], said["reason"]) == ("rollback", "bo", "totals are off by one")
@@ -132,15 +137,17 @@ def test_a_plan_that_is_promoted_twice(root: Path) -> None:
     for _ in range(3):
         prove(place, plan)
         approved(place, plan)
-        assert place.promote()[1].open
-        folder, named = place.evidence_folder(find_plan(place.control, plan))
+        assert promote_plan(place)[1].open
+        folder, named = evidence_folder(place, find_plan(place.control, plan))
         assert digest(folder) == named == releases(place)[-1].evidence[plan]
         sealed.append((plan, folder, releases(place)[-1]))
-        assert place.roll_back(None, build=lambda *_: None).moved is not None
+        assert roll_back(place, None, build=lambda *_: None).moved is not None
         plan = build(place)[0].id  # nothing is built: what is left is to compare, to approve and to promote
-        open_now, named = place.evidence_folder(find_plan(place.control, plan))
+        open_now, named = evidence_folder(place, find_plan(place.control, plan))
         assert find_plan(place.control, plan).live and not named
-        assert place.evidence(plan).changed and digest(open_now) not in [r.evidence.get(plan) for r in releases(place)]
+        assert write_evidence(place, plan).changed and digest(open_now) not in [
+            r.evidence.get(plan) for r in releases(place)
+        ]
     assert sealed[0][0] != sealed[1][0] == sealed[2][0]
     assert len({folder.location for _, folder, _ in sealed}) == 3
     for name, folder, release in sealed:
@@ -152,19 +159,19 @@ def test_a_plan_whose_rows_a_rollback_shows(root: Path) -> None:
     shown."""
     place, plan = changed(root)
     approved(place, plan)
-    assert place.promote()[1].open
+    assert promote_plan(place)[1].open
     there = releases(place)[-1].id
-    assert place.roll_back(None, build=lambda *_: None).moved is not None
+    assert roll_back(place, None, build=lambda *_: None).moved is not None
     again = build(place)[0].id
-    before = place.evidence(again)
+    before = write_evidence(place, again)
     assert any("did not show it yet" in line for line in before.packet.summary.mind)
-    assert place.roll_back(there, build=lambda *_: None).moved is not None
+    assert roll_back(place, there, build=lambda *_: None).moved is not None
     assert find_plan(place.control, again).status is Status.PROMOTED
     assert not any(again in release.evidence for release in releases(place))
-    after = place.evidence(again)
+    after = write_evidence(place, again)
     assert after.changed and after.packet.plan.status == "promoted"
     assert not any("did not show it yet" in line for line in after.packet.summary.mind)
-    assert not place.evidence(again).changed
+    assert not write_evidence(place, again).changed
     assert packet(place, releases(place)[-1])["purpose"] == "rollback"
 
 
@@ -188,13 +195,13 @@ def test_killed_between_packet_and_flip(root: Path, killed: pytest.MonkeyPatch) 
 
     killed.setattr("backfill_assets.promote.release.promote", dies)
     with pytest.raises(Killed):
-        place.promote()
+        promote_plan(place)
     assert len(releases(place)) == 1
-    left = place.evidence_folder(find_plan(place.control, plan))
+    left = evidence_folder(place, find_plan(place.control, plan))
     assert left[0].read(MANIFEST) is not None and left[1] == ""
     killed.setattr("backfill_assets.promote.release.promote", really_promote)
     again = unsparked(root, user="dev")
-    assert again.promote()[1].open
+    assert promote_plan(again)[1].open
     release = releases(again)[-1]
     assert digest_of(left[0]) == release.evidence[plan] and packet(again, release)["plans"] == {
         plan: release.evidence[plan]
@@ -213,14 +220,14 @@ def test_a_packet_whose_release_did_not_happen(root: Path, killed: pytest.Monkey
 
     killed.setattr("backfill_assets.promote.release.promote", dies)
     with pytest.raises(Killed):
-        place.promote()
+        promote_plan(place)
     (left,) = {folder.name for folder in evidence.iterdir()} - before - {plan}
     (evidence / "notes").mkdir()
     (evidence / "notes" / "ours.txt").write_text("somebody's own")
-    assert not place.janitor().packets, "it may be about to move"
+    assert not find_garbage(place).packets, "it may be about to move"
     for file in evidence.rglob("*.*"):
         os.utime(file, (0, 0))
-    assert [p.name for p in place.janitor().packets] == [left]
+    assert [p.name for p in find_garbage(place).packets] == [left]
     assert left in backfill_here("janitor", project=root).out
     (said,) = backfill_here("janitor", "--json", project=root).json["packets"]
     assert said["name"] == left and said["bytes"] > 0
@@ -235,10 +242,10 @@ def test_a_packet_whose_release_did_not_happen(root: Path, killed: pytest.Monkey
 
         patch.setattr(ArrowFolder, "delete", half)
         with pytest.raises(Killed):
-            place.sweep()
+            remove_garbage(place)
     assert (evidence / left).is_dir() and not (evidence / left / MANIFEST).exists()
-    place.sweep()
-    assert not (evidence / left).exists() and not place.janitor().packets
+    remove_garbage(place)
+    assert not (evidence / left).exists() and not find_garbage(place).packets
     assert {f: f.read_bytes() for f in evidence.rglob("*.*") if f.is_file()} == stays
     (release,) = releases(place)
     assert packet(place, release)
@@ -253,16 +260,16 @@ def test_killed_between_flip_and_the_plan_s_end(root: Path, killed: pytest.Monke
         raise Killed
 
     with killed.context() as patch:
-        patch.setattr("backfill_assets.adapters.releasing.end_promoted", dies)
+        patch.setattr("backfill_assets.app.promote.end_promoted", dies)
         with pytest.raises(Killed):
-            place.promote()
+            promote_plan(place)
     release = releases(place)[-1]
     assert find_plan(place.control, plan).live
     again = unsparked(root, user="dev")
-    assert not again.evidence(plan).changed and again.evidence(plan).digest == release.evidence[plan]
-    assert again.promote()[1].open and len(releases(again)) == 2
+    assert not write_evidence(again, plan).changed and write_evidence(again, plan).digest == release.evidence[plan]
+    assert promote_plan(again)[1].open and len(releases(again)) == 2
     assert find_plan(again.control, plan).status is Status.PROMOTED
-    assert again.evidence(plan).digest == release.evidence[plan]
+    assert write_evidence(again, plan).digest == release.evidence[plan]
 
 
 def test_red_days_and_an_end(tmp_path: Path) -> None:
@@ -272,16 +279,16 @@ def test_red_days_and_an_end(tmp_path: Path) -> None:
     red = {utc(f"2024-01-{day:02}") for day in range(4, 9)}
     place = unsparked(root, red=red, user="dev")
     build(place)
-    assert not place.promote()[1].open and not releases(place)
+    assert not promote_plan(place)[1].open and not releases(place)
     project(root, days=8, text=TEXT.replace("start: 2024-01-01", "start: 2024-01-01\nend: 2024-01-04"))
     place = unsparked(root, red=red, user="dev")
     build(place)
-    assert place.promote()[1].open, place.promote()[1]
+    assert promote_plan(place)[1].open, promote_plan(place)[1]
     (release,) = releases(place)
     said = packet(place, release)
     assert said["models"][0]["added"] == [["2024-01-01T00:00:00+00:00", "2024-01-04T00:00:00+00:00"]]  # type: ignore[index]
     (plan,) = said["plans"]  # type: ignore[misc]
-    made = place.evidence(plan)
+    made = write_evidence(place, plan)
     assert made.digest == release.evidence[plan] and not made.changed
     (model,) = made.packet.models
     assert model.ranges.shown == [("2024-01-01T00:00:00+00:00", "2024-01-04T00:00:00+00:00")]
@@ -298,11 +305,11 @@ def test_what_cannot_be_found(root: Path) -> None:
     place = unsparked(root)
     (release,) = releases(place)
     with pytest.raises(PromotionError, match="no release r1999"):
-        place.release_evidence("r1999")
-    folder = place.release_folder(release.id)
+        read_release_evidence(place, "r1999")
+    folder = release_folder(place, release.id)
     folder.write("release.json", (folder.read("release.json") or b"").replace(b'"dev"', b'"eve"'))
     with pytest.raises(StateError, match=r"release\.json was changed"):
-        place.release_evidence(release.id)
+        read_release_evidence(place, release.id)
     assert not verify(folder, None).ok
 
 
@@ -310,7 +317,7 @@ def test_it_is_found_from_the_terminal(root: Path) -> None:
     """`evidence` and `verify` take a release as well as a plan, by its id or its end; `rollback --reason` is kept."""
     place, plan = changed(root)
     approved(place, plan)
-    place.promote()
+    promote_plan(place)
     assert backfill_here("rollback", "--reason", "no good", project=root).code == 0
     release = releases(place)[-1]
     for name in (release.id, release.id[-6:]):
@@ -321,7 +328,7 @@ def test_it_is_found_from_the_terminal(root: Path) -> None:
     assert shown.code == 0 and "goes back to release" in shown.out and "Why: no good" in shown.out, shown
     assert backfill_here("verify", release.id, "--json", project=root).json["release"] == release.id
     assert backfill_here("verify", plan, "--json", project=root).json["plan"] == plan
-    folder = place.release_folder(release.id)
+    folder = release_folder(place, release.id)
     folder.write("release.md", b"all is well")
     assert backfill_here("verify", release.id, project=root).code == 1
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets_tests.projects import Said, backfill_here, release_by_hand, small_project
 
 
@@ -17,7 +17,7 @@ from backfill_assets_tests.projects import Said, backfill_here, release_by_hand,
 def root(tmp_path: Path) -> Path:
     """A project whose environment shows two days of a table; nothing was started for it."""
     made = small_project(tmp_path / "project", days=3)
-    release_by_hand(Workspace.open(made), "a" * 16)
+    release_by_hand(Context.open(made), "a" * 16)
     return made
 
 
@@ -43,7 +43,7 @@ def test_all_is_well(root: Path, tmp_path: Path) -> None:
 
 def test_bring_back_what_was_lost(root: Path, tmp_path: Path) -> None:
     """Everything deleted is refused by each command until it is restored; a newer record is not lost by accident."""
-    warehouse = Path(Workspace.open(root).warehouse)
+    warehouse = Path(Context.open(root).warehouse)
     run(root, "backup", tmp_path / "copy", "--data", code=0)
     shutil.rmtree(warehouse)
     for command in (["plan"], ["status"], ["warehouse"], ["verify", "--all"], ["backup", tmp_path / "other"]):
@@ -51,7 +51,7 @@ def test_bring_back_what_was_lost(root: Path, tmp_path: Path) -> None:
         assert "backfill restore" in said.out + said.err or "restore" in said.out + said.err, said
     assert "as it was at" in run(root, "restore", tmp_path / "copy", code=0).out
     assert "0 problems" in run(root, "verify", "--all", code=0).out
-    release_by_hand(Workspace.open(root), "b" * 16)
+    release_by_hand(Context.open(root), "b" * 16)
     refused = run(root, "restore", tmp_path / "copy", code=1)
     assert "--replace" in refused.err
 
@@ -75,7 +75,7 @@ def test_copies_that_are_none(root: Path, tmp_path: Path) -> None:
 
 def test_a_flipped_bit(root: Path) -> None:
     """`verify --all` names the file; so do `doctor --deep` and JSON, with code 1."""
-    place = Workspace.open(root)
+    place = Context.open(root)
     (file, *_) = sorted(Path(place.warehouse, "daily", "a" * 16).rglob("*.parquet"))
     content = bytearray(file.read_bytes())
     content[4] ^= 255
@@ -88,6 +88,6 @@ def test_a_flipped_bit(root: Path) -> None:
 
 def test_evidence_where_nothing_can_be_written(root: Path) -> None:
     """A file where the folder of packets should be: no traceback, whatever plan is asked for."""
-    (Path(Workspace.open(root).warehouse) / "evidence").write_text("x")
+    (Path(Context.open(root).warehouse) / "evidence").write_text("x")
     run(root, "evidence", code=1)
     run(root, "verify", "nowhere/at/all", code=1)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.core.intervals import utc
 from backfill_assets_tests.projects import build_all, days, write_project
 
@@ -113,7 +113,7 @@ def rows() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def place(spark: SparkSession, rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def place(spark: SparkSession, rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Context:
     """The rows above, built and audited in one go."""
     root = tmp_path_factory.mktemp("kinds")
     schema = pa.schema(
@@ -134,7 +134,7 @@ def place(spark: SparkSession, rows: pd.DataFrame, tmp_path_factory: pytest.Temp
     (root / "audits").mkdir()
     (root / "audits" / "duplicates.sql").write_text(DUPLICATES)
     (root / "audits" / "undated.sql").write_text(UNDATED)
-    found = Workspace.open(root)
+    found = Context.open(root)
     outcomes = build_all(found)
     assert not outcomes["audited"].failures, outcomes["audited"].failures
     assert outcomes["labels"].ok
@@ -195,13 +195,13 @@ def _labels_apart(records: list[dict[str, Any]]) -> int:
     return sum(all(r["n"] is None for r in records if r["Odd Name"] == label) for label in labels)
 
 
-def results(place: Workspace, check: str) -> dict[str, Any]:
+def results(place: Context, check: str) -> dict[str, Any]:
     """Day → the result of an audit."""
     found = place.control.results.read(model="audited")
     return {f"{r.interval.start:%Y-%m-%d}": r for r in found if r.check == check}
 
 
-def test_counts_are_those_of_pandas(place: Workspace, rows: pd.DataFrame) -> None:
+def test_counts_are_those_of_pandas(place: Context, rows: pd.DataFrame) -> None:
     """Every audit that counts finds in every day what plain Python counts; almost all of them find something."""
     dates = [f"{utc('2024-01-01') + timedelta(days=n):%Y-%m-%d}" for n in range(DAYS)]
     by_day = rows.groupby(rows["at"].dt.strftime("%Y-%m-%d"))
@@ -214,7 +214,7 @@ def test_counts_are_those_of_pandas(place: Workspace, rows: pd.DataFrame) -> Non
     assert vacuous == {"same_rows", "undated"}
 
 
-def test_thresholds_decide(place: Workspace, rows: pd.DataFrame) -> None:
+def test_thresholds_decide(place: Context, rows: pd.DataFrame) -> None:
     """As many rows, or as large a share, as is tolerated pass; the result says both numbers."""
     for ds, day in rows.groupby(rows["at"].dt.strftime("%Y-%m-%d")):
         few, share = results(place, "not_null")[str(ds)], results(place, "range_Amount")[str(ds)]
@@ -224,7 +224,7 @@ def test_thresholds_decide(place: Workspace, rows: pd.DataFrame) -> None:
     assert True in both and False in both
 
 
-def test_metrics_are_those_of_pandas(place: Workspace, rows: pd.DataFrame) -> None:
+def test_metrics_are_those_of_pandas(place: Context, rows: pd.DataFrame) -> None:
     """Null rates, aggregates and trends: a day passes exactly when pandas' number is within the bounds."""
     by_day = {str(ds): day for ds, day in rows.groupby(rows["at"].dt.strftime("%Y-%m-%d"))}
     sums = {f"2024-01-{n + 1:02}": 0.0 for n in range(DAYS)} | {ds: float(d["n"].sum()) for ds, d in by_day.items()}
@@ -248,7 +248,7 @@ def test_metrics_are_those_of_pandas(place: Workspace, rows: pd.DataFrame) -> No
     assert len({r.passed for r in trend.values()}) == 2
 
 
-def test_samples_show_what_fails(place: Workspace, rows: pd.DataFrame) -> None:
+def test_samples_show_what_fails(place: Context, rows: pd.DataFrame) -> None:
     """Keys of failing rows, missing entities, both sides of a difference, a record as it is, a row of the query."""
     day = _plain(rows[rows["at"].dt.strftime("%Y-%m-%d") == "2024-01-02"])
     orphans = {f"ds=2024-01-02, id={r['id'] or 'NULL'}, kind={r['kind']}" for r in day if r["kind"] in ("b", "zebra")}
@@ -288,7 +288,7 @@ def test_rows_without_a_day_fail_the_whole_range(spark: SparkSession, tmp_path: 
     (root / "audits").mkdir()
     (root / "audits" / "undated.sql").write_text("SELECT n FROM m WHERE n > 50")
     (root / "audits" / "dated.sql").write_text("WITH b AS (SELECT * FROM m WHERE n > 50) SELECT n, DS FROM b")
-    place = Workspace.open(root)
+    place = Context.open(root)
     outcome = build_all(place)["m"]
     assert outcome.ok, outcome.failures
     found = {(r.check, str(r.interval)): r.failures for r in outcome.results if r.check != "unique_grain"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.build.engine import AuditReads
 from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets_tests.projects import days, engine, job, write_project
@@ -46,17 +46,17 @@ ROWS = """\
 
 
 @pytest.fixture
-def built(spark: SparkSession, tmp_path: Path) -> tuple[Workspace, int]:
+def built(spark: SparkSession, tmp_path: Path) -> tuple[Context, int]:
     """The rows above in one version's table, and the commit that they are in."""
     folder = tmp_path / "data" / "events"
     folder.mkdir(parents=True)
     (folder / "all.csv").write_text("id,at,kind,amount\n" + ROWS)
-    place = Workspace.open(write_project(tmp_path, {"audited.sql": MODEL}))
+    place = Context.open(write_project(tmp_path, {"audited.sql": MODEL}))
     engine(place).prepare(job(place, "audited"), days("2024-01-01"))
     return place, engine(place).write(job(place, "audited"), "b", days("2024-01-01", "2024-01-04")).table_commit
 
 
-def test_one_scan_counts_what_pandas_counts(built: tuple[Workspace, int]) -> None:
+def test_one_scan_counts_what_pandas_counts(built: tuple[Context, int]) -> None:
     """Per day and audit, the failing rows are those that pandas finds in the same rows; a day without rows has none."""
     place, commit = built
 
@@ -84,7 +84,7 @@ def test_one_scan_counts_what_pandas_counts(built: tuple[Workspace, int]) -> Non
     assert sum(n for day in expected.values() for k, n in day.items() if k != "rows") == 15  # none of it is vacuous
 
 
-def test_a_scan_looks_at_its_days_and_its_commit_only(built: tuple[Workspace, int]) -> None:
+def test_a_scan_looks_at_its_days_and_its_commit_only(built: tuple[Context, int]) -> None:
     """Audits judge exactly the rows just built: no other day, and no later commit."""
     place, commit = built
     todo, work = job(place, "audited"), engine(place)
@@ -109,7 +109,7 @@ def test_a_scan_looks_at_its_days_and_its_commit_only(built: tuple[Workspace, in
     ],
 )
 def test_a_sample_names_the_keys_of_failing_rows(
-    built: tuple[Workspace, int], audit: str, day: str, sample: set[str]
+    built: tuple[Context, int], audit: str, day: str, sample: set[str]
 ) -> None:
     """For a failed audit one sees keys that fail it in that interval, and nothing else."""
     place, commit = built

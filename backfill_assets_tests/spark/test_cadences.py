@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import Interval
 from backfill_assets_tests.projects import build_all, commits_per_interval, write_project
 
@@ -68,7 +69,7 @@ def test_a_cadence_builds(
     lines = [f"{n},{at},a,1.00" for n, at in enumerate(INSTANTS)]
     (folder / "all.csv").write_text("\n".join(["id,at,kind,amount", *lines]))
     text = MODEL.format(cadence=cadence, start=start, batch_size=batch_size, ds=ds)
-    place = Workspace.open(write_project(tmp_path, {"counted.sql": text}, clock=clock, environment=environment))
+    place = Context.open(write_project(tmp_path, {"counted.sql": text}, clock=clock, environment=environment))
 
     outcome = build_all(place)["counted"]
 
@@ -76,6 +77,6 @@ def test_a_cadence_builds(
     counts = commits_per_interval(place, "counted")
     assert len(counts) == len(expected) and set(counts.values()) == {1}
     assert all(isinstance(i, Interval) for i in counts)
-    place.promote()
+    promote_plan(place)
     shown = backfill_assets.read("counted", project=tmp_path, environment=environment).to_pylist()
     assert {row["ds"]: row["n"] for row in shown} == expected

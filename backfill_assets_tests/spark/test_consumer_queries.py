@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.candidate import open_plan
+from backfill_assets.app.consumers import rerun_consumers
+from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.contracts.rerun import Rerun
 from backfill_assets_tests.projects import build_all, small_project
 
@@ -38,16 +42,16 @@ consumers:
 def reruns(spark: SparkSession, tmp_path: Path, environment: str) -> dict[str, Rerun]:
     """Prod shows totals; the candidate of an open plan shows them doubled, and `running` from them."""
     (tmp_path / "consumers.yml").write_text(CONSUMERS.format(env=environment))
-    place = Workspace.open(small_project(tmp_path, days=3, batch_size=3, environment=environment))
+    place = Context.open(small_project(tmp_path, days=3, batch_size=3, environment=environment))
     build_all(place)
-    place.promote()
+    promote_plan(place)
     file = tmp_path / "models" / "daily.sql"
     file.write_text(file.read_text().replace("sum(amount) AS total", "sum(2 * amount) AS total"))
-    place = Workspace.open(tmp_path)
-    opened = place.open_plan(place.plan())
+    place = Context.open(tmp_path)
+    opened = open_plan(place, plan_request(place))
     assert opened is not None
     build_all(place)
-    found = place.rerun_consumers(opened.plan.id)
+    found = rerun_consumers(place, opened.plan.id)
     assert set(found.pointers) == {"daily", "running"} and not found.met
     return {r.query: r for r in found.reruns}
 

@@ -16,6 +16,9 @@ from dagster._core.definitions.selector import (
 )
 from dagster._core.execution.backfill import PartitionBackfill
 
+from backfill_assets.app.candidate import open_plan
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import ColumnRef
 from backfill_assets.defs.build_definitions import definitions
@@ -57,7 +60,7 @@ def test_a_range_from_the_ui_opens_a_plan_that_owners_can_approve(place: Place, 
     """An edit is loaded and days of it are materialized: a plan is open that says so, its candidate shows them, the run
     and each partition name it and the next step; the rest of the days goes on under the same id."""
     build_elsewhere(place, "base", "top")
-    place.promote()
+    promote_plan(place)
     edited = loaded(place, base="base-2", top="top-2")
     first = materialize(edited, instance, "base", "top", last=KEYS[9])
     [plan] = [p for p in place.control.plans.all() if p.live]
@@ -80,7 +83,7 @@ def test_a_range_goes_on_with_the_plan_that_covers_it(place: Place, instance: dg
     """A plan that failed on a day, wherever it was applied: that day, materialized from the UI, belongs to it. A range
     of its own has a plan of its own, which is the one of `apply` with the same days."""
     place.world.engine.cell = red
-    plan = place.open_plan(place.plan(Request()))
+    plan = open_plan(place, plan_request(place, Request()))
     build_elsewhere(place, "base", "top")
     assert plan is not None
     place.world.engine.cell = lambda job, interval: Cell()
@@ -93,16 +96,16 @@ def test_a_range_goes_on_with_the_plan_that_covers_it(place: Place, instance: dg
     request = request_of(start=KEYS[0], end=KEYS[4], select=["base"])
     [own] = other.control.plans.all()
     assert tagged_plan(instance, result) == own.id
-    found = other.open_plan(other.plan(request))
+    found = open_plan(other, plan_request(other, request))
     assert found is None or found.plan.id == own.id
 
 
 def test_a_range_that_collides_is_refused_before_anything_is_built(place: Place, instance: dg.DagsterInstance) -> None:
     """Somebody else's open plan builds another version: the run says whose, as `apply` does."""
     build_elsewhere(place, "base", "top")
-    place.promote()
+    promote_plan(place)
     theirs = replace(loaded(place, base="base-2"), acting="bob")
-    opened = theirs.open_plan(theirs.plan(Request(select=("base",))))
+    opened = open_plan(theirs, plan_request(theirs, Request(select=("base",))))
     assert opened is not None
     entries = place.control.ledger.entries()
     result = materialize(loaded(place, base="base-3"), instance, "base")
@@ -152,7 +155,7 @@ def test_column_lineage_reaches_the_events(place: Place, instance: dg.DagsterIns
     said = materializations_of(result, "base")[-1].metadata["dagster/column_lineage"].value
     assert said.deps_by_column == {"n": [dg.TableColumnDep(asset_key=dg.AssetKey("raw"), column_name="x")]}  # type: ignore[union-attr]
     build_elsewhere(edited, "base")
-    place.promote(Request(select=("base",)))
+    promote_plan(place, Request(select=("base",)))
     tick(edited, instance)
     for key in (["base"], ["prod", "base"]):
         event = instance.get_latest_materialization_event(dg.AssetKey(key))

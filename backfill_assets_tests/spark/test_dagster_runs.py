@@ -10,6 +10,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from backfill_assets.app.candidate import open_plan
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval, Ranges
@@ -26,6 +29,7 @@ from backfill_assets_tests.dagster_place import (
     evaluations_of,
     execute,
     failure_of,
+    in_process,
     materializations_of,
     materialize,
     partitions_of,
@@ -195,7 +199,7 @@ def test_runs_of_a_dagster_backfill_share_its_name(place: Place, instance: dg.Da
     """The ledger names the backfill, so that all its runs can be found together."""
     job = definitions(place).resolve_implicit_global_asset_job_def()
     subset = job.get_subset(asset_selection={dg.AssetKey("base")})
-    subset.execute_in_process(instance=instance, partition_key=KEYS[0], tags={"dagster/backfill": "abcdefgh"})
+    in_process(subset, instance=instance, partition_key=KEYS[0], tags={"dagster/backfill": "abcdefgh"})
     assert {e.run for e in place.control.ledger.entries()} == {"abcdefgh"}
 
 
@@ -225,7 +229,7 @@ def test_run_reads_what_its_plan_froze(instance: dg.DagsterInstance) -> None:
     place = a_place(a_model("one", "raw"))
     pins = FakePins(raw=7)
     place.pins = pins  # type: ignore[assignment]
-    assert place.open_plan(place.plan(Request(select=("one",), start=days("01").start, end=days("05").end)))
+    assert open_plan(place, plan_request(place, Request(select=("one",), start=days("01").start, end=days("05").end)))
     pins.commits["raw"] = 9
     assert materialize(place, instance, "one", last=KEYS[4]).success
     entries = place.control.ledger.entries(["one"], kinds=[Kind.BUILT])
@@ -278,7 +282,7 @@ def test_apply_job_fails_with_what_is_left(place: Place, instance: dg.DagsterIns
 def test_apply_job_restates_what_its_configuration_names(place: Place, instance: dg.DagsterInstance) -> None:
     """Published days are built in a revision, with what reads them; neither prod nor the partitions are touched."""
     build_elsewhere(place, "base", "top")
-    place.promote()
+    promote_plan(place)
     before = place.control.environments.read("prod")
     tick(place, instance)
     result = execute(place, instance, "apply", restate=["base:2024-01-03..2024-01-04"])
@@ -301,7 +305,7 @@ def test_apply_job_says_what_is_no_day(place: Place, instance: dg.DagsterInstanc
 
 def test_a_run_that_is_tagged_with_a_plan_shows_its_rows_there(place: Place, instance: dg.DagsterInstance) -> None:
     """The plan's candidate environment shows what the run built; a tag that names no plan is refused before that."""
-    plan = place.open_plan(place.plan(Request()))
+    plan = open_plan(place, plan_request(place, Request()))
     assert plan is not None
     assert materialize(place, instance, "base", tags={PLAN_TAG: plan.plan.id}).success
     shown = place.control.environments.read(plan.plan.candidate).pointers

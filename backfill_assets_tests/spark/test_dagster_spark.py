@@ -15,7 +15,9 @@ from click.testing import CliRunner
 from dagster._cli.asset import asset_materialize_command
 
 from backfill_assets.adapters.reader import read_pointer
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.build.apply import apply
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY
@@ -45,7 +47,7 @@ def test_range_of_two_models_and_an_asset_of_the_users_own(
     tmp_path: Path, instance: dg.DagsterInstance, spark: SparkSession
 ) -> None:
     """One run over four days: the tables hold what the files say, and a downstream asset gets exactly its days."""
-    place = Workspace.open(small_project(tmp_path / "project", days=4, batch_size=2))
+    place = Context.open(small_project(tmp_path / "project", days=4, batch_size=2))
     found = definitions(place)
     read: list[list[str]] = []
 
@@ -86,9 +88,9 @@ def test_asset_of_the_users_own_in_a_run_that_is_tagged_with_a_plan(
 ) -> None:
     """A restatement of a day: the tagged run reads it as it will be, any other one as it is, until it is promoted."""
     root = small_project(tmp_path / "project", days=4, batch_size=4)
-    place = Workspace.open(root)
-    apply(place.bench(), place.plan())
-    place.promote()
+    place = Context.open(root)
+    apply(place.bench(), plan_request(place))
+    promote_plan(place)
     file = root / "data" / "events" / "2024-01-02.csv"
     file.write_text(file.read_text() + "99,2024-01-02T10:00:00,late,7.00\n")
     found = definitions(place)
@@ -118,7 +120,7 @@ def test_asset_of_the_users_own_in_a_run_that_is_tagged_with_a_plan(
     assert "late" not in before
     assert kinds(**{PLAN_TAG: next(iter(plan))}) == sorted([*before, "late"])
     say_yes(place, next(iter(plan)))
-    place.promote(plan=next(iter(plan)))
+    promote_plan(place, plan=next(iter(plan)))
     assert kinds() == sorted([*before, "late"])
 
 
@@ -126,7 +128,7 @@ def test_asset_of_the_users_own_never_reads_what_is_not_audited(
     tmp_path: Path, instance: dg.DagsterInstance, spark: SparkSession
 ) -> None:
     """Reading days that were never built fails with what to do."""
-    place = Workspace.open(small_project(tmp_path / "project", days=4))
+    place = Context.open(small_project(tmp_path / "project", days=4))
     found = definitions(place)
 
     @dg.asset(
@@ -174,7 +176,7 @@ def test_a_release_from_dagster_alone(
         assert done.exit_code == 0, done.output
 
     def run(job: str, user: str, **config: object) -> dg.ExecuteInProcessResult:
-        found = definitions(Workspace.open(root)).resolve_job_def(job)
+        found = definitions(Context.open(root)).resolve_job_def(job)
         (op,) = (node.name for node in found.graph.nodes)
         return found.execute_in_process(
             instance=instance, tags={TAG: user}, raise_on_error=False,
@@ -182,17 +184,17 @@ def test_a_release_from_dagster_alone(
         )  # fmt: skip
 
     def shown() -> str:
-        pointer = Workspace.open(root).control.environments.read("prod").pointers["daily"]
+        pointer = Context.open(root).control.environments.read("prod").pointers["daily"]
         return f"{pointer.covers}"
 
     def totals() -> dict[str, int]:
         rows = read_pointer(
-            Workspace.open(root).control.environments.read("prod").pointers["daily"], Workspace.open(root).warehouse
+            Context.open(root).control.environments.read("prod").pointers["daily"], Context.open(root).warehouse
         ).to_pylist()
         return {f"{d:%d}": sum(r["n"] for r in rows if r["ds"] == d) for d in sorted({r["ds"] for r in rows})}
 
     def live() -> str:
-        (plan,) = [p.id for p in Workspace.open(root).control.plans.all() if p.live]
+        (plan,) = [p.id for p in Context.open(root).control.plans.all() if p.live]
         return plan
 
     materialize()

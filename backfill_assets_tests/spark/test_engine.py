@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.segments import Segment, Segments
 from backfill_assets_tests.projects import (
@@ -45,7 +45,7 @@ WHERE hash(a.id, b.id) = 1 AND EXISTS (SELECT 1 FROM raw.events WHERE at < :end)
 def test_a_timeout_interrupts_a_long_batch(spark: SparkSession, tmp_path: Path) -> None:
     """A batch that runs longer than its model's timeout is stopped in Spark, and says which settings would help."""
     write_events(tmp_path, days=1)
-    place = Workspace.open(write_project(tmp_path, {"endless.sql": ENDLESS}))
+    place = Context.open(write_project(tmp_path, {"endless.sql": ENDLESS}))
     todo, work = job(place, "endless"), engine(place)
     work.prepare(todo, days("2024-01-01"))
 
@@ -78,7 +78,7 @@ def test_a_models_settings_are_its_own(spark: SparkSession, tmp_path: Path) -> N
     write_events(tmp_path, days=2)
     loose = SETTING.format(partitions=3, more=", spark.sql.ansi.enabled: false", value="CAST(max(kind) AS INT)")
     strict = SETTING.format(partitions=5, more="", value="CAST(max(kind) AS INT)")
-    place = Workspace.open(write_project(tmp_path, {"loose.sql": loose, "strict.sql": strict}, clock="2024-01-03"))
+    place = Context.open(write_project(tmp_path, {"loose.sql": loose, "strict.sql": strict}, clock="2024-01-03"))
 
     outcomes = build_all(place)
 
@@ -104,7 +104,7 @@ def test_lookback_stops_where_the_upstream_starts(spark: SparkSession, tmp_path:
         "daily.sql": DAILY.format(batch_size=4, batch_concurrency=1),
         "running.sql": RUNNING.format(batch_size=1).replace("lookback: 1", "lookback: 3"),
     }
-    place = Workspace.open(write_project(tmp_path, models, clock="2024-01-05"))
+    place = Context.open(write_project(tmp_path, models, clock="2024-01-05"))
 
     outcomes = build_all(place)
 
@@ -136,7 +136,7 @@ def test_a_python_model_is_given_its_window_only(spark: SparkSession, tmp_path: 
     """A function gets the upstream's rows of its interval and the lookback before it, clipped at the start."""
     write_events(tmp_path, days=4)
     models = {"daily.sql": DAILY.format(batch_size=4, batch_concurrency=1), "rolling.py": ROLLING}
-    place = Workspace.open(write_project(tmp_path, models, clock="2024-01-05"))
+    place = Context.open(write_project(tmp_path, models, clock="2024-01-05"))
 
     assert build_all(place)["rolling"].ok
 
@@ -183,7 +183,7 @@ def test_functions_of_helpers_run_on_workers(spark: SparkSession, tmp_path: Path
     versions: set[str] = set()
     for factor in (2, 3):
         (root / "models" / "_helper.py").write_text(HELPER.replace("2", str(factor)))
-        place = Workspace.open(root)
+        place = Context.open(root)
         outcome = build_all(place)["scored"]
         assert outcome.ok, outcome.failures
         table = open_table(path_of(place, "scored"))
@@ -208,7 +208,7 @@ def test_values_that_changed_places_with_null_differ(spark: SparkSession, tmp_pa
     write_events(tmp_path, days=2)
     shown: list[Segment] = []
     for a, b in (("id", "CAST(NULL AS BIGINT)"), ("CAST(NULL AS BIGINT)", "id")):
-        place = Workspace.open(write_project(tmp_path, {"swapped.sql": SWAPPED.format(a=a, b=b)}, clock="2024-01-03"))
+        place = Context.open(write_project(tmp_path, {"swapped.sql": SWAPPED.format(a=a, b=b)}, clock="2024-01-03"))
         build_all(place)
         version = place.project.fingerprints["swapped"]
         head = place.log.head("swapped", version)

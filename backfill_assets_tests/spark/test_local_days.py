@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import utc
 from backfill_assets_tests.projects import build_all, commits_per_interval, write_project
 
@@ -59,12 +60,12 @@ def test_local_days_over_the_clock_change(
         lines = [f"{n},{at:%Y-%m-%dT%H:%M:%SZ},a,1.00" for n, at in enumerate(instants)]
         (folder / "all.csv").write_text("\n".join(["id,at,kind,amount", *lines]))
         models = {"hourly.sql": HOURLY, "local.sql": LOCAL}
-        place = Workspace.open(write_project(tmp_path, models, clock="2024-04-03T06:30", environment=environment))
+        place = Context.open(write_project(tmp_path, models, clock="2024-04-03T06:30", environment=environment))
 
         outcomes = build_all(place)
 
         assert all(o.ok for o in outcomes.values()), outcomes
-        assert place.promote()[1].open
+        assert promote_plan(place)[1].open
         hours = backfill_assets.read("hourly", project=tmp_path, environment=environment).to_pylist()
         assert {row["ds"]: row["n"] for row in hours} == Counter(
             at.replace(minute=0) for at in instants if at < utc("2024-04-03")

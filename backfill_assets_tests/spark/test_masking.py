@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.adapters.consumer_queries import run_queries
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.consumer import Consumer, Query
 from backfill_assets_tests.projects import build_all, write_project
 
@@ -50,7 +51,7 @@ def test_nothing_shows_a_masked_value(spark: SparkSession, tmp_path: Path, envir
     audit = tmp_path / "audits" / "no_friends.sql"
     audit.write_text("SELECT ds, contact, n FROM users WHERE ds >= :start AND ds < :end AND n > 1")
     write_project(tmp_path, {"users.sql": USERS}, sources=SOURCES, clock="2024-01-02", environment=environment)
-    place = Workspace.open(tmp_path)
+    place = Context.open(tmp_path)
     outcome = build_all(place)["users"]
     assert {r.check for r in outcome.results if not r.passed} == {"unique_grain", "no_friends"}
     assert "contact=***" in str(outcome.results)
@@ -58,16 +59,16 @@ def test_nothing_shows_a_masked_value(spark: SparkSession, tmp_path: Path, envir
 
     path = tmp_path / "models" / "users.sql"
     path.write_text(USERS.replace("id AS n", "id + CAST(email AS INT) AS n"))
-    outcome = build_all(Workspace.open(tmp_path))["users"]
+    outcome = build_all(Context.open(tmp_path))["users"]
     assert "***" in str(outcome.failures)
     assert SECRET not in str(outcome)
 
     good = USERS.replace("SELECT CAST(at AS DATE) AS ds, email", "SELECT CAST(at AS DATE) AS ds, concat(id, email)")
     path.write_text(good)
     audit.write_text(audit.read_text().replace("n > 1", "n > 9"))
-    place = Workspace.open(tmp_path)
+    place = Context.open(tmp_path)
     assert build_all(place)["users"].ok
-    place.promote()
+    promote_plan(place)
     shown = place.control.environments.read(environment)
     query = Query(name="newest", sql=f"SELECT max(contact) AS c FROM {environment}.users")
     consumer = Consumer(name="board", kind="dashboard", reads=("users",), queries=(query,), file=path)

@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 
 from backfill_assets.adapters.engine import SparkEngine
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval
@@ -61,9 +61,9 @@ def write_orders(root: Path, rows: pd.DataFrame) -> None:
         mine.to_csv(folder / f"{ds}.csv", index=False)
 
 
-def a_place(root: Path, rows: pd.DataFrame, model: str = ORDERS) -> Workspace:
+def a_place(root: Path, rows: pd.DataFrame, model: str = ORDERS) -> Context:
     write_orders(root, rows)
-    return Workspace.open(write_project(root, {"orders.sql": model}, sources=SOURCE, clock="2024-01-05"))
+    return Context.open(write_project(root, {"orders.sql": model}, sources=SOURCE, clock="2024-01-05"))
 
 
 def orders(*rows: tuple[Any, ...]) -> pd.DataFrame:
@@ -72,7 +72,7 @@ def orders(*rows: tuple[Any, ...]) -> pd.DataFrame:
     return frame.assign(ds=[f"2024-01-0{d}" for d in frame.pop("day")])
 
 
-def table_of(place: Workspace) -> pd.DataFrame:
+def table_of(place: Context) -> pd.DataFrame:
     table = open_table(path_of(place, "orders"))
     assert table is not None
     return pd.DataFrame(table.to_pyarrow_table().to_pylist()).sort_values("id", ignore_index=True)
@@ -172,11 +172,11 @@ def test_random_data_is_merged_as_pandas_would(spark: SparkSession, tmp_path: Pa
         before = after
 
 
-def todo_version(place: Workspace) -> str:
+def todo_version(place: Context) -> str:
     return place.project.fingerprints["orders"]
 
 
-def files(place: Workspace) -> set[str]:
+def files(place: Context) -> set[str]:
     table = open_table(path_of(place, "orders"))
     assert table is not None
     return set(table.file_uris())
@@ -273,6 +273,6 @@ def test_a_key_that_moved_is_red_in_both_days(spark: SparkSession, tmp_path: Pat
     assert failed[0].sample == ("id=1, first_in=2024-01-01 00:00, last_in=2024-01-03 00:00",)
 
     write_orders(tmp_path, orders(*((d, d, "a", 1, 0) for d in (2, 4)), (1, 3, "moved", 1, 0)))
-    mended = build_all(Workspace.open(tmp_path))["orders"]
+    mended = build_all(Context.open(tmp_path))["orders"]
     # 1 left its first day; 3 is gone from the day in which 1 stays, in the same file
     assert mended.ok and mended.changes == Changes(deleted=2, copied=1)

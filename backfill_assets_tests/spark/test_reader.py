@@ -10,7 +10,8 @@ import pytest
 
 import backfill_assets
 from backfill_assets.adapters.spark_views import show_environment
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
 from backfill_assets_tests.projects import (
     build_all,
     clean_environment,
@@ -51,19 +52,19 @@ FROM raw.events WHERE at >= :start AND at < :end
 
 
 @pytest.fixture(scope="module")
-def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Context:
     """A table with a column of every type, promoted."""
     root = tmp_path_factory.mktemp("reader")
     write_events(root, days=3)
     project = write_project(root, {"wide.sql": MODEL}, clock="2024-01-04", environment="env_reader")
-    found = Workspace.open(project)
+    found = Context.open(project)
     outcomes = build_all(found)
     assert outcomes["wide"].ok, outcomes["wide"].failures
-    found.promote()
+    promote_plan(found)
     return found
 
 
-def test_every_type_reads_as_in_spark(spark: SparkSession, place: Workspace) -> None:
+def test_every_type_reads_as_in_spark(spark: SparkSession, place: Context) -> None:
     """The same rows, columns, order of columns and values as the view's: decimals, dates, instants, nested ones."""
     table = backfill_assets.read("wide", project=place.project.root)
     show_environment(spark, place.control.environments.read("env_reader"), place.warehouse)
@@ -89,14 +90,14 @@ def test_every_type_reads_as_in_spark(spark: SparkSession, place: Workspace) -> 
         ("2024-05-01", None, set()),
     ],
 )
-def test_a_range_cuts_half_open(place: Workspace, start: Any, end: Any, found: set[int]) -> None:
+def test_a_range_cuts_half_open(place: Context, start: Any, end: Any, found: set[int]) -> None:
     """`start` is included, `end` is not; a range without rows is an empty table with the same columns."""
     table = backfill_assets.read("wide", project=place.project.root, start=start, end=end, columns=["id", "ds"])
     assert table.column_names == ["id", "ds"]
     assert {day.day for day in table["ds"].to_pylist()} == found
 
 
-def test_reading_opens_no_jvm(place: Workspace) -> None:
+def test_reading_opens_no_jvm(place: Context) -> None:
     """A process that only reads imports neither pyspark nor dagster, and needs no Java."""
     text = """
         import sys

@@ -14,7 +14,9 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.candidate import open_plan
+from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
 from backfill_assets.build.apply import apply
 from backfill_assets.core.errors import BuildError
 from backfill_assets_tests.projects import build_all, days, engine, job, path_of, write_project
@@ -103,14 +105,14 @@ def test_a_catalog_table_is_read(spark: SparkSession, tmp_path: Path, catalog_ta
     assert build_all(place)["copy"].ok
 
     assert rows_of(place) == ROWS.to_pylist()
-    assert "catalog table shop.rows" in str(place.plan().sources["raw.rows"]["unpinned"])
+    assert "catalog table shop.rows" in str(plan_request(place).sources["raw.rows"]["unpinned"])
 
 
 def test_a_delta_source_is_read_at_the_frozen_commit(spark: SparkSession, tmp_path: Path) -> None:
     """What lands in a Delta source after planning is not read by that plan, also not by an apply that goes on with it;
     the ledger says which commit was."""
     place = a_place(tmp_path, as_delta(tmp_path / "rows"))
-    assert place.open_plan(place.plan())
+    assert open_plan(place, plan_request(place))
     write_deltalake(str(tmp_path / "rows"), MORE, mode="append")
 
     assert build_all(place)["copy"].ok
@@ -123,7 +125,7 @@ def test_a_delta_source_is_read_at_the_frozen_commit(spark: SparkSession, tmp_pa
 def test_files_that_changed_since_the_plan_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     """Files cannot be read as they were: a source that changed after planning ends the batch, and says what to do."""
     place = a_place(tmp_path, as_csv(tmp_path / "rows"))
-    made = place.plan()
+    made = plan_request(place)
     (tmp_path / "rows" / "3.csv").write_text("ds|id|amount\n2024-01-02|4|7.00\n")
 
     outcome = apply(place.bench(made.sources), made)["copy"]
@@ -184,16 +186,16 @@ def test_a_reader_by_places_reads_the_codes_order(spark: SparkSession, tmp_path:
     models = {"pair.sql": pair, "other.sql": other, "reader.sql": reader}
     root = write_project(tmp_path / "project", models, sources=sources, clock="2024-01-03")
 
-    def reads(place: Workspace) -> list[tuple[int, int]]:
+    def reads(place: Context) -> list[tuple[int, int]]:
         found = open_table(path_of(place, "reader"))
         assert found is not None
         return sorted((row["p"], row["q"]) for row in found.to_pyarrow_table().to_pylist())
 
-    before = Workspace.open(root)
+    before = Context.open(root)
     assert all(o.ok for o in build_all(before).values())
     assert reads(before) == sorted([(i, i * 10) for i in (1, 2, 3)] + [(i + 100, i + 200) for i in (1, 2, 3)])
     (root / "models" / "pair.sql").write_text(pair.replace("id AS p, id * 10 AS q", "id * 10 AS q, id AS p"))
-    after = Workspace.open(root)
+    after = Context.open(root)
     outcomes = build_all(after)
 
     then, now = before.project.fingerprints, after.project.fingerprints
@@ -202,13 +204,13 @@ def test_a_reader_by_places_reads_the_codes_order(spark: SparkSession, tmp_path:
     assert reads(after) == sorted([(i, i * 10) for i in (1, 2, 3)] + [(i + 200, i + 100) for i in (1, 2, 3)])
 
 
-def a_place(root: Path, source: str) -> Workspace:
+def a_place(root: Path, source: str) -> Context:
     sources = f"sources:\n  - name: raw.rows\n    {source}\n"
     project = write_project(root / "project", {"copy.sql": MODEL}, sources=sources, clock="2024-01-03")
-    return Workspace.open(project)
+    return Context.open(project)
 
 
-def rows_of(place: Workspace) -> list[dict[str, object]]:
+def rows_of(place: Context) -> list[dict[str, object]]:
     table = open_table(path_of(place, "copy"))
     assert table is not None
     return sorted(table.to_pyarrow_table(columns=["ds", "id", "amount"]).to_pylist(), key=lambda row: row["id"])

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.adapters.spark_views import SparkViews
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.gate import judge_plan
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.errors import PromotionError
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.pointer import Pointer
@@ -34,7 +36,7 @@ NOW = utc("2024-02-01")
 class Shop:
     """A project whose first release is in its environment and whose second one is built."""
 
-    place: Workspace
+    place: Context
     views: SparkViews
     first: Environment
     old: Pointer
@@ -52,15 +54,15 @@ class Shop:
 @pytest.fixture
 def shop(spark: SparkSession, tmp_path: Path, environment: str) -> Iterator[Shop]:
     """Release 1 of `daily` shown by a persisted view; release 2 adds `most` and makes `n` ten times as much."""
-    place = Workspace.open(small_project(tmp_path, days=3, batch_size=3, environment=environment))
+    place = Context.open(small_project(tmp_path, days=3, batch_size=3, environment=environment))
     build_all(place)
-    first, _ = place.promote()
+    first, _ = promote_plan(place)
     views = SparkViews(spark, place.warehouse)
     views.settle(first, ["daily"])
     file = tmp_path / "models" / "daily.sql"
     text = file.read_text().replace("count(*) AS n", "10 * count(*) AS n, max(amount) AS most")
     file.write_text(text)
-    changed = Workspace.open(tmp_path)
+    changed = Context.open(tmp_path)
     build_all(changed)
     verdict = changed_verdict(changed)
     new = next(p for p in verdict.pointers if p.model == "daily")
@@ -68,12 +70,12 @@ def shop(spark: SparkSession, tmp_path: Path, environment: str) -> Iterator[Shop
     spark.sql(f"DROP DATABASE {environment} CASCADE")
 
 
-def changed_verdict(place: Workspace) -> Verdict:
+def changed_verdict(place: Context) -> Verdict:
     facts = place.facts()
     from backfill_assets.plan.plan import make_plan
     from backfill_assets.plan.stages import Request
 
-    verdict = place.gate(Request(), facts, make_plan(place.project, facts, Request()))
+    verdict = judge_plan(place, Request(), facts, make_plan(place.project, facts, Request()))
     approval = "needs approval by ana@example.com of a change of published history:"
     owed = [approval, "was not compared with what is shown:"]
     assert [o.what for o in verdict.obstacles] == owed, "ready but for that"

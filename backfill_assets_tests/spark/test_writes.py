@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.adapters.table_log import open_table
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.core.errors import BuildError
 from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.projects import (
@@ -42,11 +42,11 @@ SELECT {ds} AS ds, id FROM raw.events WHERE at < :end OR at >= :start
 """
 
 
-def a_place(root: Path, models: dict[str, str] | None = None) -> Workspace:
+def a_place(root: Path, models: dict[str, str] | None = None) -> Context:
     if models is None:
-        return Workspace.open(small_project(root))
+        return Context.open(small_project(root))
     write_events(root)
-    return Workspace.open(write_project(root, models))
+    return Context.open(write_project(root, models))
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_day_without_rows_is_written_empty(spark: SparkSession, tmp_path: Path
     assert {row[0] for row in built_daily(place)} == {"2024-01-01", "2024-01-03"}
 
 
-def files(place: Workspace) -> dict[str, set[str]]:
+def files(place: Context) -> dict[str, set[str]]:
     """Partition day → the names of its files."""
     table = open_table(path_of(place, "daily"))
     assert table is not None
@@ -195,10 +195,10 @@ def files(place: Workspace) -> dict[str, set[str]]:
 
 def test_a_table_that_vanished_is_built_whole(spark: SparkSession, tmp_path: Path) -> None:
     """Nothing that the ledger says of a lost table counts for the one that takes its place, commit by commit."""
-    place = Workspace.open(small_project(tmp_path, days=6, batch_size=6))
+    place = Context.open(small_project(tmp_path, days=6, batch_size=6))
     build_all(place)
     shutil.rmtree(path_of(place, "daily"))
-    smaller = Workspace.open(small_project(tmp_path, days=6, batch_size=4, batch_concurrency=1))
+    smaller = Context.open(small_project(tmp_path, days=6, batch_size=4, batch_concurrency=1))
     assert smaller.project.fingerprints == place.project.fingerprints
 
     assert build_all(smaller)["daily"].ok

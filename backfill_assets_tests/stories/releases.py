@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.gate import judge_plan
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Request
@@ -25,20 +26,20 @@ ROWS = 2 * DAYS
 class Releases:
     """The same two models, marked 1 and 2, both built. `pointers` are what an environment shows of each release."""
 
-    one: Workspace
-    two: Workspace
+    one: Context
+    two: Context
     pointers: tuple[tuple[Pointer, ...], tuple[Pointer, ...]]
 
 
 def build_releases(root: Path, environment: str, spark: dict[str, str] | None = None, *, grace: float = 5) -> Releases:
     """Build both releases, and promote neither. `grace`: seconds that a promotion leaves to readers."""
-    places = [Workspace.open(_project(root, number, environment, spark or {}, grace)) for number in (1, 2)]
+    places = [Context.open(_project(root, number, environment, spark or {}, grace)) for number in (1, 2)]
     pointers: list[tuple[Pointer, ...]] = []
     for place in places:
         outcomes = build_all(place)
         assert all(o.ok for o in outcomes.values()), outcomes
         facts = place.facts()
-        verdict = place.gate(Request(), facts, make_plan(place.project, facts, Request()))
+        verdict = judge_plan(place, Request(), facts, make_plan(place.project, facts, Request()))
         assert verdict.open and len(verdict.pointers) == 2
         pointers.append(verdict.pointers)
     return Releases(one=places[0], two=places[1], pointers=(pointers[0], pointers[1]))

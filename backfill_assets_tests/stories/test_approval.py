@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets_tests.projects import Said, small_project
 from backfill_assets_tests.projects import backfill_here as backfill
 
@@ -61,7 +61,7 @@ def shop(spark: SparkSession, tmp_path: Path, environment: str) -> Path:
 
 
 def plan_of(root: Path) -> str:
-    (plan,) = [r.id for r in Workspace.open(root).control.plans.all() if r.live]
+    (plan,) = [r.id for r in Context.open(root).control.plans.all() if r.live]
     return plan
 
 
@@ -98,7 +98,7 @@ def test_edited_rules_do_not_open_the_gate(shop: Path, tmp_path: Path, environme
     something was promoted stay in force until those whom they ask have approved others."""
     key = a_key(tmp_path, "dev")
     other = tmp_path / "other"
-    warehouse = Workspace.open(shop).warehouse
+    warehouse = Context.open(shop).warehouse
     shutil.copytree(shop, other, ignore=shutil.ignore_patterns(".backfill"))
     edit(other, approvals={"required": False}, warehouse=warehouse)
     closed = backfill("promote", "--json", project=other, user="dev")
@@ -125,11 +125,11 @@ def test_edited_rules_do_not_open_the_gate(shop: Path, tmp_path: Path, environme
     assert backfill("approve", change.json["id"], project=shop, user="dev").code == 1
     assert backfill("promote", project=shop, user="dev").code == 4
     assert "proposed by dev waits" in backfill("rules", project=shop).out
-    release = Workspace.open(shop).control.releases.all(environment)[-1]
+    release = Context.open(shop).control.releases.all(environment)[-1]
     assert release.rules["number"] == 1 and not release.approvals_off
     done = backfill("approve", change.json["id"], "--json", project=shop, user="ana")
     assert done.code == 0 and done.json["in_force"], "ana gives it away, as she may; dev asked for it"
-    assert Workspace.open(shop).rules().rules.owners["daily"] == "dev@example.com"
+    assert Context.open(shop).rules().rules.owners["daily"] == "dev@example.com"
 
 
 def test_a_signature_is_checked_again(shop: Path, tmp_path: Path) -> None:

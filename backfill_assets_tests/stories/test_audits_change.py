@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.stages import Audit
 from backfill_assets_tests.projects import build_all, days, expected_daily, small_project
@@ -25,18 +27,18 @@ def test_a_changed_query_is_asked_again_before_promotion(spark: SparkSession, tm
     model.write_text(model.read_text().replace("audits:\n", "audits:\n  - sql: no_cheap_day\n"))
     query.parent.mkdir()
     query.write_text("SELECT * FROM daily WHERE total < 0")
-    first = Workspace.open(root)
+    first = Context.open(root)
     assert all(outcome.ok for outcome in build_all(first).values())
     version = first.project.fingerprints["daily"]
     head = first.log.head("daily", version)
 
     query.write_text("SELECT ds, kind, total FROM daily WHERE total < 35 AND ds >= :start AND ds < :end")
-    again = Workspace.open(root)
+    again = Context.open(root)
     assert again.project.fingerprints["daily"] == version
-    plan = again.plan()
+    plan = plan_request(again)
     (stage,) = plan.work
     assert isinstance(stage, Audit) and stage.intervals == Ranges((days("2024-01-01", "2024-01-04"),))
-    _, verdict = again.promote()
+    _, verdict = promote_plan(again)
     assert [o.what for o in verdict.obstacles if o.model == "daily"] == ["4 intervals lack audits:"]
 
     outcome = build_all(again)["daily"]
@@ -46,14 +48,14 @@ def test_a_changed_query_is_asked_again_before_promotion(spark: SparkSession, tm
     (failed,) = [r for r in outcome.results if not r.passed]
     assert (failed.check, failed.failures) == ("no_cheap_day", len(cheap)) == ("no_cheap_day", 2)
     assert failed.sample == tuple(f'{{"ds":"{ds}","kind":"{k}","total":{c / 100:.2f}}}' for ds, k, c in cheap)
-    _, verdict = again.promote()
+    _, verdict = promote_plan(again)
     assert not verdict.open and not again.control.environments.read("prod").pointers
 
     query.write_text("SELECT ds FROM daily WHERE total < 30")
-    last = Workspace.open(root)
+    last = Context.open(root)
     mended = build_all(last)
     assert mended["daily"].built == Ranges((days("2024-01-01"),)) and all(o.ok for o in mended.values())
-    _, verdict = last.promote()
+    _, verdict = promote_plan(last)
     assert verdict.open
 
 
@@ -63,15 +65,15 @@ def test_a_release_that_differs_from_prod_says_where(spark: SparkSession, tmp_pa
     model = root / "models" / "daily.sql"
     audit = "audits:\n  - reconcile: {metric: sum(total), of: prod, by: [kind], within_percent: 1}\n"
     model.write_text(model.read_text().replace("audits:\n", audit))
-    first = Workspace.open(root)
+    first = Context.open(root)
     outcome = build_all(first)["daily"]
     assert outcome.ok
     said = {r.observed for r in outcome.results if r.check == "reconcile_prod"}
     assert said == {"nothing in prod to compare with"}
-    assert first.promote()[1].open
+    assert promote_plan(first)[1].open
 
     model.write_text(model.read_text().replace("sum(amount) AS", "sum(amount) * if(kind = 'b', 2, 1) AS"))
-    second = Workspace.open(root)
+    second = Context.open(root)
     outcome = build_all(second)["daily"]
     assert outcome.red == Ranges((days("2024-01-01", "2024-01-03"),))
     totals = {(ds, kind): cents / 100 for ds, kind, _, cents in expected_daily(root)}
@@ -81,4 +83,4 @@ def test_a_release_that_differs_from_prod_says_where(spark: SparkSession, tmp_pa
         for (ds, kind), total in totals.items()
         if kind == "b"
     }
-    assert not second.promote()[1].open
+    assert not promote_plan(second)[1].open

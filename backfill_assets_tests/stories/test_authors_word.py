@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.diff import find_drift
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets_tests.projects import approve, backfill, build_all, expected_daily, small_project
 
 if TYPE_CHECKING:
@@ -23,27 +26,27 @@ def test_a_true_word_and_a_false_one(spark: SparkSession, tmp_path: Path, enviro
     built; with a column more, only that model is, and what reads it keeps its table. A word that is not true shows in
     the data, with the days."""
     root = small_project(tmp_path, days=4, batch_size=4, environment=environment)
-    place = Workspace.open(root)
+    place = Context.open(root)
     build_all(place)
-    place.promote()
+    promote_plan(place)
     running = place.control.environments.read(environment).pointers["running"]
     old, path = place.project.fingerprints["daily"], root / "models" / "daily.sql"
     first = path.read_text()
 
-    def said(query: str) -> Workspace:
+    def said(query: str) -> Context:
         """The project with this query, and a word about it."""
         path.write_text(query)
-        plain = Workspace.open(root)
-        assert [s.model for s in plain.plan().work] == ["daily", "running"]
+        plain = Context.open(root)
+        assert [s.model for s in plan_request(plain).work] == ["daily", "running"]
         code = plain.project.fingerprints["daily"]
         word = f"same_as: {{version: '{old}', code: '{code}', reason: amounts are never NULL}}\nstart:"
         path.write_text(query.replace("start:", word, 1))
-        return Workspace.open(root)
+        return Context.open(root)
 
     filtered = first.replace("at < :end", "at < :end AND amount IS NOT NULL")
     kept = said(filtered)
     assert kept.project.fingerprints == place.project.fingerprints
-    assert not kept.plan().stages
+    assert not plan_request(kept).stages
     told = backfill("plan", project=root)
     assert "by the author's word" in told.out and "because: amounts are never NULL (models/daily.sql:2)" in told.out
     [override] = json.loads(backfill("plan", "--json", project=root).out)["overrides"]
@@ -51,22 +54,22 @@ def test_a_true_word_and_a_false_one(spark: SparkSession, tmp_path: Path, enviro
 
     more = filtered.replace("AS total", "AS total, max(amount) AS largest")
     false = said(more.replace("amount IS NOT NULL", "id <> 7"))
-    plan = false.plan()
+    plan = plan_request(false)
     build_all(false)
-    broken, read = false.drift(plan)
+    broken, read = find_drift(false, plan)
     assert str(broken.intervals) == str(read.intervals) == "2024-01-02", "where the event with that id is"
     assert "models/daily.sql:2 says that it is" in str(broken)
     assert read.kept.readers == ("running",), "which reads what is not the same"
 
     added = said(more)
     assert added.project.fingerprints["daily"] != false.project.fingerprints["daily"], "not the table of the mistake"
-    plan = added.plan()
+    plan = plan_request(added)
     assert str(plan.changes["daily"]) == "additive, non-breaking: adds largest"
     assert [s.model for s in plan.work] == ["daily"]
     build_all(added)
-    assert added.drift(plan) == []
+    assert find_drift(added, plan) == []
     approve(added)
-    moved, verdict = added.promote()
+    moved, verdict = promote_plan(added)
     assert verdict.open, verdict
     assert moved.pointers["running"] == running
     rows = backfill_assets.read("daily", project=root, environment=environment).to_pylist()

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.demo.generate import generate
 from backfill_assets.project.settings import EMBEDDED_PROJECT
 from backfill_assets_tests import reference
@@ -66,7 +66,7 @@ def shown(root: Path, model: str = PERFORMANCE) -> pa.Table:
 
 
 def pointers(root: Path) -> dict[str, str]:
-    return {n: p.version for n, p in Workspace.open(root).control.environments.read("prod").pointers.items()}
+    return {n: p.version for n, p in Context.open(root).control.environments.read("prod").pointers.items()}
 
 
 def category(plan: dict[str, Any], model: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets_tests.projects import SMALL_SPARK, Said, backfill, clean_environment, small_project, write_events
 
 SPARK = "spark: {" + ", ".join(f"{key}: {value}" for key, value in SMALL_SPARK.items()) + "}\n"
@@ -206,7 +206,7 @@ def test_no_java(tmp_path: Path) -> None:
     text = said.out + said.err
     assert "Java was not found" in text and "openjdk-17" in text
     assert "Traceback" not in text
-    assert Workspace.open(root).control.plans.all() == []
+    assert Context.open(root).control.plans.all() == []
 
 
 def test_java_that_is_too_old(tmp_path: Path) -> None:

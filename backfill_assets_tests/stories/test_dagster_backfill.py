@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import dagster as dg
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets_tests.projects import (
     CHECKOUT,
     DAILY,
@@ -90,7 +90,7 @@ class Server:
 
     url: str
     instance: dg.DagsterInstance
-    place: Workspace
+    place: Context
 
     def ask(self, query: str, **variables: Any) -> Any:
         body = json.dumps({"query": query, "variables": variables}).encode()
@@ -151,7 +151,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     url = f"http://127.0.0.1:{port}/graphql"
     # The instance first: several processes that create its SQLite files at the same moment get in each other's way.
     with dg.DagsterInstance.from_config(str(home)) as instance:
-        found = Server(url=url, instance=instance, place=Workspace.open(root))
+        found = Server(url=url, instance=instance, place=Context.open(root))
         running: list[tuple[subprocess.Popen[bytes], str]] = []
         try:
             running.append(

@@ -14,7 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.cli.app import app
 from backfill_assets.cli.base import UNEXPECTED
 from backfill_assets.compare.codec import diff_from_json
@@ -83,15 +84,15 @@ def test_a_wrong_time_zone_is_seen(
     write_weeks(root)
     write_project(root, {"daily.sql": MODEL}, clock="2024-01-15", environment=environment)
     monkeypatch.setenv("BACKFILL_PROJECT", str(root))
-    place = Workspace.open(root)
+    place = Context.open(root)
     build_all(place)
-    place.promote()
+    promote_plan(place)
     before = backfill_assets.read("daily", project=root)
 
     file = root / "models" / "daily.sql"
     select, join, acquired = MODEL.partition("LEFT JOIN (")
     file.write_text(select + join + acquired.replace("CAST(at AS", f"CAST(from_utc_timestamp(at, '{ZONE}') AS"))
-    changed = Workspace.open(root)
+    changed = Context.open(root)
     assert changed.spark is not None  # opened by this thread, not by a worker
     result = definitions(changed).resolve_job_def("apply").execute_in_process(instance=instance)
     assert result.success

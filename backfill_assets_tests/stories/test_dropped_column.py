@@ -11,7 +11,7 @@ import pytest
 import backfill_assets
 from backfill_assets.adapters.engine import SparkEngine
 from backfill_assets.adapters.table_log import DeltaTableLog
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.core.intervals import Interval
 from backfill_assets_tests.projects import backfill_here as backfill
 from backfill_assets_tests.projects import expected_daily, small_project, write_events
@@ -33,7 +33,7 @@ def columns(root: Path) -> list[str]:
     return backfill_assets.read("daily", project=root).column_names
 
 
-def commits(place: Workspace, tables: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+def commits(place: Context, tables: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
     return {(m, v): DeltaTableLog(place.warehouse).head(m, v) for m, v in tables}
 
 
@@ -48,7 +48,7 @@ def test_a_dropped_column_computes_nothing(
     without, reader = daily.read_text(), running.read_text()
     daily.write_text(without.replace("AS total", "AS total, max(amount) AS largest"))
     assert backfill("apply", "--promote", project=root, user="dev").code == 0
-    place = Workspace.open(root)
+    place = Context.open(root)
     tables = [(t.model, t.version) for t in place.storage.tables()]
     before = commits(place, tables)
     assert columns(root) == ["ds", "kind", "n", "total", "largest"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets_tests.projects import Said, backfill, say_yes, small_project
 from backfill_assets_tests.projects import backfill_here as here
 
@@ -88,7 +88,7 @@ def test_change_apply_evidence_verify(spark: SparkSession, tmp_path: Path) -> No
     ]
     rows.write_bytes(there)
 
-    say_yes(Workspace.open(project), plan)
+    say_yes(Context.open(project), plan)
     assert here("promote", project=project).code == 0
     sealed = here("evidence", plan, "--json", project=project)
     assert sealed.code == 0 and not sealed.json["changed"], sealed

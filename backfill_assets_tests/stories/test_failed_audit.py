@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.core.intervals import Ranges
 from backfill_assets_tests.projects import (
     backfill,
@@ -31,7 +31,7 @@ def test_a_bad_day(spark: SparkSession, tmp_path: Path) -> None:
     """Red day, waiting downstream, a refused promotion that says what to do; all green once the source is mended."""
     root = small_project(tmp_path, days=6, batch_size=6)
     write_events(root, days=6, bad="2024-01-04")
-    place = Workspace.open(root)
+    place = Context.open(root)
 
     outcomes = build_all(place)
 
@@ -58,7 +58,7 @@ def test_a_bad_day(spark: SparkSession, tmp_path: Path) -> None:
     assert not place.control.environments.read("prod").pointers
 
     write_events(root, days=6)
-    mended = Workspace.open(root)
+    mended = Context.open(root)
     assert mended.plan().stages[0].intervals == Ranges((bad,))  # type: ignore[union-attr]
     again = build_all(mended)
 

@@ -16,7 +16,8 @@ import psutil
 import pytest
 
 from backfill_assets.adapters.engine import SparkEngine
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job
 from backfill_assets.build.events import BatchDone, BatchFailed, Event
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def kinds(place: Workspace, kind: Kind, model: str = "daily") -> list[str]:
+def kinds(place: Context, kind: Kind, model: str = "daily") -> list[str]:
     return sorted(str(e.interval) for e in place.control.ledger.entries([model]) if e.kind is kind)
 
 
@@ -53,7 +54,7 @@ def end(process: subprocess.Popen[str]) -> None:
 def test_the_jvm_is_killed_in_the_middle(tmp_path: Path) -> None:
     """kill -9 for Spark's JVM, not for Python: it is said, started again once, and the same command ends green with the
     rows of an undisturbed build. Nobody is told to correct a model."""
-    place = Workspace.open(small_project(tmp_path, batch_size=1))
+    place = Context.open(small_project(tmp_path, batch_size=1))
     process = start(BACKFILL, "--project", tmp_path, "apply")
     try:
         eventually(lambda: kinds(place, Kind.BUILT), within=400, while_=lambda: process.poll() is None)
@@ -71,7 +72,7 @@ def test_the_jvm_is_killed_in_the_middle(tmp_path: Path) -> None:
 
 def test_sigterm_ends_an_apply_like_ctrl_c(tmp_path: Path) -> None:
     """Nothing else begins, what is done is recorded and said, with the command that goes on; code 143."""
-    place = Workspace.open(small_project(tmp_path, batch_size=1, batch_concurrency=1))
+    place = Context.open(small_project(tmp_path, batch_size=1, batch_concurrency=1))
     process = start(BACKFILL, "--project", tmp_path, "apply")
     try:
         eventually(lambda: kinds(place, Kind.BUILT), within=400, while_=lambda: process.poll() is None)
@@ -105,7 +106,7 @@ def test_one_bad_day_among_sixty(spark: SparkSession, tmp_path: Path) -> None:
     said = backfill_here("apply", "--select", "daily", project=root)
     assert said.code == 3, said.out + said.err
     assert "cannot build daily 2024-02-07" in said.out and "oops" in said.out
-    place = Workspace.open(root)
+    place = Context.open(root)
     assert kinds(place, Kind.FAILED) == ["2024-02-07"]
     assert "failed   daily 2024-02-07" in backfill_here("status", project=root).out
     bad.write_text(good)
@@ -115,8 +116,8 @@ def test_one_bad_day_among_sixty(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_a_source_file_vanishes_and_returns(spark: SparkSession, tmp_path: Path) -> None:
     """It is waited for, which is said; nothing is built without its rows."""
-    place = Workspace.open(small_project(tmp_path, batch_size=5, batch_concurrency=1))
-    made, file = place.plan(), tmp_path / "data" / "events" / "2024-01-08.csv"
+    place = Context.open(small_project(tmp_path, batch_size=5, batch_concurrency=1))
+    made, file = plan_request(place), tmp_path / "data" / "events" / "2024-01-08.csv"
     away, tried = tmp_path / "away.csv", threading.Event()
     events: list[Event] = []
 
@@ -180,7 +181,7 @@ def test_a_full_disk_and_one_that_nobody_may_write(
     assert len(written) == 2, "nothing else begins"
     assert full.code in (1, 3) and "No space left on device" in said, full
     assert "Traceback" not in said and "correct the model" not in said, full
-    place = Workspace.open(root)
+    place = Context.open(root)
     have = place.facts().coverage["daily"]
     assert str(have.complete | have.unaudited) == "2024-01-01..2024-01-02"
     for command in ("plan", "status", "watch"):
@@ -199,4 +200,4 @@ def test_a_full_disk_and_one_that_nobody_may_write(
     mount(disk, "umount", "-l")
     done = backfill_here(*apply_daily, project=root)
     assert done.code == 0, done
-    assert built_daily(Workspace.open(root)) == expected_daily(root)
+    assert built_daily(Context.open(root)) == expected_daily(root)

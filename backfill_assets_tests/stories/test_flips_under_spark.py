@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.promote.promote import promote
 from backfill_assets_tests.contracts.test_readers_elsewhere import DAYS, FLIPS, a_version
 from backfill_assets_tests.projects import BACKFILL, clean_environment, small_project, start
@@ -45,7 +45,7 @@ print(json.dumps(reads), flush=True)
 
 def test_a_hundred_flips(tmp_path: Path) -> None:
     """Every query is of one release wholly, in both views, and none fails."""
-    place = Workspace.open(small_project(tmp_path / "shop", days=DAYS))
+    place = Context.open(small_project(tmp_path / "shop", days=DAYS))
     releases = [[a_version(place, number, model) for model in ("daily", "running")] for number in (1, 2)]
     environments = place.control.environments
     shown = promote(environments, environments.read("prod"), releases[0], None, by="ana")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets_tests.projects import (
     DAILY,
     RUNNING,
@@ -101,7 +101,7 @@ def test_a_source_that_loses_rows_and_an_audit_that_notices(shop: Path) -> None:
     restate = ("--restate", f"daily:{HALF}")
     applied = backfill_here("apply", "--json", *restate, project=shop)
     assert applied.code == 0, applied
-    plan = next(iter(r for r in Workspace.open(shop).control.plans.all() if r.live and "." in r.versions["daily"])).id
+    plan = next(iter(r for r in Context.open(shop).control.plans.all() if r.live and "." in r.versions["daily"])).id
     assert "needs approval by ana@example.com" in obstacles(backfill_here("promote", plan, "--json", project=shop))
     assert backfill_here("approve", plan, user="ana", project=shop).code == 0
     moved = backfill_here("promote", plan, project=shop)
@@ -114,7 +114,7 @@ def test_a_source_that_loses_rows_and_an_audit_that_notices(shop: Path) -> None:
 def test_a_corrupt_file_is_replaced(shop: Path) -> None:
     """A published file is cut short. It is told, stays where it is, and a restatement replaces it once its owner has
     accepted that nothing could be compared with it."""
-    place, day = Workspace.open(shop), "2024-01-02"
+    place, day = Context.open(shop), "2024-01-02"
     folder = Path(place.warehouse) / "daily" / place.project.fingerprints["daily"] / f"ds={day}"
     for file in folder.glob("*.parquet"):
         file.write_bytes(file.read_bytes()[:-100])
@@ -126,7 +126,7 @@ def test_a_corrupt_file_is_replaced(shop: Path) -> None:
     applied = backfill_here("apply", "--json", "--restate", f"daily:{day}", project=shop)
     assert applied.code == 0, applied
     assert "daily.unreadable" in [f["name"] for f in applied.json["findings"]]
-    plan = next(iter(r for r in Workspace.open(shop).control.plans.all() if r.live and "." in r.versions["daily"])).id
+    plan = next(iter(r for r in Context.open(shop).control.plans.all() if r.live and "." in r.versions["daily"])).id
     assert backfill_here("approve", plan, user="ana", project=shop).code == 0
     assert "compared with nothing" in obstacles(backfill_here("promote", plan, "--json", project=shop))
     accepted = ("--accept", "daily.unreadable=the disk was broken")

@@ -18,7 +18,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.by_hand import declare_empty
+from backfill_assets.app.context import Context
+from backfill_assets.app.gate import judge_plan
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import utc
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.projects import DAILY, RUNNING, Said, backfill_here, build_all, days, say_yes, write_project
@@ -98,7 +102,7 @@ def in_the_way(said: Said) -> str:
 def test_a_failed_restatement_leaves_prod_byte_identical(shop: Path, environment: str) -> None:
     """A bad correction fails its audit. Nothing of what prod shows was rewritten, moved or removed, not a byte."""
     before, was = shown(shop, environment), files(shop)
-    place = Workspace.open(shop)
+    place = Context.open(shop)
     pointers = place.control.environments.read(environment).pointers
     empty(shop, date(2024, 1, 3))
     load(shop, [date(2024, 1, 3)], "-9.00")  # the model's audit wants totals of at least 0
@@ -134,10 +138,10 @@ def test_an_emptied_source_day_leaves_no_stale_rows_and_is_flagged(shop: Path, e
     daily.write_text(daily.read_text().replace("  - completeness\n", ""))
     applied = backfill_here("apply", "--json", "--restate", f"daily:{day}", project=shop)
     assert applied.code == 0
-    say_yes(Workspace.open(shop), applied.json["plan"]["id"])
+    say_yes(Context.open(shop), applied.json["plan"]["id"])
     unaccepted = backfill_here("promote", "--json", "--restate", f"daily:{day}", project=shop)
     assert "is left, and none came" in in_the_way(unaccepted)
-    say_yes(Workspace.open(shop), applied.json["plan"]["id"], why="nothing was sold on that day")
+    say_yes(Context.open(shop), applied.json["plan"]["id"], why="nothing was sold on that day")
     promoted = backfill_here("promote", "--json", "--restate", f"daily:{day}", project=shop)
     assert promoted.code == 0, promoted
     rows = backfill_assets.read("daily", project=shop, environment=environment).to_pylist()
@@ -152,24 +156,24 @@ def test_no_option_promotes_an_empty_or_a_shrunken_table(shop: Path, environment
     daily.write_text(
         text.replace("start: 2024-01-01", "start: 2024-01-03").replace("count(*) AS n", "count(*) + 1 AS n")
     )
-    place = Workspace.open(shop)
+    place = Context.open(shop)
     build_all(place)
     flags = product([(), ("daily",), ("daily+",)], [False, True], [False, True])
     for select, end_bounded, ignore_cron in flags:
         request = Request(select=select, end_bounded=end_bounded, ignore_cron=ignore_cron)
-        _, verdict = place.promote(request)
+        _, verdict = promote_plan(place, request)
         assert any(o.what == f"{environment} would lose" for o in verdict.obstacles), (request, verdict)
     for first, last in [("2024-01-01", "2024-01-02"), ("2024-01-05", "2024-01-06")]:
         span = days(first, last)
-        _, verdict = place.promote(Request(start=span.start, end=span.end))
+        _, verdict = promote_plan(place, Request(start=span.start, end=span.end))
         assert not verdict.pointers, verdict
     assert shown(shop, environment) == before
 
     daily.write_text(text.replace("count(*) AS n", "count(*) + 2 AS n"))
-    place = Workspace.open(shop)
-    assert set(place.declare_empty(Request())) == {"daily"}, "running reads nothing of what changed"
+    place = Context.open(shop)
+    assert set(declare_empty(place, Request())) == {"daily"}, "running reads nothing of what changed"
     for select, ignore_cron in product([(), ("daily",)], [False, True]):
-        _, verdict = place.promote(Request(select=select, ignore_cron=ignore_cron))
+        _, verdict = promote_plan(place, Request(select=select, ignore_cron=ignore_cron))
         assert verdict.obstacles and not verdict.pointers, verdict
     assert shown(shop, environment) == before
 
@@ -182,8 +186,8 @@ def test_an_approval_does_not_survive_a_later_write(shop: Path, environment: str
     applied = backfill_here("apply", "--json", project=shop)
     assert applied.code == 0, applied
     plan = applied.json["plan"]["id"]
-    say_yes(Workspace.open(shop), plan)
-    assert Workspace.open(shop).gate(Request(), Workspace.open(shop).facts(), Workspace.open(shop).plan()).open
+    say_yes(Context.open(shop), plan)
+    assert judge_plan(Context.open(shop), Request(), Context.open(shop).facts(), plan_request(Context.open(shop))).open
 
     assert backfill_here("withdraw", "daily:2024-01-04", project=shop).code == 0
     empty(shop, date(2024, 1, 4))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.projects import (
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.spark
 
 DIES = """
     import os, sys, threading
-    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.app.context import Context
     from backfill_assets.build.apply import apply
     from backfill_assets.state.ledger import Ledger
 
@@ -52,37 +53,37 @@ DIES = """
         append(self, entries)
 
     Ledger.append = die_instead
-    place = Workspace.open(project)
+    place = Context.open(project)
     made = place.plan()
     apply(place.bench(made.sources), made)
 """
 
 
 @pytest.fixture
-def changed(spark: SparkSession, tmp_path: Path) -> Workspace:
+def changed(spark: SparkSession, tmp_path: Path) -> Context:
     """Prod shows a first release; the model changed since, and ten days in batches of one are to be built."""
-    place = Workspace.open(small_project(tmp_path, batch_size=10, batch_concurrency=1))
+    place = Context.open(small_project(tmp_path, batch_size=10, batch_concurrency=1))
     build_all(place)
-    place.promote()
+    promote_plan(place)
     file = tmp_path / "models" / "daily.sql"
     text = file.read_text().replace("sum(amount) AS total", "sum(amount) AS total, max(amount) AS most")
     file.write_text(text.replace("batch_size: 10", "batch_size: 1").replace("concurrency: 1", "concurrency: 2"))
-    return Workspace.open(tmp_path)
+    return Context.open(tmp_path)
 
 
-def shown(place: Workspace) -> tuple[object, ...]:
+def shown(place: Context) -> tuple[object, ...]:
     """All that prod shows."""
     environment = place.control.environments.read("prod")
     rows = [backfill_assets.read(m, project=place.project.root).to_pylist() for m in ("daily", "running")]
     return environment.revision, dict(environment.pointers), sorted(map(str, rows))
 
 
-def entries(place: Workspace, kind: Kind) -> list[Entry]:
+def entries(place: Context, kind: Kind) -> list[Entry]:
     version = place.project.fingerprints["daily"]
     return [e for e in place.control.ledger.entries(["daily"]) if e.version == version and e.kind is kind]
 
 
-def finish_and_check(place: Workspace, before: tuple[object, ...], lost: int) -> None:
+def finish_and_check(place: Context, before: tuple[object, ...], lost: int) -> None:
     """Build what is left: only that, and with the result of an undisturbed build."""
     done = Ranges.of(e.interval for e in entries(place, Kind.BUILT))
     counts = commits_per_interval(place, "daily")
@@ -101,11 +102,11 @@ def finish_and_check(place: Workspace, before: tuple[object, ...], lost: int) ->
     assert built_daily(place) == expected_daily(place.project.root)
     assert shown(place) == before
     approve(place)
-    place.promote()
+    promote_plan(place)
     assert shown(place) != before
 
 
-def test_killed_while_batches_run(changed: Workspace) -> None:
+def test_killed_while_batches_run(changed: Context) -> None:
     """kill -9 for `backfill apply` and its JVM after the first batch: the next one builds only what is not recorded."""
     before = shown(changed)
     process = start(BACKFILL, "--project", changed.project.root, "apply")
@@ -127,7 +128,7 @@ def test_killed_while_batches_run(changed: Workspace) -> None:
         pytest.param(Kind.AUDITED, 1, 10, 0, id="between a record and its audit"),
     ],
 )
-def test_killed_between_two_steps(changed: Workspace, kind: Kind, nth: int, built: int, lost: int) -> None:
+def test_killed_between_two_steps(changed: Context, kind: Kind, nth: int, built: int, lost: int) -> None:
     """Dying between any two records loses nothing that is recorded, and trusts nothing that is not."""
     before = shown(changed)
     process = start(*script(DIES, changed.project.root, kind.value, str(nth)))

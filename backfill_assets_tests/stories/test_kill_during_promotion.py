@@ -33,13 +33,13 @@ One step of each phase; `unit/promote/test_promote.py` dies at every step of the
 PROMOTES = """
     import json, os, sys
     from backfill_assets.adapters import spark_views
-    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.app.context import Context
     from backfill_assets.promote.promote import recover
     from backfill_assets.state.environment import Environments
     from backfill_assets_tests.projects import approve
 
     project, query, last = sys.argv[1:4]
-    place = Workspace.open(project)
+    place = Context.open(project)
 
     def look():
         if not place.spark.catalog.databaseExists("prod"):

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.by_hand import declare_empty, withdraw
+from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.routine import promote_green, published_context
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.projects import (
@@ -38,13 +42,13 @@ FROM daily WHERE ds >= :start AND ds < :end GROUP BY 1
 """
 
 
-def at(root: Path, clock: str) -> Workspace:
+def at(root: Path, clock: str) -> Context:
     """The project when that is the time."""
     settings = root / "backfill.yml"
-    before = Workspace.open(root).project.settings.clock
+    before = Context.open(root).project.settings.clock
     assert before is not None
     settings.write_text(settings.read_text().replace(f'"clock": "{_said(settings)}"', f'"clock": "{clock}"'))
-    return Workspace.open(root)
+    return Context.open(root)
 
 
 def _said(settings: Path) -> str:
@@ -78,39 +82,39 @@ def test_today_and_this_month(spark: SparkSession, tmp_path: Path, environment: 
     (root / "models" / "month.sql").write_text(MONTHLY)
     write_events(root, first="2024-01-06", days=1, per_day=2)
     noon = at(root, "2024-01-06T12:00")
-    assert builds(noon.plan()) == {"daily": "2024-01-01..2024-01-05", "running": "2024-01-01..2024-01-05"}
+    assert builds(plan_request(noon)) == {"daily": "2024-01-01..2024-01-05", "running": "2024-01-01..2024-01-05"}
     assert all(o.ok for o in build_all(noon, OPEN).values())
-    assert noon.promote(OPEN)[1].open
+    assert promote_plan(noon, OPEN)[1].open
     assert shown_daily(root, environment) == expected_daily(root)
     assert shown_month(root, environment) == totals(root)
-    assert not noon.plan(OPEN).work and not noon.plan().stages
+    assert not plan_request(noon, OPEN).work and not plan_request(noon).stages
 
     write_events(root, first="2024-01-06", days=1, per_day=5)
     afternoon = at(root, "2024-01-06T17:00")
-    assert not afternoon.plan().stages, "a routine run does not mind"
-    assert afternoon.promote()[1].open
-    assert builds(afternoon.plan(OPEN)) == {
+    assert not plan_request(afternoon).stages, "a routine run does not mind"
+    assert promote_plan(afternoon)[1].open
+    assert builds(plan_request(afternoon, OPEN)) == {
         "daily": "2024-01-06",
         "month": "2024-01-01..2024-01-31",
         "running": "2024-01-06",
     }
     old = shown_month(root, environment)
     assert all(o.ok for o in build_all(afternoon, OPEN).values())
-    assert afternoon.promote(OPEN)[1].open
+    assert promote_plan(afternoon, OPEN)[1].open
     assert shown_daily(root, environment) == expected_daily(root)
     assert shown_month(root, environment) == totals(root) != old
-    assert not afternoon.plan(OPEN).work
+    assert not plan_request(afternoon, OPEN).work
 
     write_events(root, first="2024-01-06", days=1, per_day=8)
     morning = at(root, "2024-01-07T06:00")
-    closed = morning.promote()[1]
+    closed = promote_plan(morning)[1]
     assert {(o.model, str(o.intervals)) for o in closed.obstacles} == {
         ("daily", "2024-01-06"),
         ("running", "2024-01-06"),
     }
-    routine = morning.published()
+    routine = published_context(morning)
     assert all(o.ok for o in build_all(routine).values())
-    _, _, held = routine.promote_green()
+    _, _, held = promote_green(routine)
     assert not held
     assert shown_daily(root, environment) == expected_daily(root)
     assert shown_month(root, environment) != totals(root), "the month is still what it was on the sixth"
@@ -121,25 +125,25 @@ def test_today_and_this_month(spark: SparkSession, tmp_path: Path, environment: 
     }
     counts = commits_per_interval(morning, "daily")
     assert {str(i): n for i, n in counts.items()} == {f"2024-01-0{d}": 1 for d in range(1, 6)} | {"2024-01-06": 3}
-    assert not morning.plan().stages
+    assert not plan_request(morning).stages
 
 
 def test_empty_and_back(spark: SparkSession, tmp_path: Path, environment: str) -> None:
     """A model declared empty as a whole: its reader is built from a table without rows, and neither is shown. Taken
     back, both are built from the source."""
     root = small_project(tmp_path, days=3, batch_size=3, environment=environment)
-    place = Workspace.open(root)
-    assert {n: str(r) for n, r in place.declare_empty(Request(select=("daily",))).items()} == {
+    place = Context.open(root)
+    assert {n: str(r) for n, r in declare_empty(place, Request(select=("daily",))).items()} == {
         "daily": "2024-01-01..2024-01-03"
     }
     outcomes = build_all(place)
     assert list(outcomes) == ["running"] and outcomes["running"].ok, outcomes["running"].failures
     assert outcomes["running"].rows == 0
-    refused = place.promote()[1]
+    refused = promote_plan(place)[1]
     assert {o.model for o in refused.obstacles} == {"daily", "running"}
-    assert [w.model for w in place.withdraw([("daily", days("2024-01-01", "2024-01-03"))])] == ["daily", "running"]
+    assert [w.model for w in withdraw(place, [("daily", days("2024-01-01", "2024-01-03"))])] == ["daily", "running"]
     assert all(o.ok for o in build_all(place).values())
-    assert place.promote()[1].open
+    assert promote_plan(place)[1].open
     assert shown_daily(root, environment) == expected_daily(root)
 
 
@@ -147,31 +151,31 @@ def test_a_restatement_of_every_version(spark: SparkSession, tmp_path: Path, env
     """A branch has built its own version; late rows come, and a day is restated for all: the branch then builds that
     day again, and its rows are those of the source as it is now."""
     root = small_project(tmp_path, days=5, batch_size=5, environment=environment)
-    place = Workspace.open(root)
+    place = Context.open(root)
     build_all(place)
-    assert place.promote()[1].open
+    assert promote_plan(place)[1].open
     model = root / "models" / "daily.sql"
     published = model.read_text()
     changed = published.replace("sum(amount) AS total", "sum(amount) AS total, max(amount) AS largest")
     model.write_text(changed)
-    build_all(Workspace.open(root))
+    build_all(Context.open(root))
     model.write_text(published)
     write_events(root, first="2024-01-03", days=1, per_day=9)
 
     again = Request(restate=(("daily", days("2024-01-03")),), all_versions=True)
-    place = Workspace.open(root)
-    branch_version = {s.version: str(s.intervals) for s in place.plan(again).invalidations}
+    place = Context.open(root)
+    branch_version = {s.version: str(s.intervals) for s in plan_request(place, again).invalidations}
     assert list(branch_version.values()) == ["2024-01-03"]
     assert all(o.ok for o in build_all(place, again).values())
     approve(place, again)
-    assert place.promote(again)[1].open
+    assert promote_plan(place, again)[1].open
     assert shown_daily(root, environment) == expected_daily(root)
 
     model.write_text(changed)
-    branch = Workspace.open(root)
+    branch = Context.open(root)
     assert branch.project.fingerprints["daily"] in branch_version
-    assert builds(branch.plan())["daily"] == "2024-01-03"
+    assert builds(plan_request(branch))["daily"] == "2024-01-03"
     assert all(o.ok for o in build_all(branch).values())
     approve(branch)
-    assert branch.promote()[1].open
+    assert promote_plan(branch)[1].open
     assert shown_daily(root, environment) == expected_daily(root)

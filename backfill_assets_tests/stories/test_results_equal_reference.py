@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.demo.generate import generate
 from backfill_assets.project.settings import EMBEDDED_PROJECT
@@ -37,28 +38,28 @@ TOLERANCE = 1e-9
 
 
 @pytest.fixture(scope="module")
-def built(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def built(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Context:
     """The demo project, all of its 540 days, with 150 thousand events; built, and not promoted."""
     root = tmp_path_factory.mktemp("demo")
     shutil.copytree(EMBEDDED_PROJECT / "models", root / "models", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(EMBEDDED_PROJECT / "sources.yml", root)
     shutil.copy(EMBEDDED_PROJECT / "backfill.yml", root)
     generate(root / ".backfill" / "data", events=150_000)
-    place = Workspace.open(root)
+    place = Context.open(root)
     outcomes = build_all(place)
     assert all(o.ok for o in outcomes.values()), {n: (o.failures, o.red) for n, o in outcomes.items()}
     return place
 
 
 @pytest.fixture(scope="module")
-def demo(built: Workspace) -> Workspace:
+def demo(built: Context) -> Context:
     """The same, promoted: the tests above, which build days again, come before it."""
-    _, verdict = built.promote()
+    _, verdict = promote_plan(built)
     assert verdict.open, verdict.obstacles
     return built
 
 
-def test_a_day_that_is_built_again_has_the_same_rows(built: Workspace) -> None:
+def test_a_day_that_is_built_again_has_the_same_rows(built: Context) -> None:
     """Days that the ledger takes back are built again, they alone: the tests below compare their rows."""
     day = days("2024-02-28", "2024-03-01")
     before = {model: commits_per_interval(built, model) for model in MODELS}
@@ -73,7 +74,7 @@ def test_a_day_that_is_built_again_has_the_same_rows(built: Workspace) -> None:
     assert Ranges.of(again) == Ranges((day,))
 
 
-def test_a_table_that_vanished_is_built_again(built: Workspace) -> None:
+def test_a_table_that_vanished_is_built_again(built: Context) -> None:
     """A version whose folder is gone covers nothing, whatever the ledger says; the tests below compare its rows."""
     version = built.project.fingerprints["campaign_trends_monthly"]
     shutil.rmtree(Path(built.warehouse) / "campaign_trends_monthly" / version)
@@ -85,7 +86,7 @@ def test_a_table_that_vanished_is_built_again(built: Workspace) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_every_row_equals_the_reference(demo: Workspace, model: str) -> None:
+def test_every_row_equals_the_reference(demo: Context, model: str) -> None:
     """Every table, day and value: counts, texts and decimals exactly, doubles to the ninth digit."""
     root = demo.project.root
     shown = backfill_assets.read(model, project=root)
@@ -99,7 +100,7 @@ def test_every_row_equals_the_reference(demo: Workspace, model: str) -> None:
     assert_equal(demo, model, shown, expected)
 
 
-def invalidate(place: Workspace, model: str, interval: Interval) -> None:
+def invalidate(place: Context, model: str, interval: Interval) -> None:
     """As an audit or a restatement does it."""
     version = place.project.fingerprints[model]
     head = place.log.head(model, version)
@@ -116,7 +117,7 @@ def invalidate(place: Workspace, model: str, interval: Interval) -> None:
     place.control.ledger.append([entry])
 
 
-def assert_equal(place: Workspace, model: str, shown: pa.Table, expected: pa.Table) -> None:
+def assert_equal(place: Context, model: str, shown: pa.Table, expected: pa.Table) -> None:
     keys = [(key, "ascending") for key in place.project.models[model].grain]
     shown, expected = shown.sort_by(keys), expected.sort_by(keys)
     assert shown.column_names == expected.column_names

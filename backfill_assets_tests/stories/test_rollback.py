@@ -15,7 +15,11 @@ import pytest
 import backfill_assets
 from backfill_assets.adapters.reader import read_pointer
 from backfill_assets.adapters.spark_views import show_environment
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.diff import compare_sides
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.rollback import roll_back
 from backfill_assets.build.apply import apply
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.go_back import RolledBack
@@ -43,7 +47,7 @@ def expected(root: Path, times: int) -> tuple[Rows, Rows]:
     return [(r.ds, r.kind, int(r.n), int(r.cents)) for r in daily.itertuples()], running
 
 
-def shown(place: Workspace) -> tuple[Rows, Rows]:
+def shown(place: Context) -> tuple[Rows, Rows]:
     """What the environment shows of both, at one look."""
     now = place.control.environments.read(place.environment)
     daily, running = (read_pointer(now.pointers[m], place.warehouse).to_pylist() for m in ("daily", "running"))
@@ -55,34 +59,34 @@ def shown(place: Workspace) -> tuple[Rows, Rows]:
 
 def go_back(root: Path, release: str | None = None, select: Sequence[str] = ()) -> RolledBack:
     """What `backfill rollback` does, in the shared session."""
-    place = Workspace.open(root)
+    place = Context.open(root)
 
-    def build(there: Workspace, plan: Plan) -> None:
+    def build(there: Context, plan: Plan) -> None:
         assert there.spark is not None
         apply(there.bench(plan.sources), plan)
 
-    return place.roll_back(release, select, build=build)
+    return roll_back(place, release, select, build=build)
 
 
 def test_back_and_forth_and_cleared_up(spark: SparkSession, tmp_path: Path, environment: str) -> None:
     """Version 2 replaces version 1, days go by, version 1 comes back with those days, and version 2 again."""
     root = small_project(tmp_path, days=4, batch_size=4, environment=environment)
-    place = Workspace.open(root)
+    place = Context.open(root)
     build_all(place)
-    first, _ = place.promote()
+    first, _ = promote_plan(place)
     daily = root / "models" / "daily.sql"
     daily.write_text(daily.read_text().replace("sum(amount) AS total", "sum(amount) * 2 AS total"))
-    place = Workspace.open(root)
+    place = Context.open(root)
     build_all(place)
     approve(place)
-    place.promote()
+    promote_plan(place)
     one, two = place.control.releases.all(environment)
-    [moved] = place.diff(f"{one.id}..{two.id}", models=["daily"], sample=0).models
+    [moved] = compare_sides(place, f"{one.id}..{two.id}", models=["daily"], sample=0).models
     assert moved.total.rows.changed == moved.total.rows.old == moved.total.rows.new == len(expected(root, 1)[0])
     assert [m.column for m in moved.moved] == ["total"]
     until(root, "2024-01-06")
     run(root)
-    place = Workspace.open(root)
+    place = Context.open(root)
     assert shown(place) == expected(root, 2)
 
     # what was released, and what going back would be: no JVM, nothing changes
@@ -145,7 +149,7 @@ def test_back_and_forth_and_cleared_up(spark: SparkSession, tmp_path: Path, envi
     assert rows == expected(root, 2)[0]
 
     # the newer code is a change again that costs nothing; daily runs go on with version 1
-    plan = Workspace.open(root).plan()
+    plan = plan_request(Context.open(root))
     assert plan.work == () and plan.changes["daily"].columns == ("total",)
     until(root, "2024-01-07")
     run(root)

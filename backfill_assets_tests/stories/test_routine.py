@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.routine import promote_green, published_context
 from backfill_assets.build.apply import apply
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Ranges
@@ -48,13 +51,13 @@ def until(root: Path, last: str) -> None:
     settings.write_text(text.replace(before, f"2024-01-{number + 1:02}"))
 
 
-def run(root: Path) -> tuple[Workspace, list[str]]:
+def run(root: Path) -> tuple[Context, list[str]]:
     """What `backfill routine` does, in the shared session. Returns what is held back."""
-    place = Workspace.open(root).published()
+    place = published_context(Context.open(root))
     assert place.spark is not None
-    plan = place.plan()
+    plan = plan_request(place)
     apply(place.bench(plan.sources), plan)
-    _, _, held = place.promote_green()
+    _, _, held = promote_green(place)
     return place, [f"{o.model} {o.intervals}" for o in held]
 
 
@@ -63,9 +66,9 @@ def test_routine_runs_go_on(spark: SparkSession, tmp_path: Path, environment: st
     root = small_project(tmp_path, days=3, batch_size=3, environment=environment)
     (root / "models" / "counted.py").write_text(PYTHON)
     (root / "models" / "other.sql").write_text(OTHER.replace("min: 7", "min: 6"))
-    place = Workspace.open(root)
+    place = Context.open(root)
     build_all(place)
-    place.promote()
+    promote_plan(place)
     shown = place.control.environments.read(environment).pointers
     daily, counted = root / "models" / "daily.sql", root / "models" / "counted.py"
     daily.write_text(daily.read_text().replace("sum(amount) AS total", "sum(amount) * 3 AS total"))
@@ -81,16 +84,16 @@ def test_routine_runs_go_on(spark: SparkSession, tmp_path: Path, environment: st
     assert sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in rows) == expected_daily(root)
     counts = backfill_assets.read("counted", project=root, environment=environment).to_pylist()
     assert sorted((f"{r['ds']}", r["n"]) for r in counts) == [(f"2024-01-0{d}", 6) for d in range(1, 6)]
-    assert run(root)[1] == [] and not Workspace.open(root).published().plan().work, "nothing is left to do"
+    assert run(root)[1] == [] and not plan_request(published_context(Context.open(root))).work, "nothing is left to do"
 
 
 def test_a_red_day_holds_back_what_reads_it(spark: SparkSession, tmp_path: Path, environment: str) -> None:
     """`daily` is red on a new day: it and `running` wait, `other` is published."""
     root = small_project(tmp_path, days=3, batch_size=3, environment=environment)
     (root / "models" / "other.sql").write_text(OTHER.replace("min: 7", "min: 6"))
-    place = Workspace.open(root)
+    place = Context.open(root)
     build_all(place)
-    place.promote()
+    promote_plan(place)
     until(root, "2024-01-04")
     write_events(root, days=4, bad="2024-01-04")
 
@@ -111,10 +114,10 @@ def test_helpers_are_not_stored(spark: SparkSession, tmp_path: Path, environment
     )
     model = root / "models" / "counted.py"
     model.write_text(text.replace('F.sum("n")', "F.sum(NAME)"))
-    place = Workspace.open(root)
+    place = Context.open(root)
     build_all(place)
-    place.promote()
-    assert Workspace.open(root).published().project.fingerprints == place.project.fingerprints
+    promote_plan(place)
+    assert published_context(Context.open(root)).project.fingerprints == place.project.fingerprints
     model.write_text(PYTHON.replace('F.sum("n")', 'F.max("n")'))
     with pytest.raises(StateError, match="cannot be extended by its stored code"):
-        Workspace.open(root).published()
+        published_context(Context.open(root))

@@ -39,12 +39,12 @@ PROMOTER = """
     # One release, and when the reader reads, the other one, and a rollback.
     import sys, time
     from pathlib import Path
-    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.app.context import Context
     from backfill_assets_tests.projects import approve
 
     first, second, promoted, go = map(Path, sys.argv[1:])
     for project in (first, second):
-        place = Workspace.open(project)
+        place = Context.open(project)
         if project == second:
             approve(place)
         _, verdict = place.promote()
@@ -52,7 +52,7 @@ PROMOTER = """
         promoted.touch()
         while not go.exists():
             time.sleep(0.05)
-    back = Workspace.open(second).roll_back(None, build=lambda place, plan: sys.exit("nothing is to be built"))
+    back = Context.open(second).roll_back(None, build=lambda place, plan: sys.exit("nothing is to be built"))
     assert back.moved is not None and {m.model for m in back.moved.pointers.values()} == {"daily", "running"}, back
 """
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.projects import (
     BACKFILL,
@@ -30,7 +30,7 @@ def test_two_applies_at_once(tmp_path: Path) -> None:
     said = [finish(process) for process in both]
 
     assert [one.code for one in said] == [0, 0], "\n---\n".join(one.out for one in said)
-    place = Workspace.open(root)
+    place = Context.open(root)
     assert built_daily(place) == expected_daily(root)
     facts = place.facts()
     for name, model in place.project.models.items():

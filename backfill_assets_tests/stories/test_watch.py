@@ -16,7 +16,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import backfill_assets
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.core.intervals import utc
 from backfill_assets_tests.projects import DAILY, RUNNING, backfill_here, say_yes, write_project
 
@@ -99,7 +99,7 @@ def test_late_rows(spark: SparkSession, tmp_path: Path, environment: str) -> Non
     assert backfill_here("watch", project=root).code == 3, "prod still shows the old rows"
     named = re.search(r"backfill promote (\w+)", applied.out)
     assert named, applied
-    say_yes(Workspace.open(root), named[1])
+    say_yes(Context.open(root), named[1])
     assert backfill_here("promote", named[1], project=root).code == 0
     assert is_right(root, environment)
     assert backfill_here("watch", project=root).code == 0

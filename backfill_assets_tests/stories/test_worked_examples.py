@@ -18,7 +18,9 @@ import pytest
 
 import backfill_assets
 from backfill_assets.adapters.table_log import history, open_table
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.init import make_project
 from backfill_assets.core.intervals import Ranges
@@ -44,35 +46,35 @@ class Readme:
         block = (root / "README.md").read_text().partition("```bash\n")[2].partition("```")[0]
         self.lines = [words for line in block.splitlines() if (words := shlex.split(line, comments=True))]
 
-    def follow(self, command: str) -> Workspace:
+    def follow(self, command: str) -> Context:
         """Do what the next line says, which begins so; the project as it is then."""
         words = self.lines.pop(0)
         assert " ".join(words).startswith(command), words
         if "PLAN" in words:
-            place = Workspace.open(self.root)
+            place = Context.open(self.root)
             plan = only_open_plan(place.control).id
             words[words.index("PLAN")] = plan
-            assert not place.promote(plan=plan)[1].open, "its owner has not said yes"
+            assert not promote_plan(place, plan=plan)[1].open, "its owner has not said yes"
         if words[0] == "backfill":
             said = backfill_here(*words[1:], project=self.root)
             assert said.code == 0, said.err + said.out
         else:
             subprocess.run(words, cwd=self.root, check=True)
-        return Workspace.open(self.root)
+        return Context.open(self.root)
 
 
-def rows(place: Workspace, environment: str = "prod") -> pd.DataFrame:
+def rows(place: Context, environment: str = "prod") -> pd.DataFrame:
     """What an environment shows of the one model, read without Spark."""
     [name] = place.project.models
     return backfill_assets.read(name, project=place.project.root, environment=environment).to_pandas()
 
 
-def pointer(place: Workspace, environment: str = "prod") -> Pointer:
+def pointer(place: Context, environment: str = "prod") -> Pointer:
     [name] = place.project.models
     return place.control.environments.read(environment).pointers[name]
 
 
-def merges(place: Workspace, version: str) -> list[dict[str, Any]]:
+def merges(place: Context, version: str) -> list[dict[str, Any]]:
     """The table's commits after the one that made it; all must be merges."""
     [name] = place.project.models
     found = history(table_path(place.warehouse, name, version))[:-1]
@@ -101,7 +103,7 @@ def test_session_length_for_seven_days(spark: SparkSession, tmp_path: Path) -> N
     readme.follow("cp -r change/. .")
     place = readme.follow("backfill plan --forward-only")
     week = Request(forward_only=days("2024-03-04").start)
-    plan = place.plan(week)
+    plan = plan_request(place, week)
     assert str(plan.changes["events"]) == "additive, non-breaking: adds session_length_sec"
     [stage] = [s for s in plan.stages if isinstance(s, Build)]
     assert str(stage.intervals) == "2024-03-04..2024-03-10"
@@ -155,7 +157,7 @@ def test_gross_margin_for_ninety_days(spark: SparkSession, tmp_path: Path) -> No
     before = rows(readme.follow("backfill apply --promote"))
     readme.follow("cp -r change/. .")
     place = readme.follow("backfill plan")
-    [stage] = [s for s in place.plan().stages if isinstance(s, Build)]
+    [stage] = [s for s in plan_request(place).stages if isinstance(s, Build)]
     assert len(stage.batches) == 90
 
     outcome = built(build_all(place))
@@ -226,7 +228,7 @@ def test_a_bug_fix_in_a_sandbox(spark: SparkSession, tmp_path: Path) -> None:
     readme.follow("backfill sql -e prod")
     readme.follow("backfill sql")
     place = readme.follow("sed -i")
-    assert not [s for s in place.plan().stages if isinstance(s, Build)], "the sandbox's table is the one"
+    assert not [s for s in plan_request(place).stages if isinstance(s, Build)], "the sandbox's table is the one"
     assert rows(readme.follow("backfill apply")).equals(before)
     readme.follow("backfill approve PLAN --for finance@example.com")
     place = readme.follow("backfill promote")
@@ -250,7 +252,7 @@ def test_four_days_of_doubled_quantities(spark: SparkSession, tmp_path: Path) ->
     place = readme.follow("backfill plan --restate")
     four = days("2024-03-04", "2024-03-07")
     again = Request(restate=(("fact_order_items", four),))
-    [stage] = [s for s in place.plan(again).stages if isinstance(s, Build)]
+    [stage] = [s for s in plan_request(place, again).stages if isinstance(s, Build)]
     assert stage.intervals == Ranges((four,))
 
     outcome = built(build_all(place, again))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.cli.init import make_project
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.demo.examples.data import EXAMPLES
@@ -30,12 +31,12 @@ def test_a_change_in_a_shared_fixture_waits(tmp_path: Path) -> None:
     root = small_project(tmp_path, days=2)
     place = unsparked(root, user="dev")
     build(place)
-    assert place.promote()[1].open
+    assert promote_plan(place)[1].open
     model = root / "models" / "daily.sql"
     model.write_text(model.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
     place = unsparked(root, user="dev")
     build(place)
-    assert "needs approval by ana@example.com" in " ".join(o.what for o in place.promote()[1].obstacles)
+    assert "needs approval by ana@example.com" in " ".join(o.what for o in promote_plan(place)[1].obstacles)
 
 
 @pytest.mark.parametrize("example", ["", *EXAMPLES])
@@ -43,5 +44,5 @@ def test_the_demo_and_the_examples_ask(example: str, tmp_path: Path) -> None:
     """One person plays all parts there: the author's own yes counts, but it has to be given, and is recorded so."""
     if example:
         make_project(tmp_path, example)
-    rules = Workspace.open(tmp_path if example else EMBEDDED_PROJECT).project.settings.approvals
+    rules = Context.open(tmp_path if example else EMBEDDED_PROJECT).project.settings.approvals
     assert rules == ApprovalRules(self=True) and rules.required

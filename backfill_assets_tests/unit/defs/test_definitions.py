@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.core.errors import ProjectError
 from backfill_assets.defs.build_definitions import build_definitions
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY
@@ -84,7 +84,7 @@ def test_a_consumer_carries_its_terms(specs: dict[str, dg.AssetSpec]) -> None:
 
 def test_asset_carries_what_the_file_says(specs: dict[str, dg.AssetSpec], root: Path) -> None:
     """Code version, owner, kinds, tags, description with the code, columns with types, lineage."""
-    project = Workspace.open(root).project
+    project = Context.open(root).project
     daily = specs["daily"]
     assert daily.code_version == project.fingerprints["daily"]
     assert daily.owners == ["ann@example.com"]

@@ -12,6 +12,8 @@ import click
 import dagster as dg
 import pytest
 
+from backfill_assets.app.approve import approval_statements
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Audit
@@ -57,7 +59,7 @@ def a_change(signers: str = "", **rules: object) -> Place:
     project = with_changes(first.project, settings=settings, root=Path.cwd(), consumers_verified=confirmed)
     place = replace(first, project=project, acting="dev")
     build_elsewhere(place, "base")
-    moved, verdict = place.promote()
+    moved, verdict = promote_plan(place)
     assert verdict.open and moved.pointers, verdict.obstacles
     return replace(loaded(place, base="base-2"), acting="")
 
@@ -106,7 +108,7 @@ def test_a_tag_that_nobody_asserts_is_nothing(instance: dg.DagsterInstance, monk
     """In open-source Dagster anybody types any tag: where the deployment does not vouch for it, all runs are of the
     account that Dagster runs as, which made the plan."""
     monkeypatch.delenv(VARIABLE)
-    monkeypatch.setattr("backfill_assets.adapters.place.account", lambda: "dagster")
+    monkeypatch.setattr("backfill_assets.app.context.account", lambda: "dagster")
     place = a_change()
     assert execute(place, instance, "apply", tags=by("dev")).success
     [plan] = [p for p in place.control.plans.all() if p.live]
@@ -150,7 +152,7 @@ def test_signatures_that_are_required(instance: dg.DagsterInstance, tmp_path: Pa
     place = a_change(signers, signatures="required")
     plan = applied(place, instance)
     assert "sign" in refusal(place, instance, "approve", "ana", plan=plan)
-    [claim] = replace(place, acting="dev").statements(plan, by=ANA, owners=[ANA], signs=True)
+    [claim] = approval_statements(replace(place, acting="dev"), plan, by=ANA, owners=[ANA], signs=True)
     said = claim.statement
     for name, good in (("dev_key", False), ("ana_key", True)):
         file = tmp_path / "said"

@@ -6,6 +6,9 @@ import dagster as dg
 import pytest
 from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
 
+from backfill_assets.app.by_hand import withdraw
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import utc
 from backfill_assets.defs.build_definitions import definitions
@@ -48,7 +51,7 @@ def test_partitions_are_of_the_loaded_version(place: Place, instance: dg.Dagster
     """After an edit Dagster counts what is built of the new version, nothing at first; after going back, all of the old
     one; prod's view keeps its own event throughout."""
     build_elsewhere(place, "base", "top")
-    place.promote()
+    promote_plan(place)
     cursor = None
     for _ in range(2):
         found = tick(place, instance, cursor)
@@ -167,7 +170,7 @@ def test_sensor_is_bounded_and_goes_on(
 def test_sensor_reports_a_promotion(place: Place, instance: dg.DagsterInstance) -> None:
     """A promotion by the command: the view's asset gets its release, version, range and rows."""
     build_elsewhere(place, "base", "top")
-    moved, verdict = place.promote()
+    moved, verdict = promote_plan(place)
     assert verdict.open
     result = tick(place, instance)
     views = {k for k, _ in told(result) if k.startswith("prod/")}
@@ -208,7 +211,7 @@ def test_what_happens_elsewhere_wakes_it(place: Place, instance: dg.DagsterInsta
     build_elsewhere(place, "top")
     assert told(tick(place, instance, cursor)) == [("top", k) for k in KEYS]
     cursor = settled(place, instance)
-    place.promote()
+    promote_plan(place)
     assert [name for name, _ in told(tick(place, instance, cursor))] == ["prod/base", "prod/top"]
 
 
@@ -228,7 +231,7 @@ def test_withdrawn_days_do_not_count(place: Place, instance: dg.DagsterInstance)
     """All other days of the version are told again, with what their audits found."""
     build_elsewhere(place, "base")
     cursor = settled(place, instance)
-    place.withdraw([("base", days("03", "04"))])
+    withdraw(place, [("base", days("03", "04"))])
     found = tick(place, instance, cursor)
     assert instance.get_materialized_partitions(dg.AssetKey("base")) == set(KEYS) - {"2024-01-03", "2024-01-04"}
     assert told(found) == [("base", k) for k in KEYS if k not in ("2024-01-03", "2024-01-04")]
@@ -243,7 +246,7 @@ def test_a_day_that_is_not_over_is_no_partition(place: Place, instance: dg.Dagst
     settings = with_changes(place.project.settings, clock=utc("2024-01-11T12:00"))
     noon = loaded(place)
     noon.project = with_changes(noon.project, settings=settings)
-    plan = noon.plan(Request(select=("base",), ignore_cron=True))
+    plan = plan_request(noon, Request(select=("base",), ignore_cron=True))
     apply(noon.bench(plan.sources), plan)
     cursor = settled(noon, instance)
     instance.report_runless_asset_event(dg.AssetMaterialization("base", partition="2024-01-11"))

@@ -9,7 +9,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.candidate import open_plan
+from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.defs.build_definitions import build_definitions
@@ -23,7 +25,7 @@ def root(tmp_path: Path) -> Path:
     """`daily` was released at version one, then at version two."""
     root = small_project(tmp_path / "project", days=2)
     for version in ("one", "two"):
-        release_by_hand(Workspace.open(root), version)
+        release_by_hand(Context.open(root), version)
     return root
 
 
@@ -35,7 +37,7 @@ def run(root: Path, instance: dg.DagsterInstance, job: str, op: str, **config: o
 
 
 def shown(root: Path) -> str:
-    return Workspace.open(root).control.environments.read("prod").pointers["daily"].version
+    return Context.open(root).control.environments.read("prod").pointers["daily"].version
 
 
 def test_rollback_job(root: Path, instance: dg.DagsterInstance) -> None:
@@ -46,7 +48,7 @@ def test_rollback_job(root: Path, instance: dg.DagsterInstance) -> None:
     event = instance.get_latest_materialization_event(dg.AssetKey(["prod", "daily"]))
     assert event is not None and event.asset_materialization is not None
     assert event.asset_materialization.metadata["version"].value == "one"
-    release = Workspace.open(root).control.releases.all("prod")[-1]
+    release = Context.open(root).control.releases.all("prod")[-1]
     done = run(root, instance, "evidence", "write_packet", release=release.id)
     metadata = next(e for e in done.all_node_events if e.is_successful_output).step_output_data.metadata
     assert metadata["release"].value == release.id and metadata["manifest"].value == release.evidence[release.id]
@@ -60,7 +62,7 @@ def test_rollback_job(root: Path, instance: dg.DagsterInstance) -> None:
 
 def test_rollback_job_is_refused(root: Path, instance: dg.DagsterInstance) -> None:
     """A file is missing: the run fails, prod shows what it showed."""
-    next((Path(Workspace.open(root).warehouse) / "daily" / "one").glob("ds=2024-01-02/*.parquet")).unlink()
+    next((Path(Context.open(root).warehouse) / "daily" / "one").glob("ds=2024-01-02/*.parquet")).unlink()
     for dry in (True, False):
         assert not run(root, instance, "rollback", "point_prod_back", dry_run=dry).success
     assert shown(root) == "two"
@@ -73,7 +75,7 @@ def test_janitor_job(root: Path, instance: dg.DagsterInstance) -> None:
     settings["clock"] = f"{later:%Y-%m-%dT%H:%M:%S}"
     settings["retention_days"] = 14
     (root / "backfill.yml").write_text(json.dumps(settings))
-    folder = Path(Workspace.open(root).warehouse) / "daily"
+    folder = Path(Context.open(root).warehouse) / "daily"
     assert run(root, instance, "janitor", "clear_up").success
     assert {p.name for p in folder.iterdir()} == {"one", "two"}
     assert "the clock says" in failure(run(root, instance, "janitor", "clear_up", apply=True))
@@ -86,8 +88,8 @@ def test_evidence_and_promote_jobs_of_a_plan(root: Path, instance: dg.DagsterIns
     """The packet of the newest plan is written where the command writes it; a plan that is not built is not promoted,
     and one that nobody knows is named as such."""
     assert "there is no plan yet" in failure(run(root, instance, "evidence", "write_packet"))
-    place = Workspace.open(root)
-    opened = place.open_plan(place.plan())
+    place = Context.open(root)
+    opened = open_plan(place, plan_request(place))
     assert opened is not None
     done = run(root, instance, "evidence", "write_packet")
     assert done.success
@@ -105,7 +107,7 @@ def test_evidence_and_promote_jobs_of_a_plan(root: Path, instance: dg.DagsterIns
 
 def test_copies_are_no_news(root: Path, instance: dg.DagsterInstance) -> None:
     """Dagster hears of a prod view when its rows may be others, not when they were only copied; and of that once."""
-    place = Workspace.open(root)
+    place = Context.open(root)
 
     def news() -> int:
         found = unreported_views(place, instance)
@@ -133,15 +135,15 @@ def test_what_cannot_be_joined_keeps_nothing_else(
     root: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The janitor removes what can go, then says why corrections stay apart, by name and with a remedy."""
-    place = Workspace.open(root)
+    place = Context.open(root)
     pointer = place.control.environments.read("prod").pointers["daily"]
     crowd = Crowd(pointer=pointer, corrections=pointer.segments, version="two.x")
-    monkeypatch.setattr("backfill_assets.adapters.workspace.crowds", lambda *_: [crowd])
+    monkeypatch.setattr("backfill_assets.app.janitor.crowds", lambda *_: [crowd])
 
     def no_java(*_: object, **__: object) -> None:
         raise SettingsError("Java was not found", why="there is none", fix="install it")
 
-    monkeypatch.setattr("backfill_assets.adapters.workspace.join", no_java)
+    monkeypatch.setattr("backfill_assets.app.janitor.join", no_java)
     late = (datetime.now(UTC) + timedelta(days=40)).date()
     settings = json.loads((root / "backfill.yml").read_text()) | {"clock": f"{late}"}
     (root / "backfill.yml").write_text(json.dumps(settings))

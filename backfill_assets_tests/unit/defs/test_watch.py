@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 from deltalake import DeltaTable
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.defs.build_definitions import build_definitions
 from backfill_assets_tests.projects import backfill_here, release_by_hand, small_project
 
@@ -18,7 +18,7 @@ from backfill_assets_tests.projects import backfill_here, release_by_hand, small
 def root(tmp_path: Path) -> Path:
     """`daily` shows two days; `running` is not shown."""
     root = small_project(tmp_path / "project", days=2)
-    place = Workspace.open(root)
+    place = Context.open(root)
     release_by_hand(place, place.project.fingerprints["daily"])
     return root
 
@@ -43,7 +43,7 @@ def test_quiet(root: Path, instance: dg.DagsterInstance) -> None:
 
 def test_something_is_found(root: Path, instance: dg.DagsterInstance) -> None:
     """A missing file and days that nobody built: the two checks warn, the others pass; the CLI exits with 3."""
-    place = Workspace.open(root)
+    place = Context.open(root)
     version = place.project.fingerprints["daily"]
     next((Path(place.warehouse) / "daily" / version).glob("ds=2024-01-02/*.parquet")).unlink()
     settings = root / "backfill.yml"
@@ -62,7 +62,7 @@ def test_something_is_found(root: Path, instance: dg.DagsterInstance) -> None:
 
 def test_a_version_without_a_record(root: Path, instance: dg.DagsterInstance) -> None:
     """Routine runs could not extend it: a finding, not an error."""
-    DeltaTable(f"{Workspace.open(root).warehouse}/_control/versions").delete()
+    DeltaTable(f"{Context.open(root).warehouse}/_control/versions").delete()
     bad = [name for name, e in run(root, instance).items() if not e.passed]
     assert bad == ["prod/daily pointer_drift"]
 

@@ -225,11 +225,11 @@ def test_jobs_have_the_options_of_their_commands(project: Path) -> None:
     """One declaration: what `apply` and `promote` take in a terminal, their jobs take, with the same help."""
     from typer.main import get_command
 
-    from backfill_assets.adapters.workspace import Workspace
+    from backfill_assets.app.context import Context
     from backfill_assets.cli.app import app
     from backfill_assets.defs.jobs import apply_job, asked, promote_job
 
-    commands, place = get_command(app).commands, Workspace.open(project)  # type: ignore[attr-defined]
+    commands, place = get_command(app).commands, Context.open(project)  # type: ignore[attr-defined]
     for job, own in ((apply_job(place), (*REQUEST_OPTIONS, WHY)), (promote_job(place), REQUEST_OPTIONS)):
         there = {p.name: p.help for p in commands[job.name].params if p.name != "plan"}
         [node] = job.nodes

@@ -189,7 +189,7 @@ def _breaking(error: BaseException, root: Path, *arguments: str) -> Told:
         raise error
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("backfill_assets.adapters.workspace.Workspace.open", broken)
+        patch.setattr("backfill_assets.app.context.Context.open", broken)
         patch.delenv("BACKFILL_CACHE", raising=False)
         return run("plans", *arguments, project=root)
 

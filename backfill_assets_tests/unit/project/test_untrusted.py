@@ -12,7 +12,8 @@ import pytest
 from deltalake import write_deltalake
 from typer.testing import CliRunner
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
 from backfill_assets.cli.base import READING, app
 from backfill_assets.core.errors import SettingsError, StateError
 from backfill_assets.project.loader import load_project
@@ -86,8 +87,8 @@ def test_the_setting_says_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_nothing_is_recorded_and_no_session_is_opened(tmp_path: Path, untrusted: None) -> None:
     """Below every command: the records refuse a write, and there is no Spark."""
-    place = Workspace.open(with_data(project(tmp_path, roi_py=SELECTING)))
-    assert place.plan().work
+    place = Context.open(with_data(project(tmp_path, roi_py=SELECTING)))
+    assert plan_request(place).work
     version = Version(
         model="m", version="v", upstream={}, columns=(), definition={}, created=datetime(2024, 1, 1, tzinfo=UTC)
     )

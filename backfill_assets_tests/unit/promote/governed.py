@@ -1,4 +1,4 @@
-"""A world with owners and rules in force: what `Workspace` does beside the gate, over fakes."""
+"""A world with owners and rules in force: what `Context` does beside the gate, over fakes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class GovernedWorld(World):
         return replace(found, extents=self.extents, rules=self.rules())
 
     def governed_cases(self, facts: Facts, control: Control | None = None) -> Cases:
-        """As `Workspace.cases` does."""
+        """As `cases_of` does."""
         rules, project = facts.rules_for(self.project), self.project
         return self.cases(
             control=control or self.control,
@@ -103,7 +103,7 @@ class GovernedWorld(World):
         between: Callable[[], object] = nothing,
         routine: bool = False,
     ) -> Released:
-        """As `Workspace.promote`, or as `Workspace.promote_green`, does. `between` happens when the gate has looked."""
+        """As `promote_plan`, or as `promote_green`, does. `between` happens when the gate has looked."""
 
         def look() -> Case:
             facts = self.facts(now, control=control)

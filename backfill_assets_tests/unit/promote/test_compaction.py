@@ -53,7 +53,7 @@ def run(office: Office, crowd: Crowd, control: Control | None = None) -> Environ
 
 
 def shower(office: Office, crowd: Crowd, control: Control) -> Callable[[Pointer], Environment]:
-    """What `Workspace.sweep` shows a copy by."""
+    """What `remove_garbage` shows a copy by."""
     world = office.world
 
     def show(pointer: Pointer) -> Environment:

@@ -142,7 +142,7 @@ class Warehouse(RuleBasedStateMachine):
         self._promote(Request(select=select), steps)
 
     def _promote(self, request: Request, steps: int | None) -> None:
-        """As `Workspace.promote` does."""
+        """As `promote_plan` does."""
         life = Life(steps)
         before = self.world.control.environments.read("prod")
         try:
@@ -158,7 +158,7 @@ class Warehouse(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 20), at_once=st.booleans(), steps=st.one_of(st.none(), st.integers(0, 12)))
     def somebody_goes_back(self, which: int, at_once: bool, steps: int | None) -> None:
-        """To any release that there was, as `Workspace.roll_back` does; killed after so many steps."""
+        """To any release that there was, as `roll_back` does; killed after so many steps."""
         world, life = self.world, Life(steps)
         releases = world.control.releases.all("prod")
         if not releases:
@@ -242,7 +242,7 @@ class Warehouse(RuleBasedStateMachine):
         self.the_janitor_comes(0, data.draw(st.one_of(st.none(), st.integers(0, 20))))
 
     def _join(self, life: Life) -> None:
-        """As `Workspace.sweep` does, of two tables of corrections already; what is shown stays what it was."""
+        """As `remove_garbage` does, of two tables of corrections already; what is shown stays what it was."""
         control, views, tables = self.as_a_process(life), FakeViews(self.catalog, life), self.world.tables
         self.world.engine.before_copy = lambda job: life.step()
         shown = recover(control.environments, "prod", views)
@@ -325,7 +325,7 @@ class Warehouse(RuleBasedStateMachine):
         """Whoever has to approve does."""
 
     def _release(self, request: Request, *, control: Control, views: FakeViews) -> Released:
-        """As `Workspace.promote` does; what is complete was compared and approved."""
+        """As `promote_plan` does; what is complete was compared and approved."""
         self._approve()
         done = self.world.release(request, now=self.now, control=control, views=views)
         if done.moved:

@@ -55,7 +55,7 @@ class Governed(Warehouse):
                 self._say_yes(record)
 
     def _release(self, request: Request, *, control: Control, views: FakeViews) -> Released:
-        """As `Workspace.promote` does: nothing moves without the approval of its owner."""
+        """As `promote_plan` does: nothing moves without the approval of its owner."""
         clock, facts = self._clock(), self.world.facts(self.now)
         done = self.world.release(
             request,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from backfill_assets.adapters.workspace import Workspace
+from backfill_assets.app.context import Context
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.plan.category import Category, compare
@@ -62,7 +62,7 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "models" / "_scale.py").write_text("FACTOR = 2\n")
     (tmp_path / "audits").mkdir()
     (tmp_path / "audits" / "odd_ones.sql").write_text("SELECT * FROM daily WHERE ds >= :start AND ds < :end AND n < 0")
-    place = Workspace.open(tmp_path)
+    place = Context.open(tmp_path)
     for name, model in place.project.models.items():
         place.control.versions.put(
             Version(
@@ -104,24 +104,24 @@ def another_release(patch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_what_did_not_change_keeps_its_versions(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQL, a model of a model, and Python with a helper; also when a text is formatted otherwise; and only once."""
-    before = Workspace.open(root).project
+    before = Context.open(root).project
     with monkeypatch.context() as patch:
         another_release(patch, tmp_path)
         (root / "models" / "totals.sql").write_text(TOTALS.replace("SELECT ds,", "SELECT\n  ds,"))
-        after = Workspace.open(root).project
+        after = Context.open(root).project
         assert after.fingerprints == before.fingerprints
         assert after.signatures != before.signatures
         patch.setattr(upgrade, "signature_now", lambda *_: pytest.fail("it is recorded already"))
-        assert Workspace.open(root).project.fingerprints == before.fingerprints
+        assert Context.open(root).project.fingerprints == before.fingerprints
 
 
 def test_a_change_is_told_by_column(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An edit beside the upgrade is what it is without: additive, and nothing for the readers."""
-    before = Workspace.open(root).project
+    before = Context.open(root).project
     with monkeypatch.context() as patch:
         another_release(patch, tmp_path)
         (root / "models" / "daily.sql").write_text(DAILY.replace("AS total\n", "AS total, max(amount) AS largest\n"))
-        place = Workspace.open(root)
+        place = Context.open(root)
         assert {n for n, v in place.project.fingerprints.items() if before.fingerprints[n] != v} == {"daily"}
         shown = place.control.versions.all()["daily", before.fingerprints["daily"]]
         assert compare(shown.signature, place.project.signatures["daily"]).category is Category.ADDITIVE
@@ -129,11 +129,11 @@ def test_a_change_is_told_by_column(root: Path, tmp_path: Path, monkeypatch: pyt
 
 def test_a_changed_helper_is_a_change(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stored helper counts, not the one that is there now."""
-    before = Workspace.open(root).project
+    before = Context.open(root).project
     with monkeypatch.context() as patch:
         another_release(patch, tmp_path)
         (root / "models" / "_scale.py").write_text("FACTOR = 3\n")
-        after = Workspace.open(root).project
+        after = Context.open(root).project
         assert {n for n, v in after.fingerprints.items() if before.fingerprints[n] != v} == {"scaled"}
 
 
@@ -143,26 +143,26 @@ def test_two_queries_that_an_older_release_took_for_one(
     """An older parser lost HAVING: the shown version has the hash of the loaded text, and is another table."""
     loaded = DAILY.replace("count(*) > 0", "count(*) > 1")
     (root / "models" / "daily.sql").write_text(loaded)
-    place = Workspace.open(root)
+    place = Context.open(root)
     shown = place.control.environments.read("prod").pointers["daily"].version
     lossy = replace(place.control.versions.all()["daily", shown], signature=place.project.signatures["daily"])
     with monkeypatch.context() as patch:
         another_release(patch, tmp_path)
         patch.setattr(type(place.control.versions), "all", _with(type(place.control.versions).all, lossy))
-        place = Workspace.open(root)
+        place = Context.open(root)
         assert place.project.fingerprints["daily"] != shown
 
 
 def test_a_record_that_does_not_say_enough(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is taken for the same on trust."""
-    place = Workspace.open(root)
+    place = Context.open(root)
     shown = place.control.environments.read("prod").pointers["daily"].version
     record = place.control.versions.all()["daily", shown]
     bare = replace(record, definition={k: v for k, v in record.definition.items() if k != "files"})
     with monkeypatch.context() as patch:
         another_release(patch, tmp_path)
         patch.setattr(type(place.control.versions), "all", _with(type(place.control.versions).all, bare))
-        place = Workspace.open(root)
+        place = Context.open(root)
         assert place.project.fingerprints["daily"] != shown
     with pytest.raises(upgrade.Unproved, match="does not hold its files"):
         upgrade.signature_now("daily", shown, {("daily", shown): {**bare.definition, "upstream": {}}})
@@ -174,12 +174,12 @@ ROUNDED = TOTALS.replace("sum(total) AS total", "sum(round(total, 9)) AS total, 
 
 def test_what_was_built_by_an_authors_word(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own text proves it, so it keeps its version; the word itself is about a hash that nobody can make again."""
-    old = Workspace.open(root).project.fingerprints["totals"]
+    old = Context.open(root).project.fingerprints["totals"]
     totals = root / "models" / "totals.sql"
     totals.write_text(ROUNDED)
-    code = Workspace.open(root).project.fingerprints["totals"]
+    code = Context.open(root).project.fingerprints["totals"]
     totals.write_text(ROUNDED.replace("grain: [ds]\n", WORD.format(version=old, code=code)))
-    place = Workspace.open(root)
+    place = Context.open(root)
     by_word = place.project.fingerprints["totals"]
     assert by_word not in (old, code) and "totals" in place.project.overrides
     record = place.control.versions.all()["totals", old]
@@ -195,7 +195,7 @@ def test_what_was_built_by_an_authors_word(root: Path, tmp_path: Path, monkeypat
     promote(environments, seen, [replace(pointer, segments=segments)], None, by="ana")
     with monkeypatch.context() as patch:
         another_release(patch, tmp_path)
-        after = Workspace.open(root).project
+        after = Context.open(root).project
         assert after.fingerprints["totals"] == by_word
         [void] = [w for w in after.warnings["totals"] if "same_as" in w.what]
         assert "perhaps only because this release makes hashes by other rules" in void.why
@@ -205,14 +205,14 @@ def test_the_plan_says_what_it_cannot_prove(root: Path, tmp_path: Path, monkeypa
     """A record of a release before 0.2 has no files: the model is built, and the plan says why."""
     (root / "data" / "events").mkdir(parents=True)
     (root / "data" / "events" / "1.csv").write_text("1,2024-01-01 00:00:00,a,1.5\n")
-    place = Workspace.open(root)
+    place = Context.open(root)
     shown = place.control.environments.read("prod").pointers["daily"].version
     record = place.control.versions.all()["daily", shown]
     bare = replace(record, definition={k: v for k, v in record.definition.items() if k != "files"})
     with monkeypatch.context() as patch:
         another_release(patch, tmp_path)
         patch.setattr(type(place.control.versions), "all", _with(type(place.control.versions).all, bare))
-        place = Workspace.open(root)
+        place = Context.open(root)
         facts = place.facts()
         said = unproved(place.project, facts, "daily")
     assert f"nothing proves that {shown}, which is shown, is what the code says" in said[0]
@@ -250,19 +250,19 @@ def test_two_releases_of_the_parser(built_by_another_parser: Path) -> None:
     condition of HAVING, which that parser reads otherwise, is a change."""
     root = built_by_another_parser
     assert installed("sqlglot") != "30.30.0"
-    place = Workspace.open(root)
+    place = Context.open(root)
     shown = {n: p.version for n, p in place.control.environments.read("prod").pointers.items()}
     assert place.project.fingerprints == shown and set(shown) == {"busy", "daily", "scaled", "totals"}
 
     daily = root / "models" / "daily.sql"
     daily.write_text(DAILY.replace("AS total\n", "AS total, max(amount) AS largest\n"))
-    place = Workspace.open(root)
+    place = Context.open(root)
     assert {n for n, v in place.project.fingerprints.items() if shown[n] != v} == {"daily"}
     old = place.control.versions.all()["daily", shown["daily"]]
     assert compare(old.signature, place.project.signatures["daily"]).category is Category.ADDITIVE
 
     daily.write_text(DAILY.replace("count(*) > 0", "count(*) > 1"))
-    place = Workspace.open(root)
+    place = Context.open(root)
     assert {n for n, v in place.project.fingerprints.items() if shown[n] != v} == {"daily", "totals", "scaled"}
     old = place.control.versions.all()["daily", shown["daily"]]
     assert compare(old.signature, place.project.signatures["daily"]).category is Category.BREAKING
@@ -271,7 +271,7 @@ def test_two_releases_of_the_parser(built_by_another_parser: Path) -> None:
 def test_variables_that_an_older_release_put_into_queries(root: Path) -> None:
     """`${env:HOME}` was replaced when these rows were built, and is a text now: they are not said to be the same."""
     records = {
-        key: {**r.definition, "upstream": r.upstream} for key, r in Workspace.open(root).control.versions.all().items()
+        key: {**r.definition, "upstream": r.upstream} for key, r in Context.open(root).control.versions.all().items()
     }
     [key] = [key for key in records if key[0] == "totals"]
     older: dict[upgrade.Key, dict[str, Any]] = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.account import account
 from backfill_assets.adapters.control_delta import DeltaStore
@@ -57,7 +57,7 @@ def _records(warehouse: str) -> Records:
 
 
 @dataclass(kw_only=True)
-class Place:
+class Context:
     """A loaded project and where it lives. Nothing that needs a JVM is opened before it is used."""
 
     project: Project
@@ -73,7 +73,7 @@ class Place:
     _engine: Engine | None = field(default=None, repr=False)
 
     @classmethod
-    def open(cls, project: str | Path | None = None) -> Self:
+    def open(cls, project: str | Path | None = None) -> Context:
         """Load the project (the argument, BACKFILL_PROJECT, or the demo).
 
         Raises ProjectError, SettingsError, and StateError when its warehouse is not the one that it should be.

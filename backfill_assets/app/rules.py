@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from functools import partial
 
 from backfill_assets.adapters.account import host
-from backfill_assets.adapters.releasing import Releasing
 from backfill_assets.adapters.signatures import not_genuine
+from backfill_assets.app.approve import giver_of
+from backfill_assets.app.context import Context
 from backfill_assets.core.errors import ConflictError, PlanError, StateError
 from backfill_assets.promote import rules_change
 from backfill_assets.promote.rules_change import RulesChange
@@ -22,45 +23,45 @@ def is_change(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
-def changes(place: Releasing) -> list[RulesChange]:
+def changes(context: Context) -> list[RulesChange]:
     """The proposed changes of the rules in force that wait for approvals, the newest first."""
-    rules, records = place.rules(), place.control.rules.of(place.environment)
+    rules, records = context.rules(), context.control.rules.of(context.environment)
     done = {r.id for r in records if r.number <= rules.number}
     waiting = [r for r in reversed(records) if r.parent == rules.id and r.id not in done and r.number > rules.number]
-    return [_look(place, record) for record in waiting if rules.number]
+    return [_look(context, record) for record in waiting if rules.number]
 
 
-def propose_rules(place: Releasing, *, reason: str = "") -> RulesChange:
+def propose_rules(context: Context, *, reason: str = "") -> RulesChange:
     """Propose what the project's files say. Raises PlanError when that is in force, StateError for a lost race."""
-    shown = place.control.environments.read(place.environment)
+    shown = context.control.environments.read(context.environment)
     try:
         return rules_change.propose(
-            place.control, place.rules(), shown, place.giver(), now=datetime.now(UTC), reason=reason
+            context.control, context.rules(), shown, giver_of(context), now=datetime.now(UTC), reason=reason
         )
     except ConflictError as error:
         raise _busy(error) from None
 
 
 def change_statements(
-    place: Releasing, name: str, *, by: str = "", owners: Sequence[str] = (), signs: bool = False, reason: str = ""
+    context: Context, name: str, *, by: str = "", owners: Sequence[str] = (), signs: bool = False, reason: str = ""
 ) -> list[Approval]:
     """What the account that acts states when approving a proposed change. Raises PlanError, StateError."""
-    record = rules_change.find_change(place.control.rules.of(place.environment), name)
-    who, now = place.giver(by, signs=signs), datetime.now(UTC)
-    shown = place.control.environments.read(place.environment).pointers
-    return rules_change.change_statements(place.rules(), record, shown, who, owners=owners, reason=reason, now=now)
+    record = rules_change.find_change(context.control.rules.of(context.environment), name)
+    who, now = giver_of(context, by, signs=signs), datetime.now(UTC)
+    shown = context.control.environments.read(context.environment).pointers
+    return rules_change.change_statements(context.rules(), record, shown, who, owners=owners, reason=reason, now=now)
 
 
-def approve_change(place: Releasing, given: Sequence[Approval]) -> RulesChange:
+def approve_change(context: Context, given: Sequence[Approval]) -> RulesChange:
     """Record approvals of a proposed change; it takes effect when nothing is missing any more.
 
     Raises PlanError when one of them does not count, StateError when other rules are in force by now.
     """
-    now, rules = datetime.now(UTC), place.rules()
-    record = rules_change.find_change(place.control.rules.of(place.environment), given[0].plan)
+    now, rules = datetime.now(UTC), context.rules()
+    record = rules_change.find_change(context.control.rules.of(context.environment), given[0].plan)
     genuine = partial(not_genuine, rules.rules.signers)
     for one in given:
-        recorded = replace(one, account=place.user, host=host(), recorded=now)
+        recorded = replace(one, account=context.user, host=host(), recorded=now)
         problem = rules_change.change_objection(recorded, rules.rules, record, now=now, genuine=genuine)
         if problem:
             raise PlanError(
@@ -68,20 +69,22 @@ def approve_change(place: Releasing, given: Sequence[Approval]) -> RulesChange:
                 why=problem,
                 fix="see whom the rules in force ask: backfill rules",
             )
-        place.control.approvals.put(recorded)
-    return _look(place, record, settle=True)
+        context.control.approvals.put(recorded)
+    return _look(context, record, settle=True)
 
 
-def _look(place: Releasing, record: RulesRecord, *, settle: bool = False) -> RulesChange:
-    rules, now = place.rules(), datetime.now(UTC)
+def _look(context: Context, record: RulesRecord, *, settle: bool = False) -> RulesChange:
+    rules, now = context.rules(), datetime.now(UTC)
     genuine = partial(not_genuine, rules.rules.signers)
-    shown = place.control.environments.read(place.environment).pointers
+    shown = context.control.environments.read(context.environment).pointers
     if settle:
         try:
-            return rules_change.settle(place.control, rules, record, shown, place.giver(), now=now, genuine=genuine)
+            return rules_change.settle(
+                context.control, rules, record, shown, giver_of(context), now=now, genuine=genuine
+            )
         except ConflictError as error:
             raise _busy(error) from None
-    approvals = place.control.approvals.of([record.id])
+    approvals = context.control.approvals.of([record.id])
     missing, counted = rules_change.missing_approvals(rules.rules, record, approvals, shown, now=now, genuine=genuine)
     differences = replace(rules, edited=record.rules).differences
     return RulesChange(record=record, differences=differences, missing=missing, approvals=counted)

@@ -1,0 +1,34 @@
+"""Which plan is open, and what does its candidate environment show?"""
+
+from __future__ import annotations
+
+from backfill_assets.adapters.session import check_machine
+from backfill_assets.app.context import Context
+from backfill_assets.plan.stages import Plan
+from backfill_assets.promote import lifecycle
+from backfill_assets.promote.lifecycle import Abandoned, Opened
+from backfill_assets.state.environment import Environment
+
+
+def open_plan(context: Context, plan: Plan) -> Opened | None:
+    """Store a plan that is about to be built; None when there is nothing to it.
+
+    Raises PlanError on a collision, and SettingsError, having stored nothing, when this machine cannot build.
+    """
+    if plan.work:
+        check_machine(context.project.root, context.project.settings)
+    return lifecycle.open_plan(context.control, plan, by=context.user, views=context.shared_views)
+
+
+def show_candidate(context: Context, plan: str) -> Environment | None:
+    """Point the plan's candidate environment at what is complete by now; None when the plan has ended."""
+    return lifecycle.show_candidate(
+        context.control, context.project, context.facts, plan, by=context.user, views=context.shared_views
+    )
+
+
+def abandon_plan(context: Context, plan: str) -> Abandoned:
+    """End a plan and drop its candidate environment. Raises PlanError for an unknown or promoted one."""
+    return lifecycle.abandon(
+        context.control, context.log, context.warehouse, plan, by=context.user, views=context.shared_views
+    )

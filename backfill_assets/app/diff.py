@@ -1,0 +1,141 @@
+"""How does what a plan built differ from what is shown? Diffs of two sides, and kept tables, by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from backfill_assets.app.context import Context
+from backfill_assets.compare.ask import questions
+from backfill_assets.compare.codec import diff_from_json
+from backfill_assets.compare.diff import SAMPLE, Diff, ModelDiff
+from backfill_assets.compare.known import answers
+from backfill_assets.compare.sides import Side, cut, resolve_side
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.segments import Segments
+from backfill_assets.plan.patch import reached
+from backfill_assets.plan.proof import Drift, kept_readers
+from backfill_assets.plan.rewired import Rewired, describe, rewired, written_then
+from backfill_assets.plan.stages import Plan
+from backfill_assets.promote.lifecycle import find_plan, only_open_plan
+from backfill_assets.state.proofs import DIFF, newest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What was compared of a model, and when."""
+
+    diff: ModelDiff
+    at: datetime
+
+
+def sides_of(context: Context, target: str | None = None) -> tuple[Side, Side]:
+    """What a diff's target means, old and new: `A..B`, a plan (its environment and its candidate), or (None) the
+    only open plan. Raises PlanError, StateError when there is no such thing."""
+    if target and ".." in target:
+        one, _, other = target.partition("..")
+    else:
+        record = find_plan(context.control, target) if target else only_open_plan(context.control)
+        one, other = record.environment, record.candidate
+    old, new = (resolve_side(name, context.project, context.control, context.log) for name in (one, other))
+    return old, new
+
+
+def compare_sides(
+    context: Context,
+    target: str | None = None,
+    *,
+    models: Sequence[str] = (),
+    within: Interval | None = None,
+    slices: Sequence[str] = (),
+    tolerance: float | None = None,
+    sample: int = SAMPLE,
+    without: Mapping[str, Ranges] | None = None,
+    known: Mapping[str, Known] | None = None,
+) -> Diff:
+    """Compare two sides of the project's models (none named: all that either shows). Opens a session only where
+    days have to be read; `sample` is how many keys of each kind of row are shown. `without` are, by model,
+    intervals that are left out; `known` comparisons are taken as they are where they answer what is asked.
+
+    Raises PlanError for sides or columns that cannot be compared, StateError, BuildError.
+    """
+    from backfill_assets.adapters.diff import diff_model
+
+    old, new = sides_of(context, target)
+    if without:
+        old, new = cut(old, without), cut(new, without)
+        models = [name for name in models if name in old.pointers and name in new.pointers]
+        if not models:
+            return Diff(old=old.name, new=new.name, models=())
+    asked = questions(
+        context.project,
+        context.control.versions.all(),
+        context.log,
+        old,
+        new,
+        models=models,
+        within=within,
+        slices=slices,
+        tolerance=tolerance,
+    )
+    salt = context.control.salt.get
+    there = {q.model.name: known[q.model.name].diff for q in asked if known and q.model.name in known}
+    found = [
+        there[q.model.name]
+        if sample == SAMPLE and q.model.name in there and answers(there[q.model.name], q)
+        else diff_model(q, lambda: context.spark, context.warehouse, salt, sample=sample)
+        for q in asked
+    ]
+    return Diff(old=old.name, new=new.name, models=tuple(found))
+
+
+def known_diffs(context: Context, target: str | None = None) -> dict[str, Known]:
+    """What `apply` compared of the plan that a diff's target means, by model; nothing of other targets."""
+    if target and ".." in target:
+        return {}
+    record = find_plan(context.control, target) if target else only_open_plan(context.control)
+    if (proof := newest(context.control.proofs.of(record.id)).get(DIFF)) is None:
+        return {}
+    return {m.model: Known(diff=m, at=proof.at) for m in diff_from_json(proof.document).models if m.compared}
+
+
+def rewired_columns(context: Context, target: str | None = None, *, models: Sequence[str] = ()) -> tuple[Rewired, ...]:
+    """Which columns read others on the new side of a diff than on the old one, as the versions' records say.
+
+    Raises PlanError, StateError for a target that means nothing.
+    """
+    old, new = sides_of(context, target)
+    versions = context.control.versions.all()
+    found: list[Rewired] = []
+    for name in context.project.models:
+        one, other = (side.pointers.get(name) for side in (old, new))
+        was, now = (versions.get((name, p.version)) if p else None for p in (one, other))
+        if was and now and was.version != now.version and (not models or name in models):
+            said = written_then(was.definition), written_then(now.definition)
+            found += rewired(name, was.signature, now.signature, *said, describe(context.project))
+    return tuple(found)
+
+
+def find_drift(context: Context, plan: Plan) -> list[Drift]:
+    """Where models that keep their tables would read other values than they were built from. Opens a session when
+    there is something to compare."""
+    found: list[Drift] = []
+    for kept in kept_readers(context.project, plan):
+        facts, name = context.facts(), kept.upstream
+        pointer = facts.environment.pointers[name]
+        if kept.word and pointer.version != kept.word.version:
+            continue  # the word is about a version that is not shown
+        version, commit = context.project.fingerprints[name], facts.heads[name]
+        built = Segments.of_table(version, commit, facts.coverage[name].green)
+        if not built:
+            continue
+        differ = context.engine().differing(context.project.models[name], kept.columns, pointer.segments, built)
+        if differ:
+            again = {
+                reader: Ranges.of(reached(context.project.models[reader], part) for part in differ) & shown.covers
+                for reader in kept.readers
+                if (shown := facts.environment.pointers.get(reader))
+            }
+            found.append(Drift(kept=kept, intervals=differ, again=again))
+    return found

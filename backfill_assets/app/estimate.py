@@ -1,0 +1,24 @@
+"""How long does a plan take, and how long did it take?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from backfill_assets.app.context import Context
+from backfill_assets.build.apply import MODELS_AT_ONCE
+from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
+from backfill_assets.plan.stages import Plan
+
+
+def estimate_plan(context: Context, plan: Plan) -> PlanEstimate:
+    """How long the plan will take and what it costs, from what the ledger knows."""
+    known = context.control.ledger.entries(kinds=USEFUL) if plan.work or plan.whole else []
+    entries = [e for e in known if not e.through]  # a part of an interval says little of a whole one
+    price = context.project.settings.cost
+    return estimate(plan.work, entries, context.project.models, at_once=MODELS_AT_ONCE, price=price, whole=plan.whole)
+
+
+def measure_run(context: Context, plan: Plan, run: str, began: datetime) -> Actual:
+    """What a run that began then has taken until now."""
+    entries = [e for e in context.control.ledger.entries(kinds=USEFUL) if e.run == run] if run else []
+    return actual(entries, plan.work, context.project.models, began=began, price=context.project.settings.cost)

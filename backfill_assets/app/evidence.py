@@ -1,0 +1,204 @@
+"""What can be shown for a plan, or for a release? Its packet, written or found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.adapters.folder import ArrowFolder
+from backfill_assets.adapters.table_files import DeltaTableFiles
+from backfill_assets.app.approve import why_not_counted
+from backfill_assets.app.context import Context
+from backfill_assets.app.gate import cases_of
+from backfill_assets.app.preflight import plan_impacts
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.evidence.released import Moving, release_files
+from backfill_assets.evidence.write import RELEASE, digest, digest_of, evidence_path, write_packet
+from backfill_assets.plan.plan import make_plan
+from backfill_assets.promote.approval import Hearing, subject
+from backfill_assets.promote.grounds import grounds
+from backfill_assets.promote.lifecycle import fulfilled, meant_plan
+from backfill_assets.promote.release import Sealing
+from backfill_assets.promote.weigh import cadence_of
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.releases import Release, find_release
+
+if TYPE_CHECKING:
+    from backfill_assets.evidence.make import Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseEvidence:
+    """The packet of a release, in its folder."""
+
+    said: Mapping[str, Any]
+    location: str
+    digest: str
+
+
+def write_evidence(
+    context: Context,
+    plan: str | None = None,
+    *,
+    after: Mapping[str, Pointer] | None = None,
+    vouching: Sequence[Hearing] = (),
+) -> Evidence:
+    """Write a plan's (None: the newest one's) packet, unless a promotion sealed the one that is there.
+
+    `after` is what the environment is about to show by this plan; None: it does not move now. `vouching` are other
+    open plans, of the same rows, on whose comparisons and approvals the move rests. Raises PlanError, StateError.
+    """
+    from backfill_assets.evidence.gather import gather  # pydantic: planning has no need of it
+    from backfill_assets.evidence.inputs import Yes
+    from backfill_assets.evidence.make import Evidence, make
+    from backfill_assets.evidence.verify import read_packet
+
+    record = meant_plan(context.control, plan)
+    folder, named = evidence_folder(context, record, moving=after is not None)
+    sealed = after is None and (record.status is Status.PROMOTED or bool(named))
+    there = read_packet(folder) if sealed else None
+    if there is not None and not named and there.plan.status in ("open", "applied"):
+        # A rollback or another plan's release showed what it built: what is there says that nothing does yet.
+        sealed, there = False, None
+    if there is not None:
+        return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
+    tables, content, said, meant, proofs = DeltaTableFiles(context.warehouse), "", None, None, None
+    asked: Mapping[str, tuple[str, ...]] = {}
+    others = [hearing for hearing in vouching if hearing.record.id != record.id]
+    facts = context.facts()
+    cases = cases_of(context, facts)
+    if record.live and cases.is_ours(facts, record):
+        case = cases.hearing(facts, record)
+        said = [
+            Yes(approval=a, doubt=why_not_counted(context, facts, h, a)) for h in (case, *others) for a in h.approvals
+        ]
+        heard = next((h for h in (case, *others) if h.proofs), case)
+        about = subject(context.project, facts, case)
+        content = (about if heard is case else subject(context.project, facts, heard)).content
+        proofs, asked = heard.proofs, about.owners if cases.required and case.changed else {}
+        meant = [i.to_json() for i in plan_impacts(context, make_plan(context.project, facts, cases.request(record)))]
+    inputs = gather(
+        context.project,
+        context.control,
+        context.log,
+        tables,
+        record,
+        after=after,
+        approvals=said,
+        content=content,
+        proofs=proofs,
+        impacts=meant,
+        rules=facts.rules,
+        asked=asked,
+    )
+    made, files = make(inputs)
+    written = write_packet(folder, record.id, files, sealed=sealed)
+    return Evidence(packet=made, location=folder.location, digest=written.digest, changed=written.changed)
+
+
+def write_packets(
+    context: Context,
+    shown: Environment,
+    pointers: Sequence[Pointer],
+    records: Sequence[PlanRecord] = (),
+    vouching: Sequence[Hearing] = (),
+) -> dict[str, str]:
+    """Write the packets of these plans, and of all that end when the environment moves so: plan → digest.
+
+    `vouching` are the open plans on whose comparisons and approvals the move rests.
+    """
+    after = replace(shown, pointers={**shown.pointers, **{p.model: p for p in pointers}})
+    ended = {plan.id for plan in (*records, *fulfilled(context.control, after))}
+    return {
+        plan: write_evidence(context, plan, after=after.pointers, vouching=vouching).digest for plan in sorted(ended)
+    }
+
+
+def seal_release(
+    context: Context,
+    sealing: Sealing,
+    *,
+    plans: Mapping[str, str] | None = None,
+    back_to: Release | None = None,
+    at_once: bool = False,
+    reason: str = "",
+) -> Mapping[str, str]:
+    """Write the packet of a release that is about to move; its digest, and those of its `plans`. Needs no Spark."""
+    case = sealing.case
+    moving = Moving(
+        release=sealing.release,
+        environment=case.environment,
+        pointers=sealing.pointers,
+        removed=sealing.removed,
+        purpose=case.purpose.value,
+        cadences={name: cadence_of(context.project, name) for name in (p.model for p in sealing.pointers)},
+        changed=case.changed,
+        by=context.user,
+        reason=reason,
+        at_once=at_once,
+        back_to=back_to,
+        plans=plans or {},
+        approvals=grounds(case),
+        rules=sealing.rules,
+    )
+    _, files = release_files(context.control, context.log, moving)
+    folder = release_folder(context, sealing.release)
+    written = write_packet(folder, sealing.release, files, sealed=False, kind="release")
+    return {**moving.plans, sealing.release: written.digest}
+
+
+def read_release_evidence(context: Context, name: str) -> ReleaseEvidence:
+    """The packet of a release: of its id, or of a beginning or an end of it. Raises PromotionError when there is no
+    such release, StateError when it has no packet or a damaged one."""
+    release = find_release(context.control.releases.all(context.environment), name)
+    folder = release_folder(context, release.id)
+    if not release.evidence.get(release.id):
+        plans = ", ".join(release.evidence)
+        raise StateError(
+            f"release {release.id} has no packet of its own",
+            why="an earlier version of the program made it",
+            fix=f"backfill evidence {plans}" if plans else f"backfill releases {release.id} says what is recorded",
+        )
+    if (found := digest(folder)) != release.evidence[release.id]:
+        raise StateError(
+            f"the packet at {folder.location} is another than the one that release {release.id} names",
+            why=f"its manifest is {found}",
+            fix="restore it from a backup",
+        )
+    said = json.loads(folder.read(RELEASE) or b"{}")
+    return ReleaseEvidence(said=said, location=folder.location, digest=found)
+
+
+def release_folder(context: Context, release: str) -> ArrowFolder:
+    """Where the packet of a release is, or will be."""
+    return ArrowFolder(evidence_path(context.warehouse, release))
+
+
+def evidence_folder(context: Context, record: PlanRecord, *, moving: bool = False) -> tuple[ArrowFolder, str]:
+    """Where the packet of a plan is, or will be, and the digest by which a release names it ("": none does).
+
+    Each release of a plan has a packet of its own, which none after it overwrites. `moving`: of the release that
+    is about to happen.
+    """
+    sealed = [r for r in context.control.releases.all(record.environment) if record.id in r.evidence]
+    ended = bool(sealed) and not moving and (record.status is Status.PROMOTED or _is_shown(context, record))
+    number = len(sealed) + (not ended)
+    folders = [ArrowFolder(evidence_path(context.warehouse, _numbered(record.id, n))) for n in range(number, 0, -1)]
+    if not ended:
+        return folders[0], ""
+    wanted = sealed[-1].evidence[record.id]  # earlier versions of the program wrote them all to one folder
+    return next((f for f in folders if digest_of(f) == wanted), folders[0]), wanted
+
+
+def _is_shown(context: Context, record: PlanRecord) -> bool:
+    """Whether a release showed an open plan, and was killed before it recorded the plan's end."""
+    shown = context.control.environments.read(record.environment)
+    return record.id in {r.id for r in fulfilled(context.control, shown)}
+
+
+def _numbered(plan: str, number: int) -> str:
+    return plan if number == 1 else f"{plan}-{number}"

@@ -1,0 +1,63 @@
+"""May a plan be shown, now or when all of it is built?"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+
+from backfill_assets.adapters.signatures import not_genuine
+from backfill_assets.app.context import Context
+from backfill_assets.app.preflight import find_gaps
+from backfill_assets.core.errors import StateError
+from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.stages import Plan, Promote, Request
+from backfill_assets.promote.approval import not_counted
+from backfill_assets.promote.beforehand import beforehand
+from backfill_assets.promote.cases import Cases
+from backfill_assets.promote.gate import Case, Verdict, gate
+from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.state.plans import PlanRecord
+
+
+def judge_plan(context: Context, request: Request, facts: Facts, plan: Plan) -> Verdict:
+    """Whether the plan's models may be promoted as they are now."""
+    return gate(promotion_case(context, request, facts, plan))
+
+
+def obstacles_ahead(context: Context, plan: Plan) -> tuple[Obstacle, ...]:
+    """What the gate will refuse a plan for when all of it is built and green; nothing where it moves nothing.
+
+    What preflight misses is not among it (`preflight`).
+    """
+    if not plan.work or not any(isinstance(s, Promote) for s in plan.stages):
+        return ()
+    facts = context.facts()
+    with suppress(StateError):  # what cannot be read is the gate's to say, when somebody promotes
+        return beforehand(cases_of(context, facts).promotion(plan.request, facts, plan), plan)
+    return ()
+
+
+def promotion_case(
+    context: Context, request: Request, facts: Facts, plan: Plan, stored: PlanRecord | None = None
+) -> Case:
+    """What the gate is asked: about what a plan moves by now, or about a stored one."""
+    cases = cases_of(context, facts)
+    gaps = find_gaps(context, plan) if cases.required else ()
+    return cases.promotion(request, facts, plan, stored=stored, gaps=gaps)
+
+
+def cases_of(context: Context, facts: Facts) -> Cases:
+    """How cases of this project are made: by which rules approvals count."""
+    rules, models = facts.rules_for(context.project), context.project.models
+    genuine = partial(not_genuine, rules.signers)
+    return Cases(
+        project=context.project,
+        control=context.control,
+        log=context.log,
+        required=rules.approvals.required,
+        owners=lambda name: rules.owners_of(name, models[name].owner if name in models else ""),
+        counts=lambda record, approval: not_counted(
+            context.project, facts, record, approval, now=datetime.now(UTC), genuine=genuine
+        ),
+    )

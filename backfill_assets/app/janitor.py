@@ -1,0 +1,109 @@
+"""What is not needed any more, and how does it go?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import partial
+
+from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
+from backfill_assets.adapters.packets import packet_folders, remove_packet
+from backfill_assets.app.context import Context
+from backfill_assets.app.evidence import seal_release
+from backfill_assets.app.release import release_by_case, rules_in_force
+from backfill_assets.core.errors import BackfillError, PromotionError
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.evidence.orphans import UNDER_WAY, PacketFolder, orphans
+from backfill_assets.project.settings import cache_folder
+from backfill_assets.promote.clock import check_clock
+from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
+from backfill_assets.promote.gate import Case
+from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
+from backfill_assets.state.environment import Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Housework:
+    """What the janitor finds to do."""
+
+    rounds: Rounds
+    caches: tuple[CacheFile, ...]
+    crowds: tuple[Crowd, ...]
+    packets: tuple[PacketFolder, ...] = ()
+    """Packets of releases that did not happen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleared:
+    """What the janitor found and did."""
+
+    found: Housework
+    swept: Swept
+    joined: Mapping[str, str]
+    """Model → why its corrections could not be joined; "" where they are."""
+
+
+def find_garbage(context: Context) -> Housework:
+    """What could go: tables that nothing reaches, and what lies in the cache; and corrections that are too many to
+    stay apart. Nothing is changed."""
+    now = _real_now(context)
+    rounds = look_around(context.control, context.storage, now=now, retention=context.retention)
+    caches = old_cache_files(cache_folder(context.project.root), before=now - context.retention)
+    shown = context.control.environments.read(context.environment)
+    crowded = crowds(context.control, context.log, context.project, shown)
+    return Housework(rounds=rounds, caches=tuple(caches), crowds=tuple(crowded), packets=_orphans(context, now))
+
+
+def remove_garbage(context: Context, *, today: date | None = None) -> Cleared:
+    """Do it, and join the small files of the control tables. Opens a session only where corrections are joined.
+
+    Raises StateError, having removed nothing, when the clock jumped and nobody confirms that it is `today`.
+    """
+    now = _real_now(context)
+    check_clock(context.control, now=now, retention=context.retention, today=today)
+    found = find_garbage(context)
+    swept = sweep(context.control, context.storage, now=now, retention=context.retention, by=context.user)
+    remove_cache_files(found.caches)
+    for packet in found.packets:
+        remove_packet(context.warehouse, packet)
+    context.control.compact()
+    joined = {crowd.pointer.model: _join(context, crowd) for crowd in found.crowds}
+    return Cleared(found=found, swept=swept, joined=joined)
+
+
+def _orphans(context: Context, now: datetime) -> tuple[PacketFolder, ...]:
+    """Listed before the records are read: what is released meanwhile is known to them."""
+    folders = packet_folders(context.warehouse)
+    before = min(now - context.retention, datetime.now(UTC) - UNDER_WAY)
+    return orphans(folders, context.control.releases.everywhere(), context.control.plans.all(), before=before)
+
+
+def _real_now(context: Context) -> datetime:
+    """What decides about ages of records, which are of the real clock; the project's may be fixed in the past."""
+    return max(context.now(), datetime.now(UTC))
+
+
+def _join(context: Context, crowd: Crowd) -> str:
+    model = context.project.models[crowd.pointer.model]
+
+    def show(pointer: Pointer) -> Environment:
+        def look() -> Case:
+            return joined_case(crowd, pointer, context.control, context.project, context.facts(), context.log)
+
+        done = release_by_case(
+            context,
+            look,
+            context.shared_views(),
+            evidence=partial(seal_release, context),
+            rules=partial(rules_in_force, context),
+        )
+        if not done.verdict.open:
+            raise PromotionError("the copy is not shown", why="; ".join(map(str, done.verdict.obstacles)))
+        return done.environment
+
+    try:
+        join(crowd, context.control, context.log, model, context.engine, show=show)
+    except BackfillError as error:
+        return str(error)
+    return ""

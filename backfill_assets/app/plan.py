@@ -1,0 +1,54 @@
+"""What would be done, and what is open already? A plan of what has to be done now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from backfill_assets.adapters.resuming import as_restated, how_read, resumed
+from backfill_assets.app.context import Context
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.plan.cover import Uncovered, uncovered
+from backfill_assets.plan.frozen import Continued, Pins
+from backfill_assets.plan.leases import Claim
+from backfill_assets.plan.plan import make_plan
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.lifecycle import find_plan, look
+
+
+def plan_request(context: Context, request: Request | None = None, *, resume: bool = True) -> Plan:
+    """What has to be done now; what is left of open plans reads sources as these froze them, if `resume`.
+
+    Raises PlanError when a source cannot be read so any more.
+    """
+    request = request or Request()
+    facts, found = context.facts(every_version=request.all_versions), Continued()
+    if resume and request.restate:
+        facts, found = as_restated(context.project, context.control, context.pins, facts, request)
+    plan = replace(make_plan(context.project, facts, request), continued=found)
+    if not resume or request.restate or not plan.work:
+        return plan
+    return resumed(context.project, context.control, context.pins, plan, claim_of(context, plan))
+
+
+def continued_reads(context: Context, plan: str, model: str, intervals: Ranges, pins: Pins) -> Continued:
+    """How these intervals of a model are read, which are built for a stored plan. `pins`: the sources otherwise."""
+    record = find_plan(context.control, plan)
+    left = {model: (context.project.fingerprints[model], intervals)}
+    return how_read(context.project, context.control, context.pins, [record] if record.live else [], left, pins)
+
+
+def find_uncovered(context: Context, plan: Plan) -> tuple[Uncovered, ...]:
+    """Where sources have no rows for what the plan builds, as far as files say."""
+    return uncovered(context.project, plan, context.source_days(plan.sources))
+
+
+def claim_of(context: Context, plan: Plan) -> Claim:
+    """How the plan stands to those that are open: which it continues, replaces or collides with."""
+    return look(context.control, plan, by=context.user)
+
+
+def worded(context: Context, plan: Plan, claim: Claim) -> Plan:
+    """The plan with what its author said that it is for: now, or when the plan that it continues was opened."""
+    if plan.request.why or not claim.continues:
+        return plan
+    return replace(plan, request=replace(plan.request, why=context.control.plans.why(claim.continues.id)))

@@ -1,0 +1,72 @@
+"""How does the environment come to show what was built?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+
+from backfill_assets.app.candidate import show_candidate
+from backfill_assets.app.context import Context
+from backfill_assets.app.diff import find_drift
+from backfill_assets.app.evidence import seal_release, write_packets
+from backfill_assets.app.gate import promotion_case
+from backfill_assets.app.prove import prove_plan
+from backfill_assets.app.release import release_by_case, rules_of
+from backfill_assets.contracts.publish import publish_contracts
+from backfill_assets.core.errors import PlanError
+from backfill_assets.plan.plan import make_plan
+from backfill_assets.plan.stages import Request, request_from_json
+from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate, vouching
+from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_plan, record_move
+from backfill_assets.promote.release import Sealing
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.plans import PlanRecord
+
+
+def promote_plan(context: Context, request: Request | None = None, *, plan: str = "") -> tuple[Environment, Verdict]:
+    """Move the environment to the code's versions, or to what a stored plan built, if the gate is open.
+
+    The environment afterwards and the verdict. Finishes or withdraws an interrupted promotion first. Raises
+    PromotionError when another one is under way, PlanError for an unknown plan, and for a plan and a request.
+    """
+    asked = request or Request()
+    if plan and asked != Request():
+        raise PlanError(
+            "a plan and a range, models or a restatement were named",
+            why="a stored plan says itself what it is about",
+            fix=f"backfill promote {plan}",
+        )
+    stored = find_plan(context.control, plan) if plan else None
+    asked = request_from_json((context.control.plans.document(stored.id) or {}).get("request", {})) if stored else asked
+    views, made = context.shared_views(), None
+    records: list[PlanRecord] = []
+
+    def look() -> Case:
+        nonlocal made
+        facts = context.facts()
+        made = make_plan(context.project, facts, asked)
+        case = promotion_case(context, asked, facts, made, stored)
+        if case.required or not any(compared(case)) or not gate(case, ROWS).open:
+            return case
+        # Nobody has to approve it, so nobody waits for a comparison: it is made here, and counts.
+        record = stored or record_move(context.control, made, case.pointers, by=context.user, views=lambda: views)
+        show_candidate(context, record.id)
+        prove_plan(context, record.id, find_drift(context, made))
+        return promotion_case(context, asked, context.facts(), made, stored)
+
+    def evidence(sealing: Sealing) -> Mapping[str, str]:
+        assert made is not None
+        case = sealing.case
+        records[:] = [stored or record_move(context.control, made, case.pointers, by=context.user, views=lambda: views)]
+        plans = write_packets(context, case.environment, case.pointers, records, vouching(case))
+        return seal_release(context, sealing, plans=plans)
+
+    done = release_by_case(context, look, views, evidence=evidence, rules=partial(rules_of, context))
+    if done.verdict.open:
+        assert made is not None
+        end = end_promoted if done.moved else end_sealed  # of one that was killed when it had moved
+        end(context.control, done.environment, by=context.user, views=lambda: views, beside=records)
+        models = tuple(stored.versions) if stored else made.models
+        publish_contracts(context.project, context.control, done.environment, models, at=datetime.now(UTC))
+    return done.environment, done.verdict

@@ -1,0 +1,68 @@
+"""What is found when the rows that a plan built are compared with what is shown?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from backfill_assets.app.consumers import rerun_consumers
+from backfill_assets.app.context import Context
+from backfill_assets.app.diff import compare_sides
+from backfill_assets.app.gate import cases_of
+from backfill_assets.compare.expect import expectations
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.proof import Drift
+from backfill_assets.promote.approval import subject
+from backfill_assets.promote.findings import drifted, incomparable, unanswered, unexpected
+from backfill_assets.promote.lifecycle import find_plan
+from backfill_assets.promote.rehearsal import damages, rehearse
+from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof
+
+
+def prove_plan(context: Context, plan: str, drift: Sequence[Drift] = ()) -> tuple[Proof, ...]:
+    """Compare what an open plan built with what is shown, ask its consumers' queries, and keep what came of it.
+
+    Nothing is done again for rows that it is known of. A plan that changes no published rows has nothing to prove,
+    and what is not complete can be proved later. Opens a session.
+    """
+    record, facts = find_plan(context.control, plan), context.facts()
+    cases = cases_of(context, facts)
+    if not cases.complete(facts, record).open:
+        return ()
+    about = subject(context.project, facts, cases.hearing(facts, record))
+    known = about.proved
+    found: list[Proof] = []
+
+    def keep(kind: str, findings: tuple[Finding, ...], document: Mapping[str, Any]) -> None:
+        now = datetime.now(UTC)
+        found.append(
+            Proof(plan=record.id, kind=kind, content=about.content, at=now, findings=findings, document=document)
+        )
+
+    if about.scope and DIFF not in known:
+        said, request = cases.document(record), cases.request(record)
+        lost = unreadable_rows(context, facts, about.scope)
+        without = {name: Ranges.of(i for part in found.values() for i in part) for name, found in lost.items()}
+        diff = compare_sides(context, record.id, models=tuple(about.scope), without=without)
+        expected = expectations(context.project.column_names, request.expect_moved, request.expect_unmoved)
+        markers = {name: model.updated_at for name, model in context.project.models.items()}
+        findings = unexpected(diff, said.get("changes", {}), expected, markers)
+        keep(DIFF, (*incomparable(lost), *findings), diff.to_json())
+    if about.scope and CONSUMERS not in known:
+        reruns = rerun_consumers(context, record.id)
+        keep(CONSUMERS, unanswered(reruns, context.project.consumers, tuple(about.scope)), reruns.to_json())
+    if about.scope and (drift or KEPT not in known):
+        keep(KEPT, drifted(drift), {"drift": [str(d) for d in drift]})
+    context.control.proofs.put(found)
+    return tuple(found)
+
+
+def unreadable_rows(context: Context, facts: Facts, scope: Mapping[str, Ranges]) -> dict[str, dict[str, Ranges]]:
+    """What of the published intervals that change cannot be read: by model, what is wrong with files and where."""
+    pointers = [p for name, p in facts.environment.pointers.items() if name in scope]
+    lost = damages(context.project, rehearse(pointers, context.storage, context.log, context.control.ledger))
+    cut = {n: {what: part & scope[n] for what, part in problems.items()} for n, problems in lost.items()}
+    found = {n: {what: part for what, part in problems.items() if part} for n, problems in cut.items()}
+    return {name: problems for name, problems in found.items() if problems}

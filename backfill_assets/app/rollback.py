@@ -1,0 +1,83 @@
+"""How does the environment go back to an older release?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from backfill_assets.app.context import Context
+from backfill_assets.app.evidence import seal_release
+from backfill_assets.app.release import release_by_case, rules_in_force
+from backfill_assets.plan.stages import Plan
+from backfill_assets.promote.gate import Case, Verdict
+from backfill_assets.promote.go_back import RolledBack, go_back, in_the_way, rollback_case
+from backfill_assets.promote.lifecycle import end_promoted
+from backfill_assets.promote.promote import recover
+from backfill_assets.promote.rehearsal import Readability, rehearse
+from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
+from backfill_assets.state.environment import Environment
+
+
+def plan_rollback(
+    context: Context, release: str | None = None, select: Sequence[str] = ()
+) -> tuple[Rollback, list[Readability]]:
+    """What going back to a release (None: before the last change) would be, and whether it can still be read."""
+    found = look_back(
+        context.project,
+        context.control,
+        context.log,
+        environment=context.environment,
+        now=context.now(),
+        release=release,
+        select=select,
+    )
+    return found, rehearse(found.pointers, context.storage, context.log, context.control.ledger)
+
+
+def roll_back(
+    context: Context,
+    release: str | None,
+    select: Sequence[str] = (),
+    *,
+    at_once: bool = False,
+    reason: str = "",
+    build: Callable[[Context, Plan], object],
+) -> RolledBack:
+    """Go back to an older release: build and audit first what it lacks (or not: `at_once`), then move all pointers.
+
+    `reason` says why, in the evidence. `build` carries out a plan in a workspace. Nothing moves when anything is in
+    the way or could not be built.
+    """
+    views = context.shared_views()
+    recover(context.control.environments, context.environment, views)
+
+    def extend(found: Rollback) -> None:
+        assert found.project is not None
+        project, after = found.project, found.after.pointers
+        place = replace(context, project=project, shown=after)
+        sources = {name: context.pins.pin(source) for name, source in found.project.sources.items()}
+        build(place, rollback_plan(found, context.now(), sources))
+
+    def move(found: Rollback) -> tuple[Environment, Verdict]:
+        def look() -> Case:
+            again, proofs = plan_rollback(context, found.release.id, select)
+            way = in_the_way(again, proofs, at_once=at_once)
+            return rollback_case(
+                context.project, context.facts(), context.control, context.log, again, way, at_once=at_once
+            )
+
+        done = release_by_case(
+            context,
+            look,
+            views,
+            evidence=partial(seal_release, context, back_to=found.release, at_once=at_once, reason=reason),
+            back_to=found.release.id,
+            at_once=at_once,
+            rules=partial(rules_in_force, context),
+        )
+        if done.moved:
+            end_promoted(context.control, done.environment, by=context.user, views=lambda: views)
+        return done.environment, done.verdict
+
+    return go_back(partial(plan_rollback, context), extend, move, release, select, at_once=at_once)

@@ -1,0 +1,70 @@
+"""What is found of the environment and its sources since the last release?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.adapters.source_changes import SourceChanges
+from backfill_assets.app.context import Context
+from backfill_assets.audits.digest import audits_digest
+from backfill_assets.contracts.publish import promoted_audits
+from backfill_assets.plan.published import published
+from backfill_assets.watch.closing import Watched, closing
+from backfill_assets.watch.late import late
+from backfill_assets.watch.look import Look
+from backfill_assets.watch.notice import Notice
+from backfill_assets.watch.watch import take_a_look, watch
+
+if TYPE_CHECKING:
+    from backfill_assets.adapters.spark_views import SparkViews
+
+
+def watch_environment(context: Context) -> Watched:
+    """What is found of the environment and its sources. Opens a session only where a shared catalog has views.
+
+    Raises StateError, PlanError when what is shown cannot be read as a project.
+    """
+    found = _look(context, context.shared_views())
+    notices = watch(found)
+    return Watched(environment=found.environment.name, notices=notices, closing=closing(found, notices))
+
+
+def find_late(context: Context) -> tuple[Notice, ...]:
+    """What is shown and was built before its sources changed: files are looked at, not into; no session.
+
+    Raises StateError, PlanError when what is shown cannot be read as a project.
+    """
+    return tuple(notice for notice in late(_look(context, None, footers=False)) if notice.finding)
+
+
+def _look(context: Context, views: SparkViews | None, *, footers: bool = True) -> Look:
+    shown = context.control.environments.read(context.environment)
+    if shown.promotion is not None:
+        views = None  # they are ready for both releases, and say so
+    records = context.control.versions.all()
+    recorded = all((name, pointer.version) in records for name, pointer in shown.pointers.items())
+    versions = {name: pointer.version for name, pointer in shown.pointers.items()}
+    audits = promoted_audits(context.control, context.environment)
+    as_shown = replace(context.project, fingerprints={**context.project.fingerprints, **versions})
+    return take_a_look(
+        # a missing record is a finding
+        published(context.project, shown, records, audits) if recorded else as_shown,
+        context.control,
+        context.log,
+        context.storage,
+        SourceChanges(),
+        environment=shown,
+        fingerprints=context.project.fingerprints,
+        digests={
+            name: audits_digest(context.project.models[name])
+            for name, version in versions.items()
+            if context.project.fingerprints.get(name) == version
+        },
+        now=context.now(),
+        at=datetime.now(UTC),
+        lasts=timedelta(hours=context.project.settings.watch_hours),
+        views=views.drifted(shown) if views is not None else {},
+        footers=footers,
+    )
