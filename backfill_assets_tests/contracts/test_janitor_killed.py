@@ -20,6 +20,7 @@ KILLED = """
 import os, signal, sys
 from backfill_assets.adapters import table_storage
 from backfill_assets.app.context import Context
+from backfill_assets.app.janitor import remove_garbage
 
 real, left = table_storage._file_system, [int(sys.argv[2])]
 
@@ -39,7 +40,7 @@ def mortal(location):
 
 place = Context.open(sys.argv[1])
 table_storage._file_system = lambda location: real(location) if location == place.warehouse else mortal(location)
-place.sweep(today=place.now().date())
+remove_garbage(place, today=place.now().date())
 """
 
 

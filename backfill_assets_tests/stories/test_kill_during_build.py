@@ -39,6 +39,7 @@ pytestmark = pytest.mark.spark
 DIES = """
     import os, sys, threading
     from backfill_assets.app.context import Context
+    from backfill_assets.app.plan import plan_request
     from backfill_assets.build.apply import apply
     from backfill_assets.state.ledger import Ledger
 
@@ -54,7 +55,7 @@ DIES = """
 
     Ledger.append = die_instead
     place = Context.open(project)
-    made = place.plan()
+    made = plan_request(place)
     apply(place.bench(made.sources), made)
 """
 

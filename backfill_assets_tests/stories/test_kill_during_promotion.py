@@ -34,6 +34,7 @@ PROMOTES = """
     import json, os, sys
     from backfill_assets.adapters import spark_views
     from backfill_assets.app.context import Context
+    from backfill_assets.app.promote import promote_plan
     from backfill_assets.promote.promote import recover
     from backfill_assets.state.environment import Environments
     from backfill_assets_tests.projects import approve
@@ -78,7 +79,7 @@ PROMOTES = """
         dies_after(Environments, name, lambda args, name=name: enters(name, args[1]))
     words = {"open": "expand", "flip": "settle"}
     dies_after(spark_views.SparkViews, "_put", lambda args: args[1] == "prod" and f"{words[phase[-1]]} {args[2]}")
-    _, verdict = place.promote()
+    _, verdict = promote_plan(place)
     assert verdict.open and len(verdict.pointers) == 2, verdict
 """
 

@@ -40,6 +40,8 @@ PROMOTER = """
     import sys, time
     from pathlib import Path
     from backfill_assets.app.context import Context
+    from backfill_assets.app.promote import promote_plan
+    from backfill_assets.app.rollback import roll_back
     from backfill_assets_tests.projects import approve
 
     first, second, promoted, go = map(Path, sys.argv[1:])
@@ -47,12 +49,12 @@ PROMOTER = """
         place = Context.open(project)
         if project == second:
             approve(place)
-        _, verdict = place.promote()
+        _, verdict = promote_plan(place)
         assert verdict.open and {p.model for p in verdict.pointers} == {"daily", "running"}, verdict
         promoted.touch()
         while not go.exists():
             time.sleep(0.05)
-    back = Context.open(second).roll_back(None, build=lambda place, plan: sys.exit("nothing is to be built"))
+    back = roll_back(Context.open(second), None, build=lambda place, plan: sys.exit("nothing is to be built"))
     assert back.moved is not None and {m.model for m in back.moved.pointers.values()} == {"daily", "running"}, back
 """
 
