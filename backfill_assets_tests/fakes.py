@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from backfill_assets.audits.judge import Counts
+from backfill_assets.audits.counts import Counts
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import AuditReads, Job, ModelInput
 from backfill_assets.build.events import Event

@@ -12,7 +12,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.routine import promote_green, published_context
-from backfill_assets.audits.judge import Counts
+from backfill_assets.audits.counts import Counts
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import AuditReads, Job
 from backfill_assets.build.outcome import Outcome

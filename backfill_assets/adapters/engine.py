@@ -30,8 +30,8 @@ from backfill_assets.adapters.table_log import (
     rows_within,
 )
 from backfill_assets.adapters.version_table import create_version_table, in_interval
-from backfill_assets.audits.compile import INTERVAL
-from backfill_assets.audits.judge import Counts
+from backfill_assets.audits.counts import Counts
+from backfill_assets.audits.relations import INTERVAL
 from backfill_assets.audits.sample import sample_failures
 from backfill_assets.audits.scan import scan_audits
 from backfill_assets.audits.text import interval_text

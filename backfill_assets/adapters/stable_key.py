@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.adapters.batch_rows import column, samples
 from backfill_assets.adapters.inputs import model_frame
 from backfill_assets.adapters.version_table import in_interval
-from backfill_assets.audits.compile import INTERVAL
+from backfill_assets.audits.relations import INTERVAL
 from backfill_assets.audits.text import interval_text
 from backfill_assets.build.engine import Job
 from backfill_assets.core.intervals import Interval

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from backfill_assets.audits.counts import Counts
 from backfill_assets.audits.result import AuditResult
-from backfill_assets.audits.verdicts import Counts, expectation, verdict
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Audit, Model
-
-__all__ = ["Counts", "describe", "judge", "red"]
 
 
 def judge(
@@ -28,12 +26,14 @@ def judge(
     `counts` and `prod_rows` are keyed by interval start. An audit that finds nothing to compare with (no rows in prod)
     passes and says so.
     """
+    from backfill_assets.audits.kinds import kind_of  # a parser and pydantic, which planning does not need
+
     found: list[AuditResult] = []
-    expected = {audit.name: expectation(model, audit) for audit in model.audits}
+    kinds = [(audit, kind := kind_of(audit), kind.expectation(model)) for audit in model.audits]
     for interval in intervals:
         here = counts.get(interval.start, Counts())
-        for audit in model.audits:
-            said = verdict(model, audit, interval, here, prod_rows.get(interval.start))
+        for audit, kind, expected in kinds:
+            said = kind.verdict(model, interval, here, prod_rows.get(interval.start))
             found.append(
                 AuditResult(
                     model=model.name,
@@ -45,7 +45,7 @@ def judge(
                     passed=said.passed,
                     failures=said.failures,
                     observed=said.observed,
-                    expected=expected[audit.name],
+                    expected=expected,
                     at=at,
                 )
             )
@@ -59,4 +59,6 @@ def red(results: Iterable[AuditResult]) -> Ranges:
 
 def describe(model: Model, audit: Audit) -> str:
     """What the audit expects, in words, with its thresholds."""
-    return expectation(model, audit)
+    from backfill_assets.audits.kinds import kind_of
+
+    return kind_of(audit).expectation(model)

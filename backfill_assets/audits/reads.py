@@ -1,14 +1,21 @@
-"""What does an audit look at? Its arguments as names and texts, without a parser: planning asks, too."""
+"""What does an audit look at? It is in its stored arguments, whose names mean the same in every kind.
+
+So planning, which asks, needs no kind. `to` and `of` name another model or source, or PROD; `file` names a query in
+`audits/`, whose tables are in `reads`; `neighbours` counts intervals around; `column`, `columns`, `by` and `records`
+name the model's columns, and so do the SQL texts in `expression`, `where` and `metric`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from backfill_assets.core.model import Audit, Model
 
 PROD = "prod"
 """What `of:` calls that which the environment shows of the same model."""
+_EXPRESSIONS = ("expression", "where", "metric")
+"""Arguments that are SQL about the model's own rows."""
 
 
 def audit_tables(model: Model) -> tuple[str, ...]:
@@ -17,34 +24,49 @@ def audit_tables(model: Model) -> tuple[str, ...]:
 
 
 def tables_of(audit: Audit) -> tuple[str, ...]:
-    """The models and sources that an audit reads; an `sql` audit's own model among them when its query names it."""
-    if audit.kind == "sql":
-        return texts(audit.arguments.get("reads"))
-    name = other_table(audit.kind, audit.arguments)
-    return () if name is None else (name,)
+    """The models and sources that an audit reads; its own model among them when its query names that."""
+    name = other_table(audit.arguments)
+    return texts(audit.arguments.get("reads")) if name is None else (name,)
 
 
-def other_table(kind: str, arguments: Mapping[str, object]) -> str | None:
+def other_table(arguments: Mapping[str, object]) -> str | None:
     """The model or source that `to` or `of` names."""
-    name = arguments.get("to") if kind == "relationships" else arguments.get("of")
+    name = arguments.get("to") or arguments.get("of")
     return None if name is None or name == PROD else str(name)
 
 
-def expressions(arguments: Mapping[str, object]) -> Iterator[str]:
-    """The SQL texts about the model's own rows."""
-    for key in ("expression", "where", "metric"):
-        if (text := arguments.get(key)) is not None:
-            yield str(text)
+def compares_with_prod(audit: Audit) -> bool:
+    """Whether a metric is compared with what prod shows of the same model."""
+    return audit.arguments.get("of") == PROD and "metric" in audit.arguments
 
 
-def records(audit: Audit) -> Sequence[Mapping[str, object]]:
-    """The rows that a `known_records` audit expects."""
-    return cast(Sequence[Mapping[str, object]], audit.arguments.get("records") or ())
+def reach(audit: Audit) -> int:
+    """How many intervals before and after each one it looks at."""
+    return int(cast(int, audit.arguments.get("neighbours", 0)))
 
 
-def groups(audit: Audit) -> Mapping[str, str]:
-    """The columns by which a `reconcile` audit compares: here → there."""
-    return cast(Mapping[str, str], audit.arguments.get("by") or {})
+def columns(audit: Audit) -> tuple[str, ...]:
+    """The columns of the model that an audit is about."""
+    from backfill_assets.sql.expressions import columns_of  # a parser, which planning does not need
+
+    arguments = audit.arguments
+    return once(
+        [
+            *texts(arguments.get("columns")),
+            *texts(arguments.get("column")),
+            *(column for key in _EXPRESSIONS if key in arguments for column in columns_of(str(arguments[key]))),
+            *cast(Mapping[str, str], arguments.get("by") or {}),
+            *(c for record in cast(Sequence[Mapping[str, object]], arguments.get("records") or ()) for c in record),
+        ]
+    )
+
+
+def once(names: Iterable[str]) -> tuple[str, ...]:
+    """Each of these columns once, as it is spelled first: Spark does not tell case apart."""
+    found: dict[str, str] = {}
+    for name in names:
+        found.setdefault(name.lower(), name)
+    return tuple(found.values())
 
 
 def texts(values: object) -> tuple[str, ...]:

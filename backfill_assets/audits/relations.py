@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Audit
 
 Row = Mapping[str, Any]
+INTERVAL, ROWS = "bf_interval", "bf_rows"
+"""Columns of what is asked: the start of an interval as text `yyyy-MM-dd HH:mm`, and how many rows it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,3 +67,13 @@ class Relations(Protocol):
     def ask(self, query: str) -> Sequence[Row]:
         """The rows of a query."""
         ...
+
+
+def by_interval(rows: Sequence[Row]) -> dict[datetime, Row]:
+    """Rows by the start of the interval that they are about."""
+    return {start_of(row[INTERVAL]): row for row in rows if row[INTERVAL] is not None}
+
+
+def start_of(text: str) -> datetime:
+    """The instant that INTERVAL says."""
+    return utc(text.replace(" ", "T"))

@@ -10,8 +10,6 @@ from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.masking import HIDDEN
 from backfill_assets.core.model import Model
 
-_UNITS = {Cadence.HOURLY: "HOUR", Cadence.DAILY: "DAY", Cadence.WEEKLY: "WEEK", Cadence.MONTHLY: "MONTH"}
-
 
 def quoted(name: str) -> str:
     """A Spark identifier."""
@@ -59,7 +57,7 @@ def interval_start(model: Model) -> str:
 
 
 def _truncated(column: str, cadence: Cadence) -> str:
-    return f"date_trunc('{_UNITS[cadence]}', {quoted(column)})"
+    return f"date_trunc('{cadence.unit.upper()}', {quoted(column)})"
 
 
 def as_text(start: str) -> str:

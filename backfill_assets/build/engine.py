@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
-from backfill_assets.audits.judge import Counts
+from backfill_assets.audits.counts import Counts
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Source
 from backfill_assets.core.segments import NO_ROWS, Segments

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from backfill_assets.audits.digest import audits_digest
-from backfill_assets.audits.reads import PROD, audit_tables
+from backfill_assets.audits.reads import audit_tables, compares_with_prod, reach
 from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval, Ranges
@@ -29,28 +29,27 @@ def audit_reads(bench: Workbench, job: Job, commit: int, built: Ranges, judged: 
     Raises BuildError for a table that neither the project nor the environment has any more.
     """
     model = job.model
-    if not any(a.kind in ("reconcile", "trend", "sql", "relationships", "entities") for a in model.audits):
+    tables, around = audit_tables(model), near(model, judged)
+    compares = any(compares_with_prod(a) for a in model.audits)
+    if not (tables or around or compares):
         return AuditReads()
     shown = bench.control.environments.read(bench.environment)
     pointer = shown.pointers.get(model.name)
     below = pointer.segments if pointer else NO_ROWS
-    compares = any(a.arguments.get("of") == PROD for a in model.audits)
     mine = Segments.of_table(job.version, commit, built)
     return AuditReads(
-        tables={name: _table(bench, shown, model, name, pins) for name in audit_tables(model)},
+        tables={name: _table(bench, shown, model, name, pins) for name in tables},
         # Where the environment shows this very version, there is nothing to compare with.
         shown=below.in_other_tables(job.version).cut(judged) if compares else NO_ROWS,
-        around=mine.over(below).cut(near(model, judged) - judged),
+        around=mine.over(below).cut(around - judged),
     )
 
 
 def near(model: Model, judged: Ranges) -> Ranges:
     """The intervals that the model's trends compare these with, and these themselves."""
-    reach = max((cast(int, a.arguments["neighbours"]) for a in model.audits if a.kind == "trend"), default=0)
-    shift = model.cadence.shift
-    return (
-        Ranges.of(Interval(shift(part.start, -reach), shift(part.end, reach)) for part in judged) if reach else Ranges()
-    )
+    steps, shift = max(map(reach, model.audits), default=0), model.cadence.shift
+    parts = (Interval(shift(part.start, -steps), shift(part.end, steps)) for part in judged)
+    return Ranges.of(parts) if steps else Ranges()
 
 
 def _table(bench: Workbench, shown: Environment, model: Model, name: str, pins: Pins) -> Shown | SourceInput:

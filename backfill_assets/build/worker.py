@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential_jitter
 
-from backfill_assets.audits.judge import Counts, judge, red
+from backfill_assets.audits.counts import Counts
+from backfill_assets.audits.judge import judge, red
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.bisect import Budget, bisect

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backfill_assets.audits.compile import quoted
+from backfill_assets.audits.text import quoted
 from backfill_assets.compare.ask import Question
 from backfill_assets.compare.diff import DiffColumn
 from backfill_assets.compare.same import Type, cast, common, kind_of, same

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from backfill_assets.audits.compile import quoted
+from backfill_assets.audits.text import quoted
 from backfill_assets.compare.diff import Kind
 
 Type = str | dict[str, Any]

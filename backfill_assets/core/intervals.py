@@ -75,6 +75,11 @@ class Cadence(Enum):
     WEEKLY = "weekly"
     MONTHLY = "monthly"
 
+    @property
+    def unit(self) -> str:
+        """What one interval is called: hour, day, week or month."""
+        return {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month"}[self.value]
+
     def floor(self, instant: datetime) -> datetime:
         """The start of the interval that holds the instant.
 

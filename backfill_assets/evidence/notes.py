@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from backfill_assets.core.inert import markdown, one_line
 from backfill_assets.core.intervals import ranges_from_json
+from backfill_assets.core.words import listed
 from backfill_assets.evidence.moves import compared, moves
 from backfill_assets.evidence.sentences import (
     because,
@@ -18,7 +19,7 @@ from backfill_assets.evidence.sentences import (
     who_accepted,
 )
 from backfill_assets.evidence.shape import ModelPart, Packet
-from backfill_assets.evidence.words import every, few, listed
+from backfill_assets.evidence.words import every, few
 
 
 def release_note(packet: Packet) -> str:

@@ -12,6 +12,7 @@ from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
+from backfill_assets.core.words import listed
 from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
 from backfill_assets.evidence.meaning import meaning
 from backfill_assets.evidence.sentences import summary
@@ -42,7 +43,6 @@ from backfill_assets.evidence.shape import (
     TablePart,
     Target,
 )
-from backfill_assets.evidence.words import listed
 from backfill_assets.plan.estimate import comparison, saving
 from backfill_assets.state.counting import expires, is_own
 from backfill_assets.state.proofs import Proof

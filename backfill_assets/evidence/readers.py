@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from backfill_assets.contracts.moved import moved
 from backfill_assets.core.intervals import utc
+from backfill_assets.core.words import listed
 from backfill_assets.evidence.shape import Packet, Section
-from backfill_assets.evidence.words import day, few, listed, number
+from backfill_assets.evidence.words import day, few, number
 
 LEVELS = {
     "compatible": "notices nothing",

@@ -15,7 +15,8 @@ from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.inert import markdown, markdown_code
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_from_json, ranges_json
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.evidence.words import count, listed, moment, spans
+from backfill_assets.core.words import listed
+from backfill_assets.evidence.words import count, moment, spans
 from backfill_assets.evidence.write import RELEASE, RELEASE_PAGE, as_json
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_from_json, utc
+from backfill_assets.core.words import listed
 from backfill_assets.evidence.moves import Move, compared, moves
 from backfill_assets.evidence.readers import answers, impact_on
 from backfill_assets.evidence.shape import (
@@ -18,7 +19,7 @@ from backfill_assets.evidence.shape import (
     Packet,
     Summary,
 )
-from backfill_assets.evidence.words import capital, count, day, every, few, listed, moment, number, percent, spans
+from backfill_assets.evidence.words import capital, count, day, every, few, moment, number, percent, spans
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.estimate import UNITS, amount
 

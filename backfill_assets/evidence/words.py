@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.words import listed
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -88,16 +89,6 @@ def every(number: int, noun: str) -> str:
     ('its one test', 'both tests', 'all 8 tests')
     """
     return f"its one {noun}" if number == 1 else f"both {noun}s" if number == 2 else f"all {number:,} {noun}s"
-
-
-def listed(names: Iterable[str], last: str = "and") -> str:
-    """Names in a sentence.
-
-    >>> listed(["a", "b", "c"]), listed(["a"]), listed([])
-    ('a, b and c', 'a', '')
-    """
-    every = list(names)
-    return f"{', '.join(every[:-1])} {last} {every[-1]}" if len(every) > 1 else "".join(every)
 
 
 def few(names: Sequence[str], most: int = SHOWN) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import cast
+from collections.abc import Sequence
 
-from backfill_assets.audits.reads import records
+from backfill_assets.audits.kinds import kind_of
+from backfill_assets.audits.reads import columns as audit_columns
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Audit, Column
 from backfill_assets.files.documents import did_you_mean
-from backfill_assets.project.declared_audits import audit_columns
 from backfill_assets.project.draft import Draft
 
 _FAMILIES = {
@@ -32,22 +31,12 @@ def audit_problems(draft: Draft, audits: Sequence[Audit], columns: Sequence[Colu
                 fix = did_you_mean(column, names, f"use one of: {', '.join(names)}")
                 what = f"audit `{audit.name}`: `{column}` is not a column of `{draft.name}`"
                 found.append(draft.problem(audit.line, what=what, fix=fix))
-        for column, value in _values(audit):
+        for column, value in kind_of(audit).compared():
             if need := _wrong(types.get(column.lower()), value):
                 what = f"audit `{audit.name}`: `{column}` is {types[column.lower()]}, and {value!r} is not {need}"
                 fix = "put it in quotes" if need == "text" else f"write {need}"
                 found.append(draft.problem(audit.line, what=what, why="Spark could not compare them", fix=fix))
     return found
-
-
-def _values(audit: Audit) -> Iterator[tuple[str, object]]:
-    """Each column with each value that it is compared with."""
-    arguments = audit.arguments
-    for value in (arguments.get("min"), arguments.get("max"), *cast(Sequence[object], arguments.get("values") or ())):
-        if "column" in arguments and value is not None:
-            yield str(arguments["column"]), value
-    for record in records(audit):
-        yield from record.items()
 
 
 def family(kind: str | None) -> str | None:

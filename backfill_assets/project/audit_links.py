@@ -9,7 +9,8 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from backfill_assets.audits.reads import audit_tables, groups, other_table, texts
+from backfill_assets.audits.kinds import kind_of
+from backfill_assets.audits.reads import audit_tables, other_table
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import Audit, Column, Model, Source
@@ -19,7 +20,6 @@ from backfill_assets.project.audit_check import family
 from backfill_assets.project.files import AUDITS_FOLDER, audit_files
 from backfill_assets.project.graph import cycles, ordered
 from backfill_assets.sql.columns import resolve
-from backfill_assets.sql.expressions import columns_of
 from backfill_assets.sql.parsing import SqlError, parse
 
 _LENGTHS = {cadence: number for number, cadence in enumerate(Cadence)}
@@ -83,9 +83,9 @@ class _Tables:
 
     def audit(self, model: Model, audit: Audit) -> Audit:
         """The audit with the declared spelling of what it names, and its query."""
-        if audit.kind == "sql":
+        if "file" in audit.arguments:
             return self._query(model, audit)
-        name = other_table(audit.kind, audit.arguments)
+        name = other_table(audit.arguments)
         if name is None:
             return audit
         other = self._named(name)
@@ -97,26 +97,14 @@ class _Tables:
             fix = "write an `sql` audit for a rule between its own rows"
             self._problem(model, audit, what, "only intervals that are just built are audited", fix)
             return audit
-        there = self._columns_there(audit)
-        for column in there:
+        kind = kind_of(audit)
+        for column in kind.there():
             self._check_column(model, audit, other, column)
-        if audit.kind != "reconcile":
-            here = texts(audit.arguments.get("columns") or audit.arguments.get("column"))
-            for pair in zip(here, there, strict=True):
-                self._check_types(model, audit, other, *pair)
-        if audit.kind == "reconcile":
+        for pair in kind.looked_up():
+            self._check_types(model, audit, other, *pair)
+        if kind.by_interval:
             self._check_time(model, audit, other)
-        return replace(audit, arguments={**audit.arguments, "to" if audit.kind == "relationships" else "of": other})
-
-    def _columns_there(self, audit: Audit) -> list[str]:
-        arguments = audit.arguments
-        match audit.kind:
-            case "relationships":
-                return list(texts(arguments.get("fields")) or texts(arguments["columns"]))
-            case "entities":
-                return [str(arguments.get("field") or arguments["column"])]
-            case _:
-                return [*groups(audit).values(), *columns_of(str(arguments.get("of_metric") or arguments["metric"]))]
+        return replace(audit, arguments={**audit.arguments, "to" if "to" in audit.arguments else "of": other})
 
     def _check_column(self, model: Model, audit: Audit, other: str, column: str) -> None:
         known = [c.name for c in self.columns.get(other, ())]

@@ -8,9 +8,7 @@ from typing import Any
 import duckdb
 import sqlglot
 
-from backfill_assets.audits.compile import INTERVAL
-from backfill_assets.audits.relations import Table
-from backfill_assets.audits.scan import start_of
+from backfill_assets.audits.relations import INTERVAL, Table, start_of
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Audit, Model
 

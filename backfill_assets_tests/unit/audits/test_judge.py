@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from backfill_assets.audits.judge import Counts, describe, judge, red
+from backfill_assets.audits.counts import Counts
+from backfill_assets.audits.judge import describe, judge, red
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.core.model import Audit

@@ -5,11 +5,12 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+from backfill_assets.audits.counts import Counts
+from backfill_assets.audits.kinds import kind_of
 from backfill_assets.audits.masked import shown_outputs
 from backfill_assets.audits.relations import Table
 from backfill_assets.audits.sample import sample_failures
 from backfill_assets.audits.text import bucket
-from backfill_assets.audits.verdicts import Counts, verdict
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Audit
 from backfill_assets_tests.fakes import a_model, days
@@ -82,6 +83,7 @@ def test_a_metric_of_masked_values_is_not_told(kind: str) -> None:
     audit = Audit(name="check", kind=kind, arguments=arguments)
     for near in ((50_000.0,) * 4, ()):
         here = Counts(rows=1, values={"check": 98_765.0}, neighbours={"check": near})
-        open_, masked = (verdict(a_model("m", audits=(audit,), mask=m), audit, DAY, here, None) for m in ((), ("X",)))
+        models = (a_model("m", audits=(audit,), mask=m) for m in ((), ("X",)))
+        open_, masked = (kind_of(audit).verdict(model, DAY, here, None) for model in models)
         assert "98765" in open_.observed.replace(",", "") and open_.passed == masked.passed
         assert "***" in masked.observed and not any(c in masked.observed for c in ("98", "50000"))

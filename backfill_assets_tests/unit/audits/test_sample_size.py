@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from backfill_assets.audits.compile import INTERVAL
-from backfill_assets.audits.relations import Relations
+from backfill_assets.audits.relations import INTERVAL, Relations
 from backfill_assets.audits.sample import SAMPLE_SIZE, sample_failures
 from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets_tests.fakes import a_model, days

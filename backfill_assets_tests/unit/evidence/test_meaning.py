@@ -24,12 +24,11 @@ from backfill_assets_tests.fakes import a_model
         ("range", {"column": "c", "min": 0}, "c is at least 0, where it has a value."),
         ("range", {"column": "c", "max": 9}, "c is at most 9, where it has a value."),
         ("range", {"column": "c", "min": 0, "max": 9}, "c is between 0 and 9, where it has a value."),
-        ("relationships", {"columns": "c", "to": "raw.c"}, "Every c is found in raw.c."),
+        ("relationships", {"columns": ("c",), "to": "raw.c"}, "Every c is found in raw.c."),
         ("completeness", {}, "Every day has at least one row."),
         ("completeness", {"min_rows": 1200}, "Every day has at least 1,200 rows."),
         ("row_count", {"within_percent": 5}, "Every day has about as many rows as prod shows, 5 % more or less."),
-        ("row_count", {}, ""),
-        ("a_kind_of_tomorrow", {"column": "c"}, ""),
+        ("null_rate", {"column": "c", "max_percent": 5}, ""),
     ],
 )
 def test_meaning(kind: str, arguments: dict[str, Any], said: str) -> None:

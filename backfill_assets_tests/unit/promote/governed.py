@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from backfill_assets.audits.judge import Counts
+from backfill_assets.audits.counts import Counts
 from backfill_assets.build.engine import AuditReads, Job
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model

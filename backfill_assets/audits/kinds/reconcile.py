@@ -1,0 +1,169 @@
+"""Does a metric agree with another table? Both sides by interval and group, joined, in one query for all metrics that
+share the table and the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Self
+
+from backfill_assets.audits.counts import Counts, Verdict
+from backfill_assets.audits.kinds.arguments import Distance, Groups, Metric, Percent, Table
+from backfill_assets.audits.kinds.base import Tolerant
+from backfill_assets.audits.look import Findings, Look, Passes
+from backfill_assets.audits.reads import PROD
+from backfill_assets.audits.relations import INTERVAL, Relations, by_interval
+from backfill_assets.audits.relations import Table as View
+from backfill_assets.audits.text import hidden, interval_text, literal, quoted, value_text
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.masking import HIDDEN, hides
+from backfill_assets.core.model import Model
+from backfill_assets.sql.expressions import columns_of
+
+GROUPS = "bf_groups"
+
+
+class Reconcile(Tolerant):
+    kind = "reconcile"
+    example = "- reconcile: {metric: sum(clicks), of: prod, by: [channel], within_percent: 1}"
+    page = (
+        (
+            "- reconcile: {metric: sum(clicks), of: prod, by: [channel], within_percent: 1}",
+            "in each group, the metric is about what prod shows; a group that only one side has fails",
+        ),
+        (
+            "- reconcile: {metric: sum(clicks), of: raw.clicks, of_metric: count(*), by: {campaign_id: "
+            "campaign}, within: 3}",
+            "the same against another model or a source: its metric, its names of the groups, an absolute "
+            "tolerance (of two, the wider counts)",
+        ),
+    )
+    by_interval = True
+
+    metric: Metric
+    of: Table
+    of_metric: Metric | None = None
+    by: Groups | None = None
+    within: Distance | None = None
+    within_percent: Percent | None = None
+
+    @property
+    def groups(self) -> Mapping[str, str]:
+        """The columns by which it compares: here → there."""
+        return self.by or {}
+
+    def title(self) -> Sequence[str]:
+        return (self.kind, self.of)
+
+    def there(self) -> Sequence[str]:
+        return [*self.groups.values(), *columns_of(self.of_metric or self.metric)]
+
+    @classmethod
+    def find_all(cls, audits: Sequence[Self], look: Look, passes: Passes, found: Findings) -> None:
+        together: dict[tuple[object, ...], list[Self]] = {}
+        for audit in audits:
+            together.setdefault((audit.of, *audit.groups.items()), []).append(audit)
+        for same in together.values():
+            _find(same, look, found)
+
+    def samples(self, look: Look) -> Sequence[str]:
+        table = self._compared_with(look.tables)
+        return [self._differences(look, table)] if table is not None and self._comparable(table) else ()
+
+    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> Verdict:
+        if self.called not in here.nothing:
+            return super().verdict(model, interval, here, prod)
+        # The first release of a model has no prod to be compared with; any other table was named because it has rows.
+        lacks = f"nothing in {self.of} to compare with"
+        return Verdict(passed=self.of == PROD, failures=int(self.of != PROD), observed=lacks)
+
+    def observed(self, bad: int, total: int) -> str:
+        return f"{bad} failing of {total} {'groups' if self.groups else 'values'}"
+
+    def rule(self, model: Model) -> str:
+        by = f" by {', '.join(self.groups)}" if self.groups else ""
+        allowed = [f"{self.within:g}"] if self.within is not None else []
+        allowed += [f"{self.within_percent:g} %"] if self.within_percent is not None else []
+        distance = f"within ±{' or ±'.join(allowed)} of" if allowed else "equal to"
+        return f"{self.metric}{by} is {distance} {self.of_metric or 'that'} in {self.of}"
+
+    def differs(self, number: int) -> str:
+        """Whether two values are further apart than is allowed; one without the other always is."""
+        here, there = f"bf_here{number}", f"bf_there{number}"
+        share = float(self.within_percent or 0) / 100
+        absolute = literal(float(self.within or 0))
+        allowed = f"greatest({absolute}, {literal(share)} * abs({there}))" if share else absolute
+        return f"NOT ({here} <=> {there}) AND coalesce(abs({here} - {there}) > {allowed}, true)"
+
+    def _comparable(self, other: View) -> bool:
+        """Whether a table has what is compared: an older release may lack the column."""
+        return self.of != PROD or all(column.lower() in other.columns for column in self.there())
+
+    def _compared_with(self, tables: Relations) -> View | None:
+        return tables.shown() if self.of == PROD else tables.table(self.of)
+
+    def _differences(self, look: Look, other: View) -> str:
+        """INTERVAL and `sample`: the groups in which it fails, with both values."""
+        model, mask = look.model, literal(HIDDEN)
+        shown = [
+            mask if hidden(model, here) or there.lower() in other.mask else value_text(f"bf_g{n}")
+            for n, (here, there) in enumerate(self.groups.items())
+        ]
+        key = [f"{literal(f'{c}=')}, {text}, ', '" for c, text in zip(self.groups, shown, strict=True)]
+        metrics = f"{self.metric} {self.of_metric or ''} {model.name}"
+        told = not hides(metrics, {model.name: (*model.mask, *other.mask)})
+        mine, theirs = (value_text(value) if told else mask for value in ("bf_here0", "bf_there0"))
+        said = [*key, mine, literal(" here, "), theirs, literal(f" in {self.of}")]
+        joined = _joined([self], look, other)
+        return (
+            f"SELECT {INTERVAL}, concat({', '.join(said)}) AS sample FROM ({joined}) WHERE {self.differs(0)}"
+        )  # fmt: skip
+
+
+def _find(audits: Sequence[Reconcile], look: Look, found: Findings) -> None:
+    """Counts for audits that share the other table and the groups."""
+    other = audits[0]._compared_with(look.tables)  # pyright: ignore[reportPrivateUsage]
+    able = [audit for audit in audits if other and audit._comparable(other)]  # pyright: ignore[reportPrivateUsage]
+    if other is None or not able:
+        for audit in audits:
+            found.nothing[audit.called].update(look.starts)
+        return
+    # A row per interval: how many groups there are, and of each audit those in which it fails.
+    failing = ", ".join(f"count_if({audit.differs(n)}) AS bf_{n}" for n, audit in enumerate(able))
+    joined = _joined(able, look, other)
+    query = f"SELECT {INTERVAL}, count(*) AS {GROUPS}, {failing} FROM ({joined}) GROUP BY 1"
+    rows = by_interval(look.tables.ask(query))
+    lacking = _not_in(look, other.covers)
+    for audit in audits:
+        found.nothing[audit.called].update(lacking if audit in able else look.starts)
+    for n, audit in enumerate(able):
+        found.failures[audit.called] = {at: row[f"bf_{n}"] for at, row in rows.items() if at not in lacking}
+        found.totals[audit.called] = {at: row[GROUPS] for at, row in rows.items()}
+
+
+def _not_in(look: Look, covers: Ranges | None) -> set[datetime]:
+    if covers is None:
+        return set()
+    units = look.intervals.split(look.model.cadence)
+    return {unit.start for unit in units if Ranges((unit,)) - covers}
+
+
+def _joined(audits: Sequence[Reconcile], look: Look, other: View) -> str:
+    """INTERVAL, the groups as `bf_g0`…, and each audit's metric as `bf_here0`… and `bf_there0`…"""
+    by = audits[0].groups
+    here = {f"bf_here{n}": audit.metric for n, audit in enumerate(audits)}
+    there = {f"bf_there{n}": audit.of_metric or audit.metric for n, audit in enumerate(audits)}
+    mine = _side(look.tables.rows(), interval_text(look.model), list(by), here)
+    theirs = _side(f"{other.view} WHERE {other.within}", other.bucket, list(by.values()), there)
+    keys = [INTERVAL, *(f"bf_g{n}" for n in range(len(by)))]
+    on = " AND ".join(f"a.{key} <=> b.{key}" for key in keys)
+    values = [f"{side}{n}" for side in ("bf_here", "bf_there") for n in range(len(audits))]
+    selected = ", ".join([*(f"coalesce(a.{key}, b.{key}) AS {key}" for key in keys), *values])
+    return f"SELECT {selected} FROM ({mine}) AS a FULL OUTER JOIN ({theirs}) AS b ON {on}"
+
+
+def _side(rows: str, interval: str, by: Sequence[str], metrics: Mapping[str, str]) -> str:
+    keys = [interval, *(quoted(c) for c in by)]
+    selected = [f"{interval} AS {INTERVAL}", *(f"{quoted(c)} AS bf_g{n}" for n, c in enumerate(by))]
+    selected += [f"({text}\n) AS {name}" for name, text in metrics.items()]
+    return f"SELECT {', '.join(selected)} FROM {rows} GROUP BY {', '.join(keys)}"
