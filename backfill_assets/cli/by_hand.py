@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from backfill_assets.build.by_hand import Withdrawn
-from backfill_assets.cli.render import amount, short
+from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.core.model import Project
+from backfill_assets.core.words import amount
 from backfill_assets.plan.stages import Request
 
 if TYPE_CHECKING:

@@ -30,7 +30,6 @@ from backfill_assets.build.events import (
     ModelDone,
     ModelStarted,
 )
-from backfill_assets.cli.render import UNITS
 from backfill_assets.cli.terminal import err, styled
 from backfill_assets.core.model import Project
 
@@ -74,7 +73,7 @@ class _Bars:
         with self._lock:
             match event:
                 case ModelStarted():
-                    unit = UNITS[self._project.models[event.model].cadence]
+                    unit = self._project.models[event.model].cadence.unit
                     self._tasks[event.model] = self._bars.add_task(
                         event.model, total=event.intervals or None, rows=0, rate="", unit=unit, mark=" "
                     )

@@ -13,13 +13,14 @@ from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.cli.texts import text_line
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.inert import markdown, markdown_code, one_line
-from backfill_assets.core.intervals import Cadence, Ranges, ranges_json
+from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.model import Override, Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.words import amount
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.commands import apply_command, restate_command, with_why
 from backfill_assets.plan.cover import Uncovered
-from backfill_assets.plan.estimate import UNITS, PlanEstimate, saving
+from backfill_assets.plan.estimate import PlanEstimate, saving
 from backfill_assets.plan.frozen_words import frozen_words
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
 from backfill_assets.plan.strategy import PROOF
@@ -516,11 +517,6 @@ def obstacles_json(found: Sequence[Obstacle]) -> list[dict[str, object]]:
     return [
         {"model": o.model, "what": o.what, "intervals": ranges_json(o.intervals), "remedy": o.remedy} for o in found
     ]
-
-
-def amount(count: int, cadence: Cadence) -> str:
-    """A number of intervals in words: `540 days`."""
-    return f"{count:,} {UNITS[cadence]}{'s' * (count != 1)}"
 
 
 def short(ranges: Ranges) -> str:

@@ -11,9 +11,10 @@ from rich.text import Text
 from backfill_assets.app.context import Context
 from backfill_assets.app.rollback import plan_rollback, roll_back
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.cli.render import amount, outcomes_json, short
+from backfill_assets.cli.render import outcomes_json, short
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.intervals import ranges_json
+from backfill_assets.core.words import amount
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.go_back import RolledBack, in_the_way
 from backfill_assets.promote.obstacle import Obstacle

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from backfill_assets.contracts.preflight import Grounds, lacks
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Audit, Model, Project, Rule
-from backfill_assets.plan.estimate import UNITS
 from backfill_assets.plan.stages import Plan, Promote
 from backfill_assets.state.versions import table_path
 
@@ -63,7 +62,7 @@ def _lines(project: Project, plan: Plan, grounds: Grounds, model: Model) -> Iter
     yield Line(topic="grain and key", said=", ".join(model.grain) or ASKED, ask="`grain:`")
     yield Line(topic="sources", said="; ".join(_sources(project, plan, grounds, model, ranges)) or "none")
     yield Line(topic="transformation", said=f"version {version}" + (f" ({change})" if change else ""))
-    yield Line(topic="deletes", said=terms.deletes or f"{_REPLACED} when its {UNITS[model.cadence]} is computed again")
+    yield Line(topic="deletes", said=terms.deletes or f"{_REPLACED} when its {model.cadence.unit} is computed again")
     yield Line(topic="late rows", said=terms.late_rows or ASKED, ask="`contract: {late_rows: …}`")
     yield Line(
         topic="timestamps",

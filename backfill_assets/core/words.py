@@ -1,8 +1,10 @@
-"""How are names said in a sentence?"""
+"""How are names and numbers of intervals said in a sentence?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+from backfill_assets.core.intervals import Cadence
 
 
 def listed(names: Iterable[str], last: str = "and") -> str:
@@ -13,3 +15,12 @@ def listed(names: Iterable[str], last: str = "and") -> str:
     """
     every = list(names)
     return f"{', '.join(every[:-1])} {last} {every[-1]}" if len(every) > 1 else "".join(every)
+
+
+def amount(intervals: int, cadence: Cadence) -> str:
+    """A number of intervals.
+
+    >>> amount(540, Cadence.DAILY)
+    '540 days'
+    """
+    return f"{intervals:,} {cadence.unit}{'s' * (intervals != 1)}"

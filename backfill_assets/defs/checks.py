@@ -32,7 +32,7 @@ def check_specs(model: Model) -> list[dg.AssetCheckSpec]:
         dg.AssetCheckSpec(
             audit.name,
             asset=model_key(model.name),
-            description=f"{describe(model, audit)}, in every {_unit(model)}"
+            description=f"{describe(model, audit)}, in every {model.cadence.unit}"
             + ("" if audit.blocking else " (a warning: it blocks nothing)"),
             blocking=audit.blocking,
             metadata={name: str(value) for name, value in audit.arguments.items()} | {"kind": audit.kind},
@@ -139,7 +139,3 @@ def _summary_metadata(model: Model, audit: Audit, own: Sequence[AuditResult]) ->
 
 def _severity(blocking: bool) -> dg.AssetCheckSeverity:
     return dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN
-
-
-def _unit(model: Model) -> str:
-    return {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month"}[model.cadence.value]

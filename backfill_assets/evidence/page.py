@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.core.inert import visible
 from backfill_assets.core.intervals import ranges_from_json, utc
+from backfill_assets.core.words import amount
 from backfill_assets.evidence import plot, words
 from backfill_assets.evidence.columns import ColumnView, column_views
 from backfill_assets.evidence.moves import Move, compared, moves, row_series, value_series
@@ -25,7 +26,6 @@ from backfill_assets.evidence.sentences import (
     what_changed,
 )
 from backfill_assets.evidence.shape import Check, ModelPart, Packet, Range, Section
-from backfill_assets.plan.estimate import amount
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_from_json, utc
-from backfill_assets.core.words import listed
+from backfill_assets.core.words import amount, listed
 from backfill_assets.evidence.moves import Move, compared, moves
 from backfill_assets.evidence.readers import answers, impact_on
 from backfill_assets.evidence.shape import (
@@ -21,7 +21,6 @@ from backfill_assets.evidence.shape import (
 )
 from backfill_assets.evidence.words import capital, count, day, every, few, moment, number, percent, spans
 from backfill_assets.plan.category import Category
-from backfill_assets.plan.estimate import UNITS, amount
 
 SAID = 3
 """How many columns of a model are told of one by one."""
@@ -162,7 +161,7 @@ def tests_of(m: ModelPart, checks: Sequence[Check]) -> str:
     if not checks:
         return f"{m.model}: no test looked at it."
     tested, bad = min(c.tested for c in checks), [c for c in checks if c.failures]
-    on = f"on each of {amount(tested, cadence(m))}" if tested > 1 else f"on the one {UNITS[cadence(m)]}"
+    on = f"on each of {amount(tested, cadence(m))}" if tested > 1 else f"on the one {cadence(m).unit}"
     if not bad:
         return f"{m.model}: {every(len(checks), 'test')} passed {on}."
     said = [
@@ -312,7 +311,7 @@ def _reader(c: ConsumerPart, impact: Sequence[str]) -> str:
 
 
 def _those(m: ModelPart) -> str:
-    return f"{UNITS[cadence(m)]}s"
+    return f"{cadence(m).unit}s"
 
 
 def _commits(numbers: Sequence[int]) -> str:

@@ -15,6 +15,7 @@ from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import logic_of
 from backfill_assets.core.settings import Cost
+from backfill_assets.core.words import amount
 from backfill_assets.plan.stages import Audit, Build
 from backfill_assets.state.ledger import Entry, Kind, by_version
 
@@ -29,9 +30,6 @@ _WIDE = 10
 
 TICK = 1e-3
 """Seconds: no batch took less, whatever a clock said."""
-
-UNITS = {Cadence.HOURLY: "hour", Cadence.DAILY: "day", Cadence.WEEKLY: "week", Cadence.MONTHLY: "month"}
-
 
 # --- values -----------------------------------------------------------------------------------------------------------
 
@@ -363,15 +361,6 @@ def saving(guess: PlanEstimate, took: Actual | None = None) -> str:
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
-
-
-def amount(intervals: int, cadence: Cadence) -> str:
-    """A number of intervals in words.
-
-    >>> amount(540, Cadence.DAILY)
-    '540 days'
-    """
-    return f"{intervals:,} {UNITS[cadence]}{'s' * (intervals != 1)}"
 
 
 def duration(low: float, high: float) -> str:
