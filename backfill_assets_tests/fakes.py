@@ -359,7 +359,7 @@ class FakePins:
         self.asked.append(source.name)
         return {"commit": self.commits.get(source.name, 1)}
 
-    def not_there(self, source: Source, commit: int) -> str:
+    def not_there(self, source: Source, pin: Mapping[str, object]) -> str:
         return ""
 
 

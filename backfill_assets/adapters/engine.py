@@ -230,6 +230,8 @@ class SparkEngine:
             at = digest(read.version, str(read.commit), *map(str, read.over))
         else:
             at = read.pin.get("commit", read.pin.get("files", "now"))
+            if "table" in read.pin:
+                at = f"{at}_{digest(read.pin['table'])[:8]}"
         view = f"{name.replace('.', '_')}__at_{at}"
         with self._lock:
             made = self._views.setdefault((id(spark), view), threading.Lock())

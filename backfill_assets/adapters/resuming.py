@@ -13,7 +13,8 @@ from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project, Source
-from backfill_assets.plan.frozen import TRIED, Continued, Pin, Pins, Touched, alike, continued, sources_read, stored
+from backfill_assets.core.pin import Pin, Pins, same_pin
+from backfill_assets.plan.frozen import TRIED, Continued, Touched, alike, continued, sources_read, stored
 from backfill_assets.plan.leases import Claim, targets
 from backfill_assets.plan.missing import batches
 from backfill_assets.plan.plan import Facts, make_plan
@@ -54,13 +55,13 @@ def how_read(
     """
     plans = [stored(record, document) for record in records if (document := control.plans.document(record.id))]
     read = {name for model in left for name in sources_read(project, project.models[model])}
-    if not any(p.frozen or any(p.sources.get(n, {}) != dict(pins[n]) for n in read) for p in plans):
+    if not any(p.frozen or any(not same_pin(p.sources.get(n, {}), pins[n]) for n in read) for p in plans):
         return Continued()
     entries = by_version(control.ledger.entries(list(left), kinds=TRIED))
     found = continued(project, left, plans, pins, entries, _touched(project))
     for part in found.frozen:
         for name, pin in part.sources.items():
-            if why := reader.not_there(project.sources[name], cast(int, pin["commit"])):
+            if why := reader.not_there(project.sources[name], pin):
                 raise _unreadable(name, pin, part.plan, why)
     return found
 
@@ -74,11 +75,15 @@ def as_restated(
     it begins anew, from the sources as they are; what moved is said.
     """
     for record in reversed(control.plans.all()):
-        if record.status is not Status.OPEN or record.environment != facts.environment.name:
+        if not record.live or record.environment != facts.environment.name:
             continue
         if request_of(control, record) != request or not (document := control.plans.document(record.id)):
             continue
         then = {n: pin for n, pin in stored(record, document).sources.items() if "commit" in pin and n in facts.sources}
+        unknown = {n: pin for n, pin in then.items() if "table" not in pin and same_pin(pin, facts.sources[n])}
+        facts = replace(facts, sources={**facts.sources, **unknown})  # a revision is named by what was written of it
+        if record.status is not Status.OPEN:
+            continue
         before = replace(facts, sources={**facts.sources, **then})
         made = make_plan(project, before, request)
         left = {t.model: (t.version, t.intervals) for t in targets(made) if t.intervals}
@@ -98,10 +103,15 @@ def _cut(project: Project, stage: Build, plan: Plan, found: Continued) -> tuple[
 def _touched(project: Project) -> Touched:
     changes = SourceChanges()
 
+    def touched(name: str, then: Pin) -> Ranges | None:
+        return after(name, cast(int, then["commit"]), cast("str | None", then.get("table")))
+
     @cache
-    def touched(name: str, commit: int) -> Ranges | None:
+    def after(name: str, commit: int, table: str | None) -> Ranges | None:
         source = project.sources[name]
         history = changes.history(source, commit)
+        if table is not None and history.table_at(commit) not in ("", table):
+            return None
         if history.unwatched or history.since > commit or any(c.touches is None for c in history.changes):
             return None
         if _columns(source, commit) != _columns(source, None):

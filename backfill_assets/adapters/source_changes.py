@@ -7,7 +7,8 @@ changed rows (`dataChange`: compaction does not). Its partition value or its sta
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -66,7 +67,19 @@ def _delta(source: Source, path: str, since: int) -> History:
         touched = reader.commit(actions)
         if touched != NOTHING:
             changes.append(Change(name=f"commit {number}", commit=number, touches=touched))
-    return History(changes=changes, since=known, head=head)
+    return History(changes=changes, since=known, head=head, tables=_tables(path, table, raw, known))
+
+
+def _tables(
+    path: str, table: Any, raw: Sequence[tuple[int, list[dict[str, Any]]]], known: int
+) -> Sequence[tuple[int, str]]:
+    """The table's ids, by the commit from which on it has each: a commit that replaces the table changes it."""
+    named = [(number, str(a["metaData"]["id"])) for number, actions in raw for a in actions if "metaData" in a]
+    first = table if not named else None
+    if named and known >= 0:
+        with suppress(StateError):
+            first = open_table(path, known)
+    return [*([(known, str(first.metadata().id))] if first is not None else []), *named]
 
 
 @dataclass(slots=True)

@@ -6,10 +6,12 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.model import Source
+from backfill_assets.core.pin import Pin, made_anew
 
 
 class FilePins:
@@ -23,7 +25,7 @@ class FilePins:
             table = open_table(source.path)
             if table is None:
                 raise _absent(source, "there is no Delta table")
-            return {"commit": table.version()}
+            return {"commit": table.version(), "table": str(table.metadata().id)}
         if "://" in source.path:
             return {"unpinned": f"{source.format} files in an object store: read as they are when the build runs"}
         files = data_files(Path(source.path))
@@ -35,9 +37,10 @@ class FilePins:
             digest.update(os.fsencode(f"{file}\0{stat.st_size}\0{stat.st_mtime_ns}\n"))
         return {"files": digest.hexdigest()[:16], "count": len(files)}
 
-    def not_there(self, source: Source, commit: int) -> str:
-        """Why a Delta source cannot be read at a commit any more; "" when it can. Its log is read, no rows."""
+    def not_there(self, source: Source, pin: Pin) -> str:
+        """Why a Delta source cannot be read as a pin says any more; "" when it can. Its log is read, no rows."""
         assert source.path is not None
+        commit = cast(int, pin["commit"])
         head = open_table(source.path)
         if head is None or head.version() < commit:
             return f"the table at {source.path} was made anew: it has no commit {commit} any more"
@@ -46,6 +49,8 @@ class FilePins:
         except StateError as error:
             return f"its log does not say any more what it was at commit {commit}: {error.why}"
         assert then is not None
+        if made_anew(pin, {"table": str(then.metadata().id)}):
+            return f"the table at {source.path} was made anew: its commit {commit} is another table's"
         removed = sorted(set(then.file_uris()) - set(head.file_uris()))
         gone = [f for f in removed if not _exists(f)]
         return f"{len(gone)} of the files of commit {commit} are gone (vacuumed)" if gone else ""

@@ -7,8 +7,9 @@ from dataclasses import replace
 from backfill_assets.adapters.resuming import as_restated, how_read, resumed
 from backfill_assets.app.context import Context
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.pin import Pins
 from backfill_assets.plan.cover import Uncovered, uncovered
-from backfill_assets.plan.frozen import Continued, Pins
+from backfill_assets.plan.frozen import Continued
 from backfill_assets.plan.leases import Claim
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request

@@ -10,8 +10,8 @@ from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
+from backfill_assets.core.pin import Pins
 from backfill_assets.core.segments import NO_ROWS, Segments
-from backfill_assets.plan.frozen import Pins
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, by_version

@@ -27,8 +27,8 @@ from backfill_assets.build.outcome import Failure
 from backfill_assets.build.reads import audit_reads
 from backfill_assets.core.errors import BackfillError, BuildError, EngineDiedError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.pin import Pins
 from backfill_assets.core.segments import NO_ROWS
-from backfill_assets.plan.frozen import Pins
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Entry, Kind, new_id

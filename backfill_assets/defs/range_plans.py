@@ -18,6 +18,7 @@ from backfill_assets.app.plan import continued_reads, plan_request
 from backfill_assets.build.bench import Workbench
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.pin import Pins
 from backfill_assets.defs.diff import log_proofs
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.partitions import start_of
@@ -25,7 +26,6 @@ from backfill_assets.defs.report import Worked
 from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG, RECORDED_TAG
 from backfill_assets.defs.texts import Log
 from backfill_assets.plan.commands import apply_command
-from backfill_assets.plan.frozen import Pins
 from backfill_assets.plan.frozen_words import continued_words
 from backfill_assets.plan.plan import Facts, asked_of
 from backfill_assets.plan.stages import Request

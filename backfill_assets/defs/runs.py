@@ -25,6 +25,7 @@ from backfill_assets.build.events import (
     ModelDone,
     ModelStarted,
 )
+from backfill_assets.core.pin import made_anew
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.texts import Log
 
@@ -34,7 +35,7 @@ PLAN_TAG = "backfill/plan"
 RECORDED_TAG = "backfill/plan_recorded"
 """The same id, where nobody named the plan: the run's first step found or opened it."""
 SOURCES_TAG = "backfill/sources"
-"""The commits of sources that a run of a Dagster backfill froze, by source, as JSON."""
+"""The pins of Delta sources that a run of a Dagster backfill froze, by source, as JSON."""
 _KEPT_RUNS = 20
 
 
@@ -74,13 +75,14 @@ class Backfill:
 
     def share(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
         """The pins, of Delta sources those of the first run that froze them. Files cannot be read as they were."""
-        commits = {name: pin["commit"] for name, pin in pins.items() if "commit" in pin}
+        commits = {name: dict(pin) for name, pin in pins.items() if "commit" in pin}
         self._instance.add_run_tags(self._run.run_id, {SOURCES_TAG: json.dumps(commits, sort_keys=True)})
         wanted = dg.RunsFilter(tags={BACKFILL_TAG: self._run.tags[BACKFILL_TAG]})
         shared = dict(pins)
         for record in self._instance.get_run_records(filters=wanted):  # the newest first
             said = json.loads(record.dagster_run.tags.get(SOURCES_TAG, "{}"))
-            shared |= {name: {"commit": commit} for name, commit in said.items() if name in commits}
+            frozen = {name: pin if isinstance(pin, dict) else {"commit": pin} for name, pin in said.items()}
+            shared |= {n: pin for n, pin in frozen.items() if n in commits and not made_anew(pin, commits[n])}
         return shared
 
 

@@ -30,7 +30,7 @@ class SourcePins(Protocol):
     """Says what a source is at this moment."""
 
     def pin(self, source: Source) -> Mapping[str, object]:
-        """What identifies its content: `{"commit": 7}`, `{"files": digest, …}`, or `{"unpinned": why}`."""
+        """What identifies its content: `{"commit": 7, "table": id}`, `{"files": digest, …}`, or `{"unpinned": why}`."""
         ...
 
 

@@ -15,15 +15,14 @@ from typing import Any, cast
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges, ranges_from_json, ranges_json, utc
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.pin import Pin, Pins, made_anew, same_pin
 from backfill_assets.plan.missing import split_open
 from backfill_assets.plan.patch import reached
 from backfill_assets.state.ledger import Entry, Kind, coverage
 from backfill_assets.state.plans import PlanRecord
 
-Pin = Mapping[str, object]
-Pins = Mapping[str, Pin]
-Touched = Callable[[str, int], Ranges | None]
-"""Source and commit → the time of which it changed after that commit; None: nobody can tell."""
+Touched = Callable[[str, Pin], Ranges | None]
+"""Source and pin → the time of which it changed after that; None: nobody can tell."""
 TRIED = frozenset({Kind.BUILT, Kind.FAILED, Kind.INVALIDATED, Kind.WITHDRAWN})
 """The kinds of entries that are asked for."""
 
@@ -230,7 +229,7 @@ def _of_plan(
                 if then is None or not _changed(then, now):
                     continue
                 if why := _ruled_out(last) if last else "":
-                    since = touched(source, cast(int, then["commit"]))
+                    since = touched(source, then)
                     mended = since is None or any(reached(model, t).intersection(part) for t in since)
                     if mended or (last and last.kind is Kind.WITHDRAWN):
                         told.move(model.name, plan.record.id, source, then, now, why, Ranges((part,)))
@@ -297,11 +296,11 @@ def _read(entry: Entry | None, source: str) -> Pin | None:
 
 def _later(then: Pin | None, read: Pin | None) -> Pin | None:
     """The pin that counts: what a batch read after the plan had frozen it came of a source that was mended."""
-    if then is None or read is None or "commit" not in then or "commit" not in read:
+    if then is None or read is None or "commit" not in then or "commit" not in read or made_anew(then, read):
         return then
     return max(then, read, key=lambda pin: cast(int, pin["commit"]))
 
 
 def _changed(then: Pin, now: Pin) -> bool:
     """Whether a source can be read as it was, and is not so any more."""
-    return "commit" in then and "commit" in now and then["commit"] != now["commit"]
+    return "commit" in then and "commit" in now and not same_pin(then, now)

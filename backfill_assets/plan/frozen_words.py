@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from backfill_assets.core.inert import one_line
 from backfill_assets.core.model import Model
+from backfill_assets.core.pin import Pin, made_anew, same_pin
 from backfill_assets.plan.commands import withdraw_command
-from backfill_assets.plan.frozen import Continued, Mixed, Moved, Pin
+from backfill_assets.plan.frozen import Continued, Mixed, Moved
 from backfill_assets.plan.stages import Plan
 
 
@@ -20,7 +21,7 @@ def continued_words(found: Continued, pins: Mapping[str, Pin], models: Mapping[s
     """The same of how a plan is gone on with. `pins`: the sources otherwise."""
     kept = [
         f"{part.model} {part.intervals} reads {name} at {pin_text(pin)}, as plan {part.plan} froze it"
-        + (f": it is at {pin_text(pins[name])} by now" if name in pins and dict(pins[name]) != dict(pin) else "")
+        + (f": it is at {pin_text(pins[name])} by now" if name in pins and not same_pin(pins[name], pin) else "")
         for part in found.frozen
         for name, pin in part.sources.items()
     ]
@@ -33,9 +34,10 @@ def pin_text(pin: Pin) -> str:
 
 
 def _moved(moved: Moved) -> str:
+    anew = " of the table that was made anew" if made_anew(moved.then, moved.now) else ""
     return (
-        f"{moved.model} {moved.intervals} reads {moved.source} at {pin_text(moved.now)}, not at {pin_text(moved.then)} "
-        f"as plan {moved.plan} froze it: {one_line(moved.why)}"
+        f"{moved.model} {moved.intervals} reads {moved.source} at {pin_text(moved.now)}{anew}, "
+        f"not at {pin_text(moved.then)} as plan {moved.plan} froze it: {one_line(moved.why)}"
     )
 
 

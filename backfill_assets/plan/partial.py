@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model
+from backfill_assets.core.pin import same_pin
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.missing import needed
 from backfill_assets.state.ledger import Coverage, Entry
@@ -60,7 +61,7 @@ def _moved(
         said = read.get(upstream.name, {})
         if upstream.name not in upstreams:
             pin = pins[upstream.name]
-            if "unpinned" in pin or said != pin:
+            if "unpinned" in pin or not same_pin(said, pin):
                 return True
             continue
         there = upstreams[upstream.name]

@@ -9,6 +9,7 @@ from typing import cast
 
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
+from backfill_assets.core.pin import Pin, made_anew
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import reached, restatement
@@ -88,7 +89,7 @@ def _of_source(
                 f"changes until commit {history.since} cannot be told: the source's log does not reach back"
                 " to what was read"
             )
-        key = said.get("commit", entry.id or entry.batch)
+        key = (said["commit"], said.get("table")) if "commit" in said else entry.id or entry.batch
         if key not in memory:
             memory[key] = _sum(model, _since(said, entry, history))
         touched, changes, vague = memory[key]
@@ -115,12 +116,17 @@ def _since(said: Mapping[str, object], entry: Entry, history: History) -> list[C
     """The changes that came after what a build read."""
     if "commit" in said:
         read = cast(int, said["commit"])
-        if read > history.head:
+        if read > history.head or made_anew(said, _table_at(history, read)):
             return [Change(name="the table was made anew", touches=None)]
         return [c for c in history.changes if c.commit > read]
     if said["files"] == history.digest:
         return []
     return _files_since(said, entry, history)
+
+
+def _table_at(history: History, commit: int) -> Pin:
+    table = history.table_at(commit)
+    return {"table": table} if table else {}
 
 
 def _files_since(said: Mapping[str, object], entry: Entry, history: History) -> list[Change]:

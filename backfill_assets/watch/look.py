@@ -40,10 +40,17 @@ class History:
     """Delta: what came after this commit is known, what came until then is not."""
     head: int = -1
     """Delta: the newest commit."""
+    tables: Sequence[tuple[int, str]] = ()
+    """Delta: the table's id from a commit on, as far as that is known; oldest first. A table that was deleted and made
+    again has another one; so has one that was replaced within its log."""
     digest: str = ""
     """Files: of all of them, as a pin says it."""
     unwatched: str = ""
     """Why nobody can tell; the rest is empty then."""
+
+    def table_at(self, commit: int) -> str:
+        """The table's id at a commit; empty where it is not known."""
+        return next((table for since, table in reversed(self.tables) if since <= commit), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ What should come out is computed from the sources' own history, by pandas.
 
 from __future__ import annotations
 
+import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import cast
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.app.candidate import open_plan
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import write_evidence
@@ -287,6 +289,63 @@ def test_vacuumed_pin_is_refused_with_the_way_out(killed: Path) -> None:
     place = counting(killed)
     build(place)
     assert built(place) == counts(table, 1)
+
+
+def test_table_made_anew_is_refused_with_the_way_out(killed: Path) -> None:
+    """Another table at the source's place has as many commits: what the plan froze is not its commit 0."""
+    table = killed / "data" / "clicks"
+    shutil.rmtree(table)
+    add(killed, *range(1, 9), rows=5)
+    record = meant_plan(counting(killed).control, None)
+    for command in ("plan", "apply"):
+        refused = backfill_here(command, project=killed)
+        told = " ".join(refused.err.split())
+        assert refused.code == 1, refused
+        assert f"source clicks cannot be read at commit 0 any more, which plan {record.id} froze" in told
+        assert "was made anew: its commit 0 is another table's" in told
+        assert f"fix: backfill abandon {record.id}, then this again" in told
+    backfill_here("abandon", record.id, project=killed)
+    backfill_here("withdraw", "counts:2024-01-01..2024-01-03", project=killed)
+    place = counting(killed)
+    plan, _ = build(place)
+    assert built(place) == counts(table, 0)
+    opened = meant_plan(place.control, None)
+    assert place.control.plans.document(opened.id)["sources"] == {n: dict(p) for n, p in plan.sources.items()}  # type: ignore[index]
+
+
+def test_red_day_reads_the_table_that_was_made_anew(root: Path) -> None:
+    """All is built and a day is red: that day reads the new table, whatever its commits' numbers, and it is said."""
+    place = counting(root)
+    cast("RedEngine", place.engine()).red = {utc("2024-01-03")}
+    build(place)
+    shutil.rmtree(root / "data" / "clicks")
+    add(root, *range(1, 9), rows=5)
+    again = counting(root)
+    plan, _ = build(again)
+    record = meant_plan(again.control, None)
+    assert words(again, plan) == [
+        "counts 2024-01-03 reads clicks at commit 0 of the table that was made anew, not at commit 0"
+        f" as plan {record.id} froze it: not_null failed"
+    ]
+    assert built(again) == {f"{d:02}": 2 for d in range(1, 9)} | {"03": 5}
+
+
+def test_records_without_a_tables_id_go_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an older release pinned, built and restated is built upon, restated and complete, as it was then."""
+    pin = FilePins.pin
+    restate = Request(restate=(("counts", Interval(utc("2024-01-02"), utc("2024-01-05"))),))
+    with monkeypatch.context() as older:
+        older.setattr(FilePins, "pin", lambda self, s: {k: v for k, v in pin(self, s).items() if k != "table"})
+        place = counting(root)
+        assert open_plan(place, plan_request(place))
+        build(place)
+        promote_plan(place)
+        before, _ = build(counting(root), restate)
+    place = counting(root)
+    assert not plan_request(place).work
+    plan = plan_request(place, restate)
+    assert plan.patches["counts"].version == before.patches["counts"].version and not plan.work
+    assert not words(place, plan)
 
 
 def test_changed_files_are_said(killed: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.app.candidate import open_plan
@@ -119,7 +119,7 @@ def test_a_delta_source_is_read_at_the_frozen_commit(spark: SparkSession, tmp_pa
 
     assert rows_of(place) == ROWS.to_pylist()
     (built,) = [e for e in place.control.ledger.entries() if e.kind == "built"]
-    assert built.inputs == {"raw.rows": {"commit": 0}}
+    assert built.inputs == {"raw.rows": {"commit": 0, "table": str(DeltaTable(tmp_path / "rows").metadata().id)}}
 
 
 def test_files_that_changed_since_the_plan_are_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
+import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.core.intervals import Cadence, utc
@@ -99,7 +103,7 @@ def test_rows_that_changed(tmp_path: Path) -> None:
 
 
 def test_a_table_that_was_made_anew(tmp_path: Path) -> None:
-    """The commit that was read is not there any more: everything is named, and why."""
+    """The commits that were read are not there any more: everything is named, and why."""
     lookout = a_lookout(tmp_path / "raw")
     append(tmp_path / "raw", "11")
     lookout.now = utc("2024-01-12T08:00")
@@ -107,8 +111,39 @@ def test_a_table_that_was_made_anew(tmp_path: Path) -> None:
     for file in sorted((tmp_path / "raw").rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
     ten_days(tmp_path / "raw")
-    assert lookout.late()["daily"] == "2024-01-11"
+    assert lookout.late()["daily"] == "2024-01-01..2024-01-11"
     assert "made anew" in lookout.said(Kind.LATE)[0]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_table_that_was_made_anew_with_as_many_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """Its commit 0 is another table's: everything is named, and why. Where the record is of an older release, which
+    did not write down which table it was, nobody knows, and nothing is said."""
+    if not known:
+        monkeypatch.setattr(Lookout, "pin", lambda _: {"commit": 0})
+    lookout = a_lookout(tmp_path / "raw")
+    shutil.rmtree(tmp_path / "raw")
+    ten_days(tmp_path / "raw")
+    assert lookout.late().get("daily") == ("2024-01-01..2024-01-10" if known else None)
+    assert ("made anew" in " ".join(lookout.said(Kind.LATE))) is known
+
+
+def test_a_table_that_was_replaced_in_its_log_is_the_same(tmp_path: Path) -> None:
+    """Spark's REPLACE TABLE and an overwrite with other columns give it another id: the commits before are its own."""
+    lookout = a_lookout(tmp_path / "raw")
+    before = DeltaTable(tmp_path / "raw").metadata().id
+    log = tmp_path / "raw" / "_delta_log"
+    first = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    (metadata,) = [a["metaData"] for a in first if "metaData" in a]
+    said = [{"commitInfo": {"operation": "REPLACE TABLE"}}, {"metaData": metadata | {"id": str(uuid4())}}]
+    (log / f"{1:020}.json").write_text("".join(f"{json.dumps(action)}\n" for action in said))
+    assert DeltaTable(tmp_path / "raw").metadata().id != before
+    assert lookout.notices() == ()
+    append(tmp_path / "raw", "04")
+    assert lookout.late()["daily"] == "2024-01-04"
+    assert "made anew" not in " ".join(lookout.said(Kind.LATE))
 
 
 def test_files_without_statistics_touch_everything(tmp_path: Path) -> None:
