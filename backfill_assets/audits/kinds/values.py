@@ -1,4 +1,4 @@
-"""Which values may a row have?"""
+"""Which values may a column have?"""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 from pydantic import model_validator
 
 from backfill_assets.audits.kinds.arguments import Bound, Condition, Table, Values
-from backfill_assets.audits.kinds.base import RowCheck
+from backfill_assets.audits.kinds.base import AuditKind, RowCheck
+from backfill_assets.audits.look import Look
 from backfill_assets.audits.lookup import Pairs, hit
-from backfill_assets.audits.text import literal, quoted
+from backfill_assets.audits.relations import INTERVAL
+from backfill_assets.audits.text import hidden, interval_text, literal, quoted, value_text
+from backfill_assets.core.masking import HIDDEN
 from backfill_assets.core.model import Model
 from backfill_assets.core.words import listed
 from backfill_assets.files.validation import ColumnName, ColumnNames
@@ -83,6 +86,46 @@ class AcceptedValues(RowCheck):
         return f"{self.column} is one of {listed(map(str, self.values), 'or')}, where it has a value."
 
 
+class NotConstant(AuditKind):
+    kind = "not_constant"
+    example = "- not_constant: [channel, spend]"
+    page = (
+        (
+            "- not_constant: [channel, spend]",
+            "none of these columns has the same value in all rows, where there are two or more; NULL is a value",
+        ),
+    )
+    short = "columns"
+
+    columns: ColumnNames
+
+    def title(self) -> Sequence[str]:
+        return (self.kind, *self.columns)
+
+    def cells(self, model: Model) -> Sequence[str]:
+        return [" + ".join(f"CAST({_constant(c)} AS INT)" for c in self.columns)]
+
+    def samples(self, look: Look) -> Sequence[str]:
+        at, rows = interval_text(look.model), look.tables.rows()
+        values = {
+            c: literal(HIDDEN) if hidden(look.model, c) else value_text(f"max({quoted(c)})") for c in self.columns
+        }
+        return [
+            f"SELECT {at} AS {INTERVAL}, concat({literal(f'{column}=')}, {value}) AS sample FROM {rows} "
+            f"GROUP BY {at} HAVING {_constant(column)}"
+            for column, value in values.items()
+        ]
+
+    def observed(self, bad: int, total: int) -> str:
+        return f"{bad} of {len(self.columns)} columns with one value only, in {total} rows"
+
+    def rule(self, model: Model) -> str:
+        return f"more than one value in {' and in '.join(self.columns)}"
+
+    def meaning(self, model: Model) -> str:
+        return f"{listed(self.columns)} {'vary' if len(self.columns) > 1 else 'varies'} within a {model.cadence.unit}."
+
+
 class Expression(RowCheck):
     kind = "expression"
     example = "- expression: clicks <= impressions"
@@ -142,3 +185,9 @@ class Relationships(RowCheck):
 
     def meaning(self, model: Model) -> str:
         return f"Every {listed(self.columns)} is found in {self.to}."
+
+
+def _constant(column: str) -> str:
+    """Whether several rows have one value of a column. This costs less than to count what is distinct."""
+    name = quoted(column)
+    return f"(count(*) > 1 AND count({name}) IN (0, count(*)) AND min({name}) <=> max({name}))"
