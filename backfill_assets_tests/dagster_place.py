@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,14 +13,14 @@ import pytest
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of
 from backfill_assets.app.plan import plan_request
+from backfill_assets.app.prove import Proved
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Model
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.ledger_sensor import ledger_sensor
-from backfill_assets.plan.proof import Drift
-from backfill_assets.plan.stages import Request
+from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import EVERY_PROOF, subject
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.proofs import DIFF, Proof
@@ -46,23 +46,23 @@ class Place(Context):
         return None
 
 
-def nothing_found(place: Context, plan: str, drift: Sequence[Drift] = ()) -> tuple[Proof, ...]:
+def nothing_found(place: Context, plan: str, _: Plan) -> Proved:
     """What is complete is compared, by nobody, and nothing is found: Spark is what would do it."""
     record, facts = find_plan(place.control, plan), place.facts()
     cases = cases_of(place, facts)
     if not cases.complete(facts, record).open:
-        return ()
+        return Proved()
     content = subject(place.project, facts, cases.hearing(facts, record)).content
     now = datetime.now(UTC)
     blank = Proof(plan=record.id, kind=DIFF, content=content, at=now, document={"old": "", "new": "", "models": []})
     place.control.proofs.put([replace(blank, kind=kind) for kind in sorted(EVERY_PROOF)])
-    return ()
+    return Proved()
 
 
 def in_process(job: dg.JobDefinition, **options: Any) -> dg.ExecuteInProcessResult:
     """Run a job here, with comparisons that need no Spark."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("backfill_assets.defs.diff.prove_plan", nothing_found)
+        patch.setattr("backfill_assets.app.apply.prove_built", nothing_found)
         return job.execute_in_process(raise_on_error=False, **options)
 
 

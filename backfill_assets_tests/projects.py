@@ -26,10 +26,9 @@ from backfill_assets.adapters.table_log import batch_metadata, open_table
 from backfill_assets.app.approve import approval_statements, approve_plan
 from backfill_assets.app.candidate import open_plan, show_candidate
 from backfill_assets.app.context import Context
-from backfill_assets.app.diff import find_drift
 from backfill_assets.app.gate import cases_of
 from backfill_assets.app.plan import plan_request
-from backfill_assets.app.prove import prove_plan
+from backfill_assets.app.prove import prove_built
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
 from backfill_assets.build.outcome import Outcome
@@ -217,7 +216,7 @@ def compare(place: Context, request: Request | None = None) -> str:
     opened = open_plan(place, made := plan_request(place, request))
     assert opened is not None, "there is nothing to approve"
     show_candidate(place, opened.plan.id)
-    prove_plan(place, opened.plan.id, find_drift(place, made))
+    prove_built(place, opened.plan.id, made)
     return opened.plan.id
 
 

@@ -64,7 +64,7 @@ def extend(place: Context) -> tuple[str, ...]:
     shown._engine = place._engine  # pyright: ignore[reportPrivateUsage]
     plan = plan_request(shown, Request(), resume=False)
     apply(shown.bench(plan.sources, patches=plan.patches), plan)
-    _, _, held = promote_green(shown)
+    held = promote_green(shown).held
     return tuple(o.model for o in held)
 
 

@@ -15,6 +15,7 @@ from backfill_assets.compare.sides import Side, cut, resolve_side
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.segments import Segments
 from backfill_assets.plan.patch import reached
+from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.rewired import Rewired, describe, rewired, written_then
 from backfill_assets.plan.stages import Plan
@@ -117,12 +118,12 @@ def rewired_columns(context: Context, target: str | None = None, *, models: Sequ
     return tuple(found)
 
 
-def find_drift(context: Context, plan: Plan) -> list[Drift]:
+def find_drift(context: Context, plan: Plan, facts: Facts) -> list[Drift]:
     """Where models that keep their tables would read other values than they were built from. Opens a session when
     there is something to compare."""
     found: list[Drift] = []
     for kept in kept_readers(context.project, plan):
-        facts, name = context.facts(), kept.upstream
+        name = kept.upstream
         pointer = facts.environment.pointers[name]
         if kept.word and pointer.version != kept.word.version:
             continue  # the word is about a version that is not shown

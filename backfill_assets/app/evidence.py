@@ -80,7 +80,10 @@ def write_evidence(
         about = subject(context.project, facts, case)
         content = (about if heard is case else subject(context.project, facts, heard)).content
         proofs, asked = heard.proofs, about.owners if cases.required and case.changed else {}
-        meant = [i.to_json() for i in plan_impacts(context, make_plan(context.project, facts, cases.request(record)))]
+        meant = [
+            i.to_json()
+            for i in plan_impacts(context, make_plan(context.project, facts, cases.request(record)), facts.environment)
+        ]
     inputs = gather(
         context.project,
         context.control,

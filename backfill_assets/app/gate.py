@@ -25,14 +25,13 @@ def judge_plan(context: Context, request: Request, facts: Facts, plan: Plan) -> 
     return gate(promotion_case(context, request, facts, plan))
 
 
-def obstacles_ahead(context: Context, plan: Plan) -> tuple[Obstacle, ...]:
+def obstacles_ahead(context: Context, plan: Plan, facts: Facts) -> tuple[Obstacle, ...]:
     """What the gate will refuse a plan for when all of it is built and green; nothing where it moves nothing.
 
     What preflight misses is not among it (`preflight`).
     """
     if not plan.work or not any(isinstance(s, Promote) for s in plan.stages):
         return ()
-    facts = context.facts()
     with suppress(StateError):  # what cannot be read is the gate's to say, when somebody promotes
         return beforehand(cases_of(context, facts).promotion(plan.request, facts, plan), plan)
     return ()
@@ -43,7 +42,7 @@ def promotion_case(
 ) -> Case:
     """What the gate is asked: about what a plan moves by now, or about a stored one."""
     cases = cases_of(context, facts)
-    gaps = find_gaps(context, plan) if cases.required else ()
+    gaps = find_gaps(context, plan, facts.environment) if cases.required else ()
     return cases.promotion(request, facts, plan, stored=stored, gaps=gaps)
 
 

@@ -11,18 +11,21 @@ from backfill_assets.core.pin import Pins
 from backfill_assets.plan.cover import Uncovered, uncovered
 from backfill_assets.plan.frozen import Continued
 from backfill_assets.plan.leases import Claim
-from backfill_assets.plan.plan import make_plan
+from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import find_plan, look
 
 
-def plan_request(context: Context, request: Request | None = None, *, resume: bool = True) -> Plan:
-    """What has to be done now; what is left of open plans reads sources as these froze them, if `resume`.
+def plan_request(
+    context: Context, request: Request | None = None, *, facts: Facts | None = None, resume: bool = True
+) -> Plan:
+    """What has to be done now, by `facts` or as they are read here; what is left of open plans reads sources as these
+    froze them, if `resume`.
 
     Raises PlanError when a source cannot be read so any more.
     """
     request = request or Request()
-    facts, found = context.facts(every_version=request.all_versions), Continued()
+    facts, found = facts or context.facts(every_version=request.all_versions), Continued()
     if resume and request.restate:
         facts, found = as_restated(context.project, context.control, context.pins, facts, request)
     plan = replace(make_plan(context.project, facts, request), continued=found)

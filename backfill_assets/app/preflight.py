@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
 from backfill_assets.contracts.impact import Impact, impacts
+from backfill_assets.contracts.inventory import Sheet, inventory
 from backfill_assets.contracts.preflight import Gap, Grounds, preflight
 from backfill_assets.contracts.publish import read_contracts
-from backfill_assets.plan.stages import Plan
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.state.environment import Environment
 
 
-def plan_impacts(context: Context, plan: Plan) -> tuple[Impact, ...]:
-    """What the plan means for each consumer."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preflight:
+    """What is known of a plan before it begins."""
+
+    plan: Plan
+    sheets: tuple[Sheet, ...]
+    findings: tuple[Gap, ...]
+
+
+def look_before(context: Context, request: Request) -> Preflight:
+    """A sheet of each model that a plan changes, and what is missing; also which days sources have."""
+    facts = context.facts(every_version=request.all_versions)
+    plan = plan_request(context, request, facts=facts)
+    grounds = preflight_grounds(context, plan, facts.environment, extents=True)
+    return Preflight(
+        plan=plan,
+        sheets=tuple(inventory(context.project, plan, grounds)),
+        findings=preflight(context.project, plan, grounds),
+    )
+
+
+def plan_impacts(context: Context, plan: Plan, shown: Environment) -> tuple[Impact, ...]:
+    """What the plan means for each consumer; `shown` is what they see now."""
     if not context.project.consumers:
         return ()
-    shown = context.control.environments.read(plan.environment)
     contracts = read_contracts(context.project, context.control, shown)
     return impacts(plan, context.project.consumers.values(), shown, contracts)
 
 
-def preflight_grounds(context: Context, plan: Plan, *, extents: bool = False) -> Grounds:
+def preflight_grounds(context: Context, plan: Plan, shown: Environment, *, extents: bool = False) -> Grounds:
     """What preflight looks at; `extents`: also which days sources have, which takes longer."""
-    shown = context.control.environments.read(plan.environment)
     tables = {(n, s.version) for n, p in shown.pointers.items() if n in plan.models for s in p.segments}
     days = context.source_days(plan.sources) if extents else {}
     return Grounds(
@@ -30,6 +54,6 @@ def preflight_grounds(context: Context, plan: Plan, *, extents: bool = False) ->
     )
 
 
-def find_gaps(context: Context, plan: Plan) -> tuple[Gap, ...]:
+def find_gaps(context: Context, plan: Plan, shown: Environment) -> tuple[Gap, ...]:
     """What is missing before the plan's models may be promoted; which days sources have is not looked at."""
-    return preflight(context.project, plan, preflight_grounds(context, plan))
+    return preflight(context.project, plan, preflight_grounds(context, plan, shown))

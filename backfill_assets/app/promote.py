@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
 from backfill_assets.app.candidate import show_candidate
 from backfill_assets.app.context import Context
-from backfill_assets.app.diff import find_drift
 from backfill_assets.app.evidence import seal_release, write_packets
 from backfill_assets.app.gate import promotion_case
-from backfill_assets.app.prove import prove_plan
+from backfill_assets.app.prove import prove_built
 from backfill_assets.app.release import release_by_case, rules_of
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import PlanError
@@ -19,15 +19,29 @@ from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Request, request_from_json
 from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate, vouching
 from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_plan, record_move
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Sealing
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord
 
 
-def promote_plan(context: Context, request: Request | None = None, *, plan: str = "") -> tuple[Environment, Verdict]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promoted:
+    """How a promotion ended: what the environment showed `before` and shows now, and what was in the way."""
+
+    before: Environment
+    environment: Environment
+    verdict: Verdict
+    held: tuple[Obstacle, ...] = ()
+    """What keeps models of a routine run from moving."""
+    notes: tuple[str, ...] = ()
+    """That approvals are off, and where files say other rules than those in force now."""
+
+
+def promote_plan(context: Context, request: Request | None = None, *, plan: str = "") -> Promoted:
     """Move the environment to the code's versions, or to what a stored plan built, if the gate is open.
 
-    The environment afterwards and the verdict. Finishes or withdraws an interrupted promotion first. Raises
+    Finishes or withdraws an interrupted promotion first. Raises
     PromotionError when another one is under way, PlanError for an unknown plan, and for a plan and a request.
     """
     asked = request or Request()
@@ -39,6 +53,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         )
     stored = find_plan(context.control, plan) if plan else None
     asked = request_from_json((context.control.plans.document(stored.id) or {}).get("request", {})) if stored else asked
+    before = context.control.environments.read(context.environment)
     views, made = context.shared_views(), None
     records: list[PlanRecord] = []
 
@@ -52,7 +67,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         # Nobody has to approve it, so nobody waits for a comparison: it is made here, and counts.
         record = stored or record_move(context.control, made, case.pointers, by=context.user, views=lambda: views)
         show_candidate(context, record.id)
-        prove_plan(context, record.id, find_drift(context, made))
+        prove_built(context, record.id, made)
         return promotion_case(context, asked, context.facts(), made, stored)
 
     def evidence(sealing: Sealing) -> Mapping[str, str]:
@@ -69,4 +84,6 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         end(context.control, done.environment, by=context.user, views=lambda: views, beside=records)
         models = tuple(stored.versions) if stored else made.models
         publish_contracts(context.project, context.control, done.environment, models, at=datetime.now(UTC))
-    return done.environment, done.verdict
+    return Promoted(
+        before=before, environment=done.environment, verdict=done.verdict, notes=tuple(context.rules().notes)
+    )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from backfill_assets.app.consumers import rerun_consumers
 from backfill_assets.app.context import Context
-from backfill_assets.app.diff import compare_sides
+from backfill_assets.app.diff import compare_sides, find_drift
 from backfill_assets.app.gate import cases_of
 from backfill_assets.compare.expect import expectations
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.proof import Drift
+from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.approval import subject
 from backfill_assets.promote.findings import drifted, incomparable, unanswered, unexpected
 from backfill_assets.promote.lifecycle import find_plan
@@ -21,13 +23,28 @@ from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof
 
 
-def prove_plan(context: Context, plan: str, drift: Sequence[Drift] = ()) -> tuple[Proof, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proved:
+    """What was found now: kept tables that drift, and comparisons."""
+
+    drift: tuple[Drift, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+
+
+def prove_built(context: Context, stored: str, plan: Plan) -> Proved:
+    """Find what the plan makes drift, and prove the stored one, by one look at how things are. Opens a session."""
+    facts = context.facts()
+    drift = find_drift(context, plan, facts)
+    return Proved(drift=tuple(drift), proofs=prove_plan(context, stored, drift, facts))
+
+
+def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts) -> tuple[Proof, ...]:
     """Compare what an open plan built with what is shown, ask its consumers' queries, and keep what came of it.
 
     Nothing is done again for rows that it is known of. A plan that changes no published rows has nothing to prove,
     and what is not complete can be proved later. Opens a session.
     """
-    record, facts = find_plan(context.control, plan), context.facts()
+    record = find_plan(context.control, plan)
     cases = cases_of(context, facts)
     if not cases.complete(facts, record).open:
         return ()

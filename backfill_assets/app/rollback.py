@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
+from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
 from backfill_assets.app.release import release_by_case, rules_in_force
-from backfill_assets.plan.stages import Plan
+from backfill_assets.build.outcome import Outcome
 from backfill_assets.promote.gate import Case, Verdict
 from backfill_assets.promote.go_back import RolledBack, go_back, in_the_way, rollback_case
 from backfill_assets.promote.lifecycle import end_promoted
@@ -17,6 +18,19 @@ from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
 from backfill_assets.state.environment import Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WentBack:
+    """How a rollback ended, and what was built for it."""
+
+    ended: RolledBack
+    carried: tuple[Carried, ...]
+
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        """What came of each model, the last time that it was built."""
+        return {name: outcome for each in self.carried for name, outcome in each.outcomes.items()}
 
 
 def plan_rollback(
@@ -42,22 +56,24 @@ def roll_back(
     *,
     at_once: bool = False,
     reason: str = "",
-    build: Callable[[Context, Plan], object],
-) -> RolledBack:
+    run: str = "",
+    follow: Follow = unseen,
+) -> WentBack:
     """Go back to an older release: build and audit first what it lacks (or not: `at_once`), then move all pointers.
 
-    `reason` says why, in the evidence. `build` carries out a plan in a workspace. Nothing moves when anything is in
-    the way or could not be built.
+    `reason` says why, in the evidence. Nothing moves when anything is in the way or could not be built.
     """
     views = context.shared_views()
     recover(context.control.environments, context.environment, views)
+
+    carried: list[Carried] = []
 
     def extend(found: Rollback) -> None:
         assert found.project is not None
         project, after = found.project, found.after.pointers
         place = replace(context, project=project, shown=after)
         sources = {name: context.pins.pin(source) for name, source in found.project.sources.items()}
-        build(place, rollback_plan(found, context.now(), sources))
+        carried.append(carry_out(place, rollback_plan(found, context.now(), sources), run=run, follow=follow))
 
     def move(found: Rollback) -> tuple[Environment, Verdict]:
         def look() -> Case:
@@ -80,4 +96,5 @@ def roll_back(
             end_promoted(context.control, done.environment, by=context.user, views=lambda: views)
         return done.environment, done.verdict
 
-    return go_back(partial(plan_rollback, context), extend, move, release, select, at_once=at_once)
+    ended = go_back(partial(plan_rollback, context), extend, move, release, select, at_once=at_once)
+    return WentBack(ended=ended, carried=tuple(carried))

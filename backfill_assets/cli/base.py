@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +15,14 @@ from typer.core import TyperCommand
 from backfill_assets.cli.terminal import err, print_json
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.plan.options import check_options
-from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stages import Plan
 from backfill_assets.project.settings import UNTRUSTED, is_untrusted
 
 if TYPE_CHECKING:
+    from backfill_assets.app.carry_out import Follow
     from backfill_assets.app.context import Context
-    from backfill_assets.build.outcome import Outcome
+    from backfill_assets.app.promote import Promoted
+    from backfill_assets.build.events import Listener
 
 READING = ("plan", "preflight", "lineage", "status", "plans", "releases", "verify", "doctor")
 """The commands that work for untrusted changes: they need neither Spark nor a write."""
@@ -107,43 +110,34 @@ def root_folder() -> Path:
     return root
 
 
-def carry_out(place: Context, made: Plan, *, quiet: bool) -> tuple[dict[str, Outcome], str]:
-    """Apply a plan with progress on the terminal; what came of it, and the run's name in the ledger.
+def following(*, quiet: bool) -> Follow:
+    """Shows a run's progress on the terminal, and what is done of it when somebody ends it."""
 
-    Opens no Spark session when there is nothing to do.
-    """
-    from backfill_assets.build.apply import apply as apply_plan
-    from backfill_assets.build.events import silence
-    from backfill_assets.state.ledger import new_id
+    @contextmanager
+    def follow(place: Context, plan: Plan, run: str) -> Generator[Listener]:
+        from backfill_assets.build.events import silence
+        from backfill_assets.cli.progress import live_progress
+        from backfill_assets.cli.signals import say_done
 
-    if not made.work and not made.invalidations:
-        return {}, ""
-    from backfill_assets.cli.progress import live_progress
-    from backfill_assets.cli.signals import say_done
+        try:
+            with nullcontext(silence) if quiet else live_progress(place.project) as listen:
+                yield listen
+        except KeyboardInterrupt:
+            say_done(place, plan, run)
+            raise
 
-    run = new_id()
-    try:
-        with nullcontext(silence) if quiet else live_progress(place.project) as listen:
-            frozen = made.continued.frozen
-            bench = place.bench(made.sources, patches=made.patches, frozen=frozen, run=run, listen=listen)
-            return apply_plan(bench, made), run
-    except KeyboardInterrupt:
-        say_done(place, made, run)
-        raise
+    return follow
 
 
-def promote_and_tell(place: Context, request: Request, *, plan: str = "", as_json: bool) -> None:
-    """Promote, and say what moved or what is in the way. Exits with CLOSED when nothing may move."""
-    from backfill_assets.app.promote import promote_plan
+def tell_promoted(done: Promoted, *, as_json: bool) -> None:
+    """Say what moved or what is in the way. Exits with CLOSED when nothing may move."""
     from backfill_assets.cli.render import print_promotion, promotion_json
     from backfill_assets.cli.rules import print_notes
 
-    before = place.control.environments.read(place.environment)
-    after, verdict = promote_plan(place, request, plan=plan)
     if as_json:
-        print_json(promotion_json(before, after, verdict) | {"rules": list(place.rules().notes)})
+        print_json(promotion_json(done.before, done.environment, done.verdict) | {"rules": list(done.notes)})
     else:
-        print_promotion(before, after, verdict)
-        print_notes(place)
-    if not verdict.open:
+        print_promotion(done.before, done.environment, done.verdict)
+        print_notes(done.notes)
+    if not done.verdict.open:
         raise typer.Exit(CLOSED)

@@ -8,14 +8,13 @@ import time
 from rich.console import Console
 from rich.text import Text
 
-from backfill_assets.app.candidate import open_plan, show_candidate
+from backfill_assets.app.apply import build_started, start_apply
 from backfill_assets.app.context import Context
-from backfill_assets.app.estimate import estimate_plan
-from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
-from backfill_assets.cli.base import INCOMPLETE, carry_out
+from backfill_assets.cli.base import INCOMPLETE, following
 from backfill_assets.cli.render import print_outcomes, print_plan, print_promotion
 from backfill_assets.cli.terminal import err, styled
+from backfill_assets.plan.stages import Request
 from backfill_assets.project.settings import EMBEDDED_PROJECT, state_root
 
 QUERY = """\
@@ -41,21 +40,17 @@ def run_demo(events: int) -> None:
     summary = generate(home / ".backfill" / "data", events=events)
     console.print(Text(str(summary), style="dim"))
     place = Context.open(EMBEDDED_PROJECT)
-    made = plan_request(place)
     _step(console, "backfill plan")
-    print_plan(made, place.project, estimate_plan(place, made))
+    started = start_apply(place, Request())
+    print_plan(started.whole, place.project, started.estimate)
     _step(console, "backfill apply")
-    opened = open_plan(place, made)
-    outcomes, _ = carry_out(place, made, quiet=False)
-    if opened:
-        show_candidate(place, opened.plan.id)
-    print_outcomes(made, outcomes, place.project)
-    if not all(o.ok for o in outcomes.values()):
+    built = build_started(place, started, follow=following(quiet=False))
+    print_outcomes(started.plan, built.carried.outcomes, place.project)
+    if not built.carried.ok:
         raise typer.Exit(INCOMPLETE)
     _step(console, "backfill promote")
-    before = place.control.environments.read(place.environment)
-    after, verdict = promote_plan(place)
-    print_promotion(before, after, verdict)
+    done = promote_plan(place)
+    print_promotion(done.before, done.environment, done.verdict)
     _step(console, f'backfill sql "{QUERY.splitlines()[0]} …"')
     run_query(place, QUERY, environment=None, limit=50, as_json=False)
     console.print(

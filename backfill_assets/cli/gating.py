@@ -15,7 +15,7 @@ from backfill_assets.cli.base import (
     AsJson,
     app,
     open_place,
-    promote_and_tell,
+    tell_promoted,
 )
 from backfill_assets.cli.request import End, Start, between, with_request
 from backfill_assets.cli.terminal import print_json
@@ -246,7 +246,9 @@ def promote(
 
     Every model moves in one commit; or nothing moves, and all that is in the way is listed, each with its remedy.
     """
-    promote_and_tell(open_place(), request, plan=plan, as_json=as_json)
+    from backfill_assets.app.promote import promote_plan
+
+    tell_promoted(promote_plan(open_place(), request, plan=plan), as_json=as_json)
 
 
 @app.command()

@@ -13,21 +13,24 @@ import typer
 from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.asked import request_of
 from backfill_assets.plan.patch import EVER
-from backfill_assets.plan.request_options import REQUEST_OPTIONS, WHY, Option
+from backfill_assets.plan.request_options import APPLY_OPTIONS, REQUEST_OPTIONS, WHY, Option
 from backfill_assets.plan.stages import Request
 
 
 def _typed(option: Option) -> Any:
     """The option as typer declares it."""
     decls = [f"--{option.name}", *([f"-{option.short}"] if option.short else [])]
-    return typer.Option(*decls, metavar=option.metavar or None, help=option.help)
+    return typer.Option(*decls, metavar=option.metavar or None, help=option.help, min=option.least, max=option.most)
 
 
-_BY_NAME = {option.name: _typed(option) for option in (*REQUEST_OPTIONS, WHY)}
+_BY_NAME = {option.name: _typed(option) for option in (*REQUEST_OPTIONS, WHY, *APPLY_OPTIONS)}
 _TYPES: dict[type, Any] = {str: str | None, bool: bool, list: list[str] | None}
 Start = Annotated[str | None, _BY_NAME["start"]]
 End = Annotated[str | None, _BY_NAME["end"]]
 Why = Annotated[str | None, _BY_NAME["why"]]
+Promote = Annotated[bool, _BY_NAME["promote"]]
+Sample = Annotated[int | None, _BY_NAME["sample"]]
+Empty = Annotated[bool, _BY_NAME["empty"]]
 
 
 def explained(request: Request, why: str | None) -> Request:

@@ -10,18 +10,15 @@ from rich.text import Text
 
 from backfill_assets.app.context import Context
 from backfill_assets.app.rollback import plan_rollback, roll_back
-from backfill_assets.build.outcome import Outcome
-from backfill_assets.cli.render import outcomes_json, short
+from backfill_assets.cli.base import CLOSED, INCOMPLETE, following
+from backfill_assets.cli.render import outcomes_json, print_outcomes, short
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.core.words import amount
-from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.go_back import RolledBack, in_the_way
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.promote.rollback import Rollback, Step
-
-INCOMPLETE, CLOSED = 3, 4
 
 
 def run_rollback(
@@ -46,27 +43,19 @@ def run_rollback(
             print_obstacles(obstacles)
             out().print(f"Nothing was changed. {'It would be refused.' if obstacles else 'It can be done.'}")
         return CLOSED if obstacles else 0
-    outcomes: dict[str, Outcome] = {}
-
-    def build(there: Context, plan: Plan) -> None:
-        from backfill_assets.cli.base import carry_out
-
-        done, _ = carry_out(there, plan, quiet=as_json)
-        outcomes.update(done)
-        if not as_json and not all(o.ok for o in done.values()):
-            from backfill_assets.cli.render import print_outcomes
-
-            print_outcomes(plan, done, there.project)
-
-    ended = roll_back(place, found.release.id, select, at_once=at_once, reason=reason, build=build)
+    done = roll_back(place, found.release.id, select, at_once=at_once, reason=reason, follow=following(quiet=as_json))
+    ended = done.ended
     if as_json:
         said = rollback_json(ended.found, ended.proofs, ended.obstacles) | {
             "moved": ended.moved is not None,
             "release": _made(ended),
-            "models": outcomes_json(outcomes),
+            "models": outcomes_json(done.outcomes),
         }
         typer.echo(json.dumps(said, indent=2, default=str))
     else:
+        for carried in done.carried:
+            if not carried.ok:
+                print_outcomes(carried.plan, carried.outcomes, carried.project)
         print_end(ended, at_once=at_once)
     if ended.obstacles:
         return CLOSED

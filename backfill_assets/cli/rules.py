@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from backfill_assets.app.context import Context
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.core.inert import one_line
 from backfill_assets.promote.rules_change import RulesChange
@@ -105,7 +104,7 @@ def print_change(change: RulesChange) -> None:
         console.print(Text("Next: ") + Text(f"backfill approve {change.record.id}", style="bold"))
 
 
-def print_notes(place: Context) -> None:
+def print_notes(notes: Sequence[str]) -> None:
     """That approvals are off, and where files say other rules than those in force."""
-    for note in place.rules().notes:
+    for note in notes:
         out().print(Text(note, style="yellow"))

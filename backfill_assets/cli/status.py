@@ -169,7 +169,7 @@ def read_status(place: Context) -> Status:
         revision=facts.environment.revision,
         models=tuple(found),
         rules=facts.rules.notes if facts.rules else (),
-        faults=find_faults(place),
+        faults=find_faults(place, facts),
     )
 
 

@@ -6,18 +6,14 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.app.context import Context
-from backfill_assets.app.diff import find_drift
-from backfill_assets.app.prove import prove_plan
+from backfill_assets.app.apply import Checked
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import Diff, ModelDiff
 from backfill_assets.compare.markdown import model_markdown
 from backfill_assets.compare.words import row_line
-from backfill_assets.core.errors import BackfillError
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.report import Step
 from backfill_assets.defs.texts import Log
-from backfill_assets.plan.stages import Plan
 from backfill_assets.state.proofs import DIFF
 
 
@@ -48,17 +44,11 @@ def diff_events(diff: Diff) -> list[dg.AssetObservation]:
     ]
 
 
-def log_proofs(workspace: Context, step: Step, plan: str, made: Plan) -> None:
-    """Compare a plan's candidate with what is shown, ask its consumers, and log what came of it.
-
-    What was built is as good without it: when it cannot be compared, the log says why, and the gate stays closed.
-    """
-    try:
-        proofs = prove_plan(workspace, plan, find_drift(workspace, made))
-    except BackfillError as error:
-        Log(step).warning(f"not compared with what is shown: {error}")
-        return
-    for proof in proofs:
+def log_checked(step: Step, checked: Checked) -> None:
+    """Log what came of comparing a plan's rows with what is shown, or why they could not be compared."""
+    if checked.unproved:
+        Log(step).warning(f"not compared with what is shown: {checked.unproved}")
+    for proof in checked.proved.proofs:
         if proof.kind == DIFF:
             for event in diff_events(diff_from_json(proof.document)):
                 step.log_event(event)

@@ -7,30 +7,33 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.app.candidate import open_plan, show_candidate
-from backfill_assets.app.check_texts import check_texts, problems
+from backfill_assets.app.apply import Started, build_started, check_built, promote_applied, start_apply
+from backfill_assets.app.by_hand import declare_empty
+from backfill_assets.app.check_texts import problems
 from backfill_assets.app.context import Context
-from backfill_assets.app.gate import obstacles_ahead
+from backfill_assets.app.estimate import estimate_plan
 from backfill_assets.app.plan import plan_request
-from backfill_assets.app.promote import promote_plan
-from backfill_assets.app.routine import promote_green, published_context
-from backfill_assets.build.apply import apply
-from backfill_assets.defs.diff import log_proofs
+from backfill_assets.app.promote import Promoted, promote_plan
+from backfill_assets.core.errors import UsageError
+from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import done_text, failure_text, log_outcome
-from backfill_assets.defs.runs import PLAN_TAG, run_name, tell
+from backfill_assets.defs.runs import PLAN_TAG, following, run_name
 from backfill_assets.defs.texts import Log
 from backfill_assets.plan.asked import request_of
+from backfill_assets.plan.estimate import amount, duration
 from backfill_assets.plan.frozen_words import frozen_words
 from backfill_assets.plan.options import check_options
-from backfill_assets.plan.request_options import REQUEST_OPTIONS, WHY, Option
+from backfill_assets.plan.request_options import APPLY_OPTIONS, REQUEST_OPTIONS, WHY, Option
 from backfill_assets.plan.stages import Request
 
-_FIELDS = {str: dg.Noneable(str), bool: bool, list: dg.Array(str)}
-_DEFAULTS = {str: None, bool: False, list: []}
+_FIELDS = {str: dg.Noneable(str), int: dg.Noneable(int), bool: bool, list: dg.Array(str)}
+_DEFAULTS = {str: None, int: None, bool: False, list: []}
+
+PLAN = Option(name="plan", help="What this plan built: its id, or the beginning of it.")
 
 
 def fields(*options: Option) -> dict[str, dg.Field]:
@@ -47,8 +50,17 @@ def asked(command: str, config: Mapping[str, Any]) -> Request:
     Raises UsageError for what is no day, and for options that do not go together.
     """
     given = {key: value for key, value in config.items() if value not in (None, False, [], "")}
+    for option in APPLY_OPTIONS:
+        _check_bounds(option, config.get(option.key))
     check_options(command, [key.upper() if key == "plan" else key.replace("_", "-") for key in given], _key)
-    return request_of(**{key: value for key, value in given.items() if key != "plan"}, spell=_key)
+    beside = {PLAN.key, *(option.key for option in APPLY_OPTIONS)}
+    return request_of(**{key: value for key, value in given.items() if key not in beside}, spell=_key)
+
+
+def _check_bounds(option: Option, value: int | None) -> None:
+    low, high = option.least, option.most
+    if value is not None and ((low is not None and value < low) or (high is not None and value > high)):
+        raise UsageError(f"{option.key}: {value}", why=f"it is not in {low}..{high}", fix="name a number in it")
 
 
 def _key(option: str) -> str:
@@ -56,48 +68,52 @@ def _key(option: str) -> str:
 
 
 def apply_job(workspace: Context) -> dg.JobDefinition:
-    """Plans, and builds and audits what the plan says. Nothing is promoted."""
+    """Plans, and builds and audits what the plan says. Nothing is promoted, unless its configuration says so."""
 
-    @dg.op(name="build_what_is_missing", out=dg.Out(dg.Nothing), config_schema=fields(*REQUEST_OPTIONS, WHY))
+    @dg.op(
+        name="build_what_is_missing",
+        out=dg.Out(dg.Nothing),
+        config_schema=fields(*REQUEST_OPTIONS, WHY, *APPLY_OPTIONS),
+    )
     def build_missing(context: dg.OpExecutionContext) -> None:
-        place = acting(workspace, context.run)
+        place, config = acting(workspace, context.run), context.op_config
         with short_failures():
             require_lasting(context.instance)
-            plan = plan_request(place, asked("apply", context.op_config))
-            if not plan.work:
-                Log(context).info("nothing to do: all that can be built is complete; no Spark session was opened")
-            for sentence in frozen_words(plan, place.project.models):
-                Log(context).warning(sentence)
-            for obstacle in obstacles_ahead(place, plan):
-                Log(context).warning(f"this can be built, but not be shown then: {obstacle}")
-            for found in plan.rewired:
-                Log(context).info(f"{found.model}: {found.text}")
-            if opened := open_plan(place, plan):
-                context.instance.add_run_tags(context.run_id, {PLAN_TAG: opened.plan.id})
-            bench = place.bench(
-                plan.sources,
-                patches=plan.patches,
-                frozen=plan.continued.frozen,
-                run=run_name(context.run),
-                listen=tell(Log(context).info, Log(context).warning),
-            )
-            outcomes = apply(bench, plan) if plan.work else {}
-            texts = check_texts(place, plan)
-            if opened and (candidate := show_candidate(place, opened.plan.id)):
-                Log(context).info(f"what is complete can be looked at in the environment {candidate.name}")
-        for name, outcome in outcomes.items():
+            request = asked("apply", config)
+            if config["empty"]:
+                for name, ranges in declare_empty(place, request).items():
+                    Log(context).info(f"{name}: {ranges} declared complete without rows")
+                return
+            started = start_apply(place, request, sample=config["sample"])
+            _log_started(context, place, started)
+            built = build_started(place, started, run=run_name(context.run), follow=following(context))
+            if built.candidate:
+                Log(context).info(f"what is complete can be looked at in the environment {built.candidate.name}")
+        for name, outcome in built.carried.outcomes.items():
             model = workspace.project.models[name]
             if outcome.version == workspace.project.fingerprints[name]:
                 log_outcome(workspace, context, model, outcome)
             elif outcome.ok:  # partitions are of the version itself, a restatement lies over it
                 Log(context).info(f"{name}: {done_text(model, outcome)}, in {outcome.version}")
-        if opened and all(o.ok for o in outcomes.values()):
-            log_proofs(place, context, opened.plan.id, plan)
-        bad = [failure_text(workspace.project.models[name], o) for name, o in outcomes.items() if not o.ok]
-        bad += problems(texts)
-        bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in plan.blocked]
+        with short_failures():
+            checked = check_built(place, built)
+        log_checked(context, checked)
+        bad = [failure_text(workspace.project.models[n], o) for n, o in built.carried.outcomes.items() if not o.ok]
+        bad += problems(checked.texts)
+        bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in started.plan.blocked]
         if bad:
             raise dg.Failure(description="\n\n".join(bad), allow_retries=False)
+        if started.sample:
+            with short_failures():
+                rest = estimate_plan(place, plan_request(place, request))
+            for stage in rest.stages:
+                takes = stage.takes.seconds
+                time = duration(takes.low, takes.high) if takes else "nobody knows how long"
+                Log(context).info(f"{stage.model}: the other {amount(stage.count, stage.cadence)}: {time}")
+        if config["promote"]:
+            with short_failures():
+                done = promote_applied(place, started)
+            _log_promoted(context, workspace, done)
 
     @dg.job(name="apply", description="Build and audit everything that is missing. Nothing is promoted.")
     def apply_everything() -> None:
@@ -114,19 +130,13 @@ def routine_job(workspace: Context) -> dg.JobDefinition:
     def extend(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)
-            place = published_context(acting(workspace, context.run))
-            plan = plan_request(place, resume=False)
-            bench = place.bench(
-                plan.sources, run=run_name(context.run), listen=tell(Log(context).info, Log(context).warning)
-            )
-            outcomes = apply(bench, plan) if plan.work else {}
-            _, _, held = promote_green(place)
-        for name, outcome in outcomes.items():
+            done = extend(acting(workspace, context.run), run=run_name(context.run), follow=following(context))
+        for name, outcome in done.carried.outcomes.items():
             if name in workspace.project.models and outcome.version == workspace.project.fingerprints[name]:
                 log_outcome(workspace, context, workspace.project.models[name], outcome)
         for event in unreported_views(workspace, context.instance):
             context.log_event(event)
-        if held:
+        if held := done.promoted.held:
             raise dg.Failure(description="\n\n".join(map(str, held)), allow_retries=False)
 
     @dg.job(name="routine", description=f"Extend what {environment} shows, by the published versions, and publish it.")
@@ -147,9 +157,6 @@ def routine_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
     )
 
 
-PLAN = Option(name="plan", help="What this plan built: its id, or the beginning of it.")
-
-
 def promote_job(workspace: Context) -> dg.JobDefinition:
     """Moves the environment to what is complete, all models in one commit; fails when anything is in the way."""
     environment = workspace.environment
@@ -159,21 +166,41 @@ def promote_job(workspace: Context) -> dg.JobDefinition:
         with short_failures():
             require_lasting(context.instance)
             request, plan = asked("promote", context.op_config), context.op_config["plan"] or ""
-            _, verdict = promote_plan(acting(workspace, context.run), request, plan=plan)
-        if not verdict.open:
-            listed = "\n".join(map(str, verdict.obstacles))
-            raise dg.Failure(
-                description=f"{environment} was not moved; in the way:\n{listed}",
-                metadata={"obstacles": len(verdict.obstacles)},
-                allow_retries=False,
-            )
-        if not verdict.pointers:
-            Log(context).info(f"{environment} shows everything already; nothing was moved")
-        for event in unreported_views(workspace, context.instance):
-            context.log_event(event)
+            done = promote_plan(acting(workspace, context.run), request, plan=plan)
+        _log_promoted(context, workspace, done)
 
     @dg.job(name="promote", description=f"Make {environment} show what is complete, all models in one commit.")
     def promote_everything() -> None:
         point()
 
     return promote_everything
+
+
+def _log_started(context: dg.OpExecutionContext, place: Context, started: Started) -> None:
+    """What is known before anything is built; the run is tagged with the stored plan."""
+    plan, log = started.whole, Log(context)
+    if not plan.work:
+        log.info("nothing to do: all that can be built is complete; no Spark session was opened")
+    for sentence in frozen_words(plan, place.project.models):
+        log.warning(sentence)
+    for obstacle in started.ahead:
+        log.warning(f"this can be built, but not be shown then: {obstacle}")
+    for found in plan.rewired:
+        log.info(f"{found.model}: {found.text}")
+    if started.stored:
+        context.instance.add_run_tags(context.run_id, {PLAN_TAG: started.stored})
+
+
+def _log_promoted(context: dg.OpExecutionContext, workspace: Context, done: Promoted) -> None:
+    """What moved, to Dagster; fails with everything that is in the way."""
+    if not done.verdict.open:
+        listed = "\n".join(map(str, done.verdict.obstacles))
+        raise dg.Failure(
+            description=f"{workspace.environment} was not moved; in the way:\n{listed}",
+            metadata={"obstacles": len(done.verdict.obstacles)},
+            allow_retries=False,
+        )
+    if not done.verdict.pointers:
+        Log(context).info(f"{workspace.environment} shows everything already; nothing was moved")
+    for event in unreported_views(workspace, context.instance):
+        context.log_event(event)

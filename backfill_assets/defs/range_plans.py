@@ -11,15 +11,16 @@ from dataclasses import replace
 
 import dagster as dg
 
+from backfill_assets.app.apply import check_rows
 from backfill_assets.app.candidate import open_plan, show_candidate
-from backfill_assets.app.check_texts import check_texts, problems
+from backfill_assets.app.check_texts import problems
 from backfill_assets.app.context import Context
 from backfill_assets.app.plan import continued_reads, plan_request
 from backfill_assets.build.bench import Workbench
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pin import Pins
-from backfill_assets.defs.diff import log_proofs
+from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.partitions import start_of
 from backfill_assets.defs.report import Worked
@@ -54,7 +55,7 @@ def plan_of(place: Context, step: dg.AssetExecutionContext, model: Model, interv
     if covering:
         plan = covering[-1].id
     else:
-        made = plan_request(place, request_for(place.project, scope))
+        made = plan_request(place, request_for(place.project, scope), facts=facts)
         opened = open_plan(place, replace(made, sources={**made.sources, **{name: pins[name] for name in pins}}))
         if opened is None:
             return ""
@@ -94,8 +95,9 @@ def worked_on(place: Context, step: dg.AssetExecutionContext, plan: str) -> Work
     record, wrong = find_plan(place.control, plan), list[str]()
     if shown is not None and record.status is Status.APPLIED:
         made = plan_request(place, request_of(place.control, record))
-        wrong = problems(check_texts(place, made))
-        log_proofs(place, step, record.id, made)
+        checked = check_rows(place, made, record.id)
+        wrong = problems(checked.texts)
+        log_checked(step, checked)
     metadata = {"plan": record.id, "next": _next(place, record)}
     Log(step).info(f"plan {record.id}: {metadata['next']}")
     return Worked(metadata=metadata, problems=tuple(wrong))

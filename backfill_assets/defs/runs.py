@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 import dagster as dg
 
+from backfill_assets.app.carry_out import Follow
 from backfill_assets.app.context import Context
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.build.bench import Workbench
@@ -22,12 +24,14 @@ from backfill_assets.build.events import (
     BatchStarted,
     EngineRestarted,
     Event,
+    Listener,
     ModelDone,
     ModelStarted,
 )
 from backfill_assets.core.pin import made_anew
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.texts import Log
+from backfill_assets.plan.stages import Plan
 
 BACKFILL_TAG = "dagster/backfill"
 PLAN_TAG = "backfill/plan"
@@ -116,7 +120,16 @@ def run_name(run: dg.DagsterRun) -> str:
     return run.tags.get(BACKFILL_TAG) or run.run_id
 
 
-def tell(info: Callable[[str], None], warning: Callable[[str], None]) -> Callable[[Event], None]:
+def following(step: dg.OpExecutionContext) -> Follow:
+    """Writes a plan's progress to the log of a step."""
+
+    def follow(_: Context, __: Plan, ___: str) -> AbstractContextManager[Listener]:
+        return nullcontext(tell(Log(step).info, Log(step).warning))
+
+    return follow
+
+
+def tell(info: Callable[[str], None], warning: Callable[[str], None]) -> Listener:
     """A listener that writes a build's progress as lines of a log."""
 
     def listen(event: Event) -> None:

@@ -8,16 +8,13 @@ from pydantic import Field
 from backfill_assets.app.context import Context
 from backfill_assets.app.janitor import find_garbage, remove_garbage
 from backfill_assets.app.rollback import plan_rollback, roll_back
-from backfill_assets.build.apply import apply
-from backfill_assets.build.outcome import Outcome
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.promotions import unreported_views
-from backfill_assets.defs.runs import run_name, tell
+from backfill_assets.defs.runs import following, run_name
 from backfill_assets.defs.texts import Log
 from backfill_assets.plan.asked import instant
-from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.go_back import in_the_way
 
 
@@ -44,13 +41,6 @@ def rollback_job(workspace: Context) -> dg.JobDefinition:
 
     @dg.op(name=f"point_{environment}_back", out=dg.Out(dg.Nothing))
     def point_back(context: dg.OpExecutionContext, config: RollbackConfig) -> None:
-        outcomes: dict[str, Outcome] = {}
-
-        def build(there: Context, plan: Plan) -> None:
-            listen = tell(Log(context).info, Log(context).warning)
-            bench = there.bench(plan.sources, run=run_name(context.run), listen=listen)
-            outcomes.update(apply(bench, plan))
-
         place = acting(workspace, context.run)
         with short_failures():
             require_lasting(context.instance)
@@ -64,8 +54,14 @@ def rollback_job(workspace: Context) -> dg.JobDefinition:
                 Log(context).info(f"{files} files looked at; nothing was changed")
             else:
                 ended = roll_back(
-                    place, found.release.id, config.select, at_once=config.now, reason=config.reason, build=build
-                )
+                    place,
+                    found.release.id,
+                    config.select,
+                    at_once=config.now,
+                    reason=config.reason,
+                    run=run_name(context.run),
+                    follow=following(context),
+                ).ended
                 found, obstacles = ended.found, ended.obstacles
                 if not obstacles and ended.moved is None and found.steps:
                     lacking = "; ".join(f"{s.model} {s.lacks}" for s in found.steps if s.lacks)

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option. `kind` is `str`, `bool`, or `list` of texts that may be given several times."""
+    """One option. `kind` is `str`, `int`, `bool`, or `list` of texts that may be given several times."""
 
     name: str
     """As it is written on the command line, without the dashes."""
-    kind: type[str] | type[bool] | type[list[str]] = str
+    kind: type[str] | type[int] | type[bool] | type[list[str]] = str
     short: str = ""
     metavar: str = ""
     help: str
+    least: int | None = None
+    most: int | None = None
+    """Bounds of a number, both included."""
 
     @property
     def key(self) -> str:
@@ -62,3 +65,11 @@ REQUEST_OPTIONS = (
 """What every request may say: those of `plan`, `apply` and `promote`."""
 WHY = Option(name="why", metavar="TEXT", help="What the change is for: kept with the plan, told to all.")
 """What whoever makes a plan may say beside."""
+PROMOTE = Option(name="promote", kind=bool, help="Promote afterwards if everything is green.")
+SAMPLE = Option(
+    name="sample", kind=int, metavar="N", least=1, most=100_000,
+    help="Build N intervals of each model, then tell what the rest takes.",
+)  # fmt: skip
+EMPTY = Option(name="empty", kind=bool, help="Record what is missing as complete, without computing it.")
+APPLY_OPTIONS = (PROMOTE, SAMPLE, EMPTY)
+"""What `apply` takes beside."""

@@ -17,13 +17,13 @@ def test_a_file_that_was_cut_short(tmp_path: Path) -> None:
     place = Context.open(root)
     release_by_hand(place, place.project.fingerprints["daily"])
     scope = {"daily": ranges(days("2024-01-01", "2024-01-02"))}
-    assert find_faults(place) == () and unreadable_rows(place, place.facts(), scope) == {}
+    assert find_faults(place, place.facts()) == () and unreadable_rows(place, place.facts(), scope) == {}
 
     table = Path(place.warehouse) / "daily" / place.project.fingerprints["daily"]
     (file,) = table.glob("ds=2024-01-02/*.parquet")
     file.write_bytes(file.read_bytes()[:-100])
 
-    (fault,) = find_faults(place)
+    (fault,) = find_faults(place, place.facts())
     assert (fault.kind.value, str(fault.intervals)) == ("damaged", "2024-01-02")
     assert fault.remedy.startswith("backfill apply --restate daily:2024-01-02,")
     assert [list(p.values()) for p in unreadable_rows(place, place.facts(), scope).values()] == [

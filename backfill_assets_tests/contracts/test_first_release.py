@@ -68,7 +68,7 @@ def test_every_reading_command_works_before_and_after(shop: Path) -> None:
         assert {n: str(p.covers) for n, p in shown.items()} == {"daily": DAYS, "totals": DAYS}
         published = published_context(place)
         assert plan_request(published).work == (), "what routine runs extend is complete, and green by its own audits"
-        assert find_faults(place) == ()
+        assert find_faults(place, place.facts()) == ()
         read = {name: read_pointer(pointer, place.warehouse).num_rows for name, pointer in shown.items()}
         assert read == {"daily": 8, "totals": 4}
 

@@ -16,7 +16,7 @@ def test_a_plan_says_what_cannot_be_shown(tmp_path: Path) -> None:
     small_project(tmp_path)
     place = unsparked(tmp_path)
     build(place)
-    assert promote_plan(place)[1].open
+    assert promote_plan(place).verdict.open
     model = tmp_path / "models" / "daily.sql"
     model.write_text(model.read_text().replace("sum(amount)", "sum(amount * 2)"))
     asked = ("plan", "--select", "daily", "--start", "2024-01-01", "--end", "2024-01-03")

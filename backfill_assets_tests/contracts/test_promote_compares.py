@@ -83,7 +83,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Said:
 
     monkeypatch.setattr("backfill_assets.app.prove.compare_sides", diff)
     monkeypatch.setattr("backfill_assets.app.prove.rerun_consumers", consumers)
-    monkeypatch.setattr("backfill_assets.app.promote.find_drift", drift)
+    monkeypatch.setattr("backfill_assets.app.prove.find_drift", drift)
     return said
 
 
@@ -91,7 +91,7 @@ def changed(root: Path, text: str = OTHER_TOTAL) -> Context:
     """One version is shown, and another one is built; nothing was compared."""
     place = unsparked(project(root, TEXT), user="dev")
     build(place)
-    assert promote_plan(place)[1].open
+    assert promote_plan(place).verdict.open
     place = unsparked(project(root, text), user="dev")
     build(place)
     return place
@@ -99,7 +99,7 @@ def changed(root: Path, text: str = OTHER_TOTAL) -> Context:
 
 def in_the_way(place: Context, request: Request | None = None) -> list[str]:
     before = place.control.environments.read("prod").pointers
-    _, verdict = promote_plan(place, request)
+    verdict = promote_plan(place, request).verdict
     after = place.control.environments.read("prod").pointers
     assert (before == after) is not verdict.open
     return [o.what for o in verdict.obstacles]

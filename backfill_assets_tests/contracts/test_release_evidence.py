@@ -46,7 +46,7 @@ def root(tmp_path: Path) -> Path:
     root = project(tmp_path / "project")
     place = unsparked(root, user="dev")
     build(place)
-    assert promote_plan(place)[1].open
+    assert promote_plan(place).verdict.open
     return root
 
 
@@ -114,15 +114,15 @@ def test_a_routine_run(root: Path) -> None:
 def test_a_change_and_the_way_back(root: Path) -> None:
     """The change names the approval that it rests on; the rollback says who, why, and what let its rows through."""
     place, plan = changed(root)
-    assert not promote_plan(place)[1].open and len(releases(place)) == 1
+    assert not promote_plan(place).verdict.open and len(releases(place)) == 1
     approved(place, plan)
-    assert promote_plan(place)[1].open
+    assert promote_plan(place).verdict.open
     said = packet(place, releases(place)[-1])
     (approval,) = said["approvals"]  # type: ignore[misc]
     assert (approval["account"], approval["owner"], approval["plan"]) == ("ana", "ana@example.com", plan)
     assert said["models"][0]["changed"] == [["2024-01-01T00:00:00+00:00", "2024-01-05T00:00:00+00:00"]]  # type: ignore[index]
     first = releases(place)[0]
-    back = roll_back(replace(place, acting="bo"), None, build=lambda *_: None, reason="totals are off by one")
+    back = roll_back(replace(place, acting="bo"), None, reason="totals are off by one").ended
     assert back.moved is not None
     said = packet(place, releases(place)[-1])
     assert (said["purpose"], said["by"], said["reason"]) == ("rollback", "bo", "totals are off by one")
@@ -137,11 +137,11 @@ def test_a_plan_that_is_promoted_twice(root: Path) -> None:
     for _ in range(3):
         prove(place, plan)
         approved(place, plan)
-        assert promote_plan(place)[1].open
+        assert promote_plan(place).verdict.open
         folder, named = evidence_folder(place, find_plan(place.control, plan))
         assert digest(folder) == named == releases(place)[-1].evidence[plan]
         sealed.append((plan, folder, releases(place)[-1]))
-        assert roll_back(place, None, build=lambda *_: None).moved is not None
+        assert roll_back(place, None).ended.moved is not None
         plan = build(place)[0].id  # nothing is built: what is left is to compare, to approve and to promote
         open_now, named = evidence_folder(place, find_plan(place.control, plan))
         assert find_plan(place.control, plan).live and not named
@@ -159,13 +159,13 @@ def test_a_plan_whose_rows_a_rollback_shows(root: Path) -> None:
     shown."""
     place, plan = changed(root)
     approved(place, plan)
-    assert promote_plan(place)[1].open
+    assert promote_plan(place).verdict.open
     there = releases(place)[-1].id
-    assert roll_back(place, None, build=lambda *_: None).moved is not None
+    assert roll_back(place, None).ended.moved is not None
     again = build(place)[0].id
     before = write_evidence(place, again)
     assert any("did not show it yet" in line for line in before.packet.summary.mind)
-    assert roll_back(place, there, build=lambda *_: None).moved is not None
+    assert roll_back(place, there).ended.moved is not None
     assert find_plan(place.control, again).status is Status.PROMOTED
     assert not any(again in release.evidence for release in releases(place))
     after = write_evidence(place, again)
@@ -201,7 +201,7 @@ def test_killed_between_packet_and_flip(root: Path, killed: pytest.MonkeyPatch) 
     assert left[0].read(MANIFEST) is not None and left[1] == ""
     killed.setattr("backfill_assets.promote.release.promote", really_promote)
     again = unsparked(root, user="dev")
-    assert promote_plan(again)[1].open
+    assert promote_plan(again).verdict.open
     release = releases(again)[-1]
     assert digest_of(left[0]) == release.evidence[plan] and packet(again, release)["plans"] == {
         plan: release.evidence[plan]
@@ -267,7 +267,7 @@ def test_killed_between_flip_and_the_plan_s_end(root: Path, killed: pytest.Monke
     assert find_plan(place.control, plan).live
     again = unsparked(root, user="dev")
     assert not write_evidence(again, plan).changed and write_evidence(again, plan).digest == release.evidence[plan]
-    assert promote_plan(again)[1].open and len(releases(again)) == 2
+    assert promote_plan(again).verdict.open and len(releases(again)) == 2
     assert find_plan(again.control, plan).status is Status.PROMOTED
     assert write_evidence(again, plan).digest == release.evidence[plan]
 
@@ -279,11 +279,11 @@ def test_red_days_and_an_end(tmp_path: Path) -> None:
     red = {utc(f"2024-01-{day:02}") for day in range(4, 9)}
     place = unsparked(root, red=red, user="dev")
     build(place)
-    assert not promote_plan(place)[1].open and not releases(place)
+    assert not promote_plan(place).verdict.open and not releases(place)
     project(root, days=8, text=TEXT.replace("start: 2024-01-01", "start: 2024-01-01\nend: 2024-01-04"))
     place = unsparked(root, red=red, user="dev")
     build(place)
-    assert promote_plan(place)[1].open, promote_plan(place)[1]
+    assert promote_plan(place).verdict.open, promote_plan(place).verdict
     (release,) = releases(place)
     said = packet(place, release)
     assert said["models"][0]["added"] == [["2024-01-01T00:00:00+00:00", "2024-01-04T00:00:00+00:00"]]  # type: ignore[index]

@@ -65,7 +65,7 @@ def test_local_days_over_the_clock_change(
         outcomes = build_all(place)
 
         assert all(o.ok for o in outcomes.values()), outcomes
-        assert promote_plan(place)[1].open
+        assert promote_plan(place).verdict.open
         hours = backfill_assets.read("hourly", project=tmp_path, environment=environment).to_pylist()
         assert {row["ds"]: row["n"] for row in hours} == Counter(
             at.replace(minute=0) for at in instants if at < utc("2024-04-03")

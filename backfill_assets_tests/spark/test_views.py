@@ -56,7 +56,7 @@ def shop(spark: SparkSession, tmp_path: Path, environment: str) -> Iterator[Shop
     """Release 1 of `daily` shown by a persisted view; release 2 adds `most` and makes `n` ten times as much."""
     place = Context.open(small_project(tmp_path, days=3, batch_size=3, environment=environment))
     build_all(place)
-    first, _ = promote_plan(place)
+    first = promote_plan(place).environment
     views = SparkViews(spark, place.warehouse)
     views.settle(first, ["daily"])
     file = tmp_path / "models" / "daily.sql"

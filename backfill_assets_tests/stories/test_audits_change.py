@@ -38,7 +38,7 @@ def test_a_changed_query_is_asked_again_before_promotion(spark: SparkSession, tm
     plan = plan_request(again)
     (stage,) = plan.work
     assert isinstance(stage, Audit) and stage.intervals == Ranges((days("2024-01-01", "2024-01-04"),))
-    _, verdict = promote_plan(again)
+    verdict = promote_plan(again).verdict
     assert [o.what for o in verdict.obstacles if o.model == "daily"] == ["4 intervals lack audits:"]
 
     outcome = build_all(again)["daily"]
@@ -48,14 +48,14 @@ def test_a_changed_query_is_asked_again_before_promotion(spark: SparkSession, tm
     (failed,) = [r for r in outcome.results if not r.passed]
     assert (failed.check, failed.failures) == ("no_cheap_day", len(cheap)) == ("no_cheap_day", 2)
     assert failed.sample == tuple(f'{{"ds":"{ds}","kind":"{k}","total":{c / 100:.2f}}}' for ds, k, c in cheap)
-    _, verdict = promote_plan(again)
+    verdict = promote_plan(again).verdict
     assert not verdict.open and not again.control.environments.read("prod").pointers
 
     query.write_text("SELECT ds FROM daily WHERE total < 30")
     last = Context.open(root)
     mended = build_all(last)
     assert mended["daily"].built == Ranges((days("2024-01-01"),)) and all(o.ok for o in mended.values())
-    _, verdict = promote_plan(last)
+    verdict = promote_plan(last).verdict
     assert verdict.open
 
 
@@ -70,7 +70,7 @@ def test_a_release_that_differs_from_prod_says_where(spark: SparkSession, tmp_pa
     assert outcome.ok
     said = {r.observed for r in outcome.results if r.check == "reconcile_prod"}
     assert said == {"nothing in prod to compare with"}
-    assert promote_plan(first)[1].open
+    assert promote_plan(first).verdict.open
 
     model.write_text(model.read_text().replace("sum(amount) AS", "sum(amount) * if(kind = 'b', 2, 1) AS"))
     second = Context.open(root)
@@ -83,4 +83,4 @@ def test_a_release_that_differs_from_prod_says_where(spark: SparkSession, tmp_pa
         for (ds, kind), total in totals.items()
         if kind == "b"
     }
-    assert not promote_plan(second)[1].open
+    assert not promote_plan(second).verdict.open

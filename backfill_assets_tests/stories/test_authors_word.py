@@ -56,7 +56,7 @@ def test_a_true_word_and_a_false_one(spark: SparkSession, tmp_path: Path, enviro
     false = said(more.replace("amount IS NOT NULL", "id <> 7"))
     plan = plan_request(false)
     build_all(false)
-    broken, read = find_drift(false, plan)
+    broken, read = find_drift(false, plan, false.facts())
     assert str(broken.intervals) == str(read.intervals) == "2024-01-02", "where the event with that id is"
     assert "models/daily.sql:2 says that it is" in str(broken)
     assert read.kept.readers == ("running",), "which reads what is not the same"
@@ -67,9 +67,10 @@ def test_a_true_word_and_a_false_one(spark: SparkSession, tmp_path: Path, enviro
     assert str(plan.changes["daily"]) == "additive, non-breaking: adds largest"
     assert [s.model for s in plan.work] == ["daily"]
     build_all(added)
-    assert find_drift(added, plan) == []
+    assert find_drift(added, plan, added.facts()) == []
     approve(added)
-    moved, verdict = promote_plan(added)
+    done = promote_plan(added)
+    moved, verdict = done.environment, done.verdict
     assert verdict.open, verdict
     assert moved.pointers["running"] == running
     rows = backfill_assets.read("daily", project=root, environment=environment).to_pylist()

@@ -161,11 +161,11 @@ def test_no_option_promotes_an_empty_or_a_shrunken_table(shop: Path, environment
     flags = product([(), ("daily",), ("daily+",)], [False, True], [False, True])
     for select, end_bounded, ignore_cron in flags:
         request = Request(select=select, end_bounded=end_bounded, ignore_cron=ignore_cron)
-        _, verdict = promote_plan(place, request)
+        verdict = promote_plan(place, request).verdict
         assert any(o.what == f"{environment} would lose" for o in verdict.obstacles), (request, verdict)
     for first, last in [("2024-01-01", "2024-01-02"), ("2024-01-05", "2024-01-06")]:
         span = days(first, last)
-        _, verdict = promote_plan(place, Request(start=span.start, end=span.end))
+        verdict = promote_plan(place, Request(start=span.start, end=span.end)).verdict
         assert not verdict.pointers, verdict
     assert shown(shop, environment) == before
 
@@ -173,7 +173,7 @@ def test_no_option_promotes_an_empty_or_a_shrunken_table(shop: Path, environment
     place = Context.open(shop)
     assert set(declare_empty(place, Request())) == {"daily"}, "running reads nothing of what changed"
     for select, ignore_cron in product([(), ("daily",)], [False, True]):
-        _, verdict = promote_plan(place, Request(select=select, ignore_cron=ignore_cron))
+        verdict = promote_plan(place, Request(select=select, ignore_cron=ignore_cron)).verdict
         assert verdict.obstacles and not verdict.pointers, verdict
     assert shown(shop, environment) == before
 

@@ -79,7 +79,7 @@ PROMOTES = """
         dies_after(Environments, name, lambda args, name=name: enters(name, args[1]))
     words = {"open": "expand", "flip": "settle"}
     dies_after(spark_views.SparkViews, "_put", lambda args: args[1] == "prod" and f"{words[phase[-1]]} {args[2]}")
-    _, verdict = promote_plan(place)
+    verdict = promote_plan(place).verdict
     assert verdict.open and len(verdict.pointers) == 2, verdict
 """
 

@@ -84,7 +84,7 @@ def test_today_and_this_month(spark: SparkSession, tmp_path: Path, environment: 
     noon = at(root, "2024-01-06T12:00")
     assert builds(plan_request(noon)) == {"daily": "2024-01-01..2024-01-05", "running": "2024-01-01..2024-01-05"}
     assert all(o.ok for o in build_all(noon, OPEN).values())
-    assert promote_plan(noon, OPEN)[1].open
+    assert promote_plan(noon, OPEN).verdict.open
     assert shown_daily(root, environment) == expected_daily(root)
     assert shown_month(root, environment) == totals(root)
     assert not plan_request(noon, OPEN).work and not plan_request(noon).stages
@@ -92,7 +92,7 @@ def test_today_and_this_month(spark: SparkSession, tmp_path: Path, environment: 
     write_events(root, first="2024-01-06", days=1, per_day=5)
     afternoon = at(root, "2024-01-06T17:00")
     assert not plan_request(afternoon).stages, "a routine run does not mind"
-    assert promote_plan(afternoon)[1].open
+    assert promote_plan(afternoon).verdict.open
     assert builds(plan_request(afternoon, OPEN)) == {
         "daily": "2024-01-06",
         "month": "2024-01-01..2024-01-31",
@@ -100,21 +100,21 @@ def test_today_and_this_month(spark: SparkSession, tmp_path: Path, environment: 
     }
     old = shown_month(root, environment)
     assert all(o.ok for o in build_all(afternoon, OPEN).values())
-    assert promote_plan(afternoon, OPEN)[1].open
+    assert promote_plan(afternoon, OPEN).verdict.open
     assert shown_daily(root, environment) == expected_daily(root)
     assert shown_month(root, environment) == totals(root) != old
     assert not plan_request(afternoon, OPEN).work
 
     write_events(root, first="2024-01-06", days=1, per_day=8)
     morning = at(root, "2024-01-07T06:00")
-    closed = promote_plan(morning)[1]
+    closed = promote_plan(morning).verdict
     assert {(o.model, str(o.intervals)) for o in closed.obstacles} == {
         ("daily", "2024-01-06"),
         ("running", "2024-01-06"),
     }
     routine = published_context(morning)
     assert all(o.ok for o in build_all(routine).values())
-    _, _, held = promote_green(routine)
+    held = promote_green(routine).held
     assert not held
     assert shown_daily(root, environment) == expected_daily(root)
     assert shown_month(root, environment) != totals(root), "the month is still what it was on the sixth"
@@ -139,11 +139,11 @@ def test_empty_and_back(spark: SparkSession, tmp_path: Path, environment: str) -
     outcomes = build_all(place)
     assert list(outcomes) == ["running"] and outcomes["running"].ok, outcomes["running"].failures
     assert outcomes["running"].rows == 0
-    refused = promote_plan(place)[1]
+    refused = promote_plan(place).verdict
     assert {o.model for o in refused.obstacles} == {"daily", "running"}
     assert [w.model for w in withdraw(place, [("daily", days("2024-01-01", "2024-01-03"))])] == ["daily", "running"]
     assert all(o.ok for o in build_all(place).values())
-    assert promote_plan(place)[1].open
+    assert promote_plan(place).verdict.open
     assert shown_daily(root, environment) == expected_daily(root)
 
 
@@ -153,7 +153,7 @@ def test_a_restatement_of_every_version(spark: SparkSession, tmp_path: Path, env
     root = small_project(tmp_path, days=5, batch_size=5, environment=environment)
     place = Context.open(root)
     build_all(place)
-    assert promote_plan(place)[1].open
+    assert promote_plan(place).verdict.open
     model = root / "models" / "daily.sql"
     published = model.read_text()
     changed = published.replace("sum(amount) AS total", "sum(amount) AS total, max(amount) AS largest")
@@ -168,7 +168,7 @@ def test_a_restatement_of_every_version(spark: SparkSession, tmp_path: Path, env
     assert list(branch_version.values()) == ["2024-01-03"]
     assert all(o.ok for o in build_all(place, again).values())
     approve(place, again)
-    assert promote_plan(place, again)[1].open
+    assert promote_plan(place, again).verdict.open
     assert shown_daily(root, environment) == expected_daily(root)
 
     model.write_text(changed)
@@ -177,5 +177,5 @@ def test_a_restatement_of_every_version(spark: SparkSession, tmp_path: Path, env
     assert builds(plan_request(branch))["daily"] == "2024-01-03"
     assert all(o.ok for o in build_all(branch).values())
     approve(branch)
-    assert promote_plan(branch)[1].open
+    assert promote_plan(branch).verdict.open
     assert shown_daily(root, environment) == expected_daily(root)

@@ -78,7 +78,8 @@ def test_two_days_again(spark: SparkSession, tmp_path: Path, environment: str) -
     assert not any(isinstance(s, Build) for s in plan_request(place, RESTATE).stages), "nothing is left to do"
 
     approve(place, RESTATE)
-    moved, verdict = promote_plan(place, RESTATE)
+    done = promote_plan(place, RESTATE)
+    moved, verdict = done.environment, done.verdict
     assert verdict.open
     assert shown_daily(root, environment) == expected_daily(root) != old_daily
     for model, again in (("daily", days("2024-01-03", "2024-01-04")), ("running", days("2024-01-03", "2024-01-05"))):
@@ -187,15 +188,16 @@ def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_pa
     # a source that changed meanwhile: what `running` reads is no longer what it was built from
     write_events(root, first="2024-01-02", days=1, per_day=9)
     build_all(added)
-    [drift] = find_drift(added, plan)
+    [drift] = find_drift(added, plan, added.facts())
     assert (drift.kept.columns, str(drift.intervals)) == (("ds", "total"), "2024-01-02")
     assert str(drift).endswith("backfill apply --restate running:2024-01-02..2024-01-03")
     # what was built beside the kept columns has other values in them: prod waits until somebody accepts that
     opened = compare(added)
-    _, closed = promote_plan(added)
+    closed = promote_plan(added).verdict
     assert [o.what for o in closed.obstacles if "n changed in 2 rows" in o.what], closed.obstacles
     say_yes(added, opened, why="late rows of 2024-01-02")
-    moved, verdict = promote_plan(added)
+    done = promote_plan(added)
+    moved, verdict = done.environment, done.verdict
     assert verdict.open, verdict.obstacles
     assert moved.pointers["running"] == running
     again = Request(restate=tuple(("running", part) for part in drift.again["running"]))
@@ -207,7 +209,7 @@ def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_pa
 
     model.write_text(first.replace("count(*) AS n", "count(DISTINCT id) AS n").replace("AS total", "AS total"))
     changed = Context.open(root)
-    assert not find_drift(changed, plan_request(changed)), "nothing is built of it yet"
+    assert not find_drift(changed, plan_request(changed), changed.facts()), "nothing is built of it yet"
     assert str(plan_request(changed).changes["daily"]) == "breaking: n may differ; removes largest"
     assert [s.model for s in plan_request(changed).work] == ["daily"]
 
@@ -215,7 +217,8 @@ def test_only_what_reads_a_changed_column_is_rebuilt(spark: SparkSession, tmp_pa
     back = Context.open(root)
     assert not plan_request(back).work, "the view lists a column less, over the table that it shows"
     approve(back)
-    reverted, verdict = promote_plan(back)
+    done = promote_plan(back)
+    reverted, verdict = done.environment, done.verdict
     assert verdict.open, verdict.obstacles
     assert reverted.pointers["daily"].segments == moved.pointers["daily"].segments
     expected = expected_daily(root)
@@ -249,7 +252,8 @@ def test_new_logic_from_a_day_on(spark: SparkSession, tmp_path: Path, environmen
     assert candidate
     assert_doubled_from(root, candidate.name, "2024-01-04")
     approve(new, forward)
-    moved, verdict = promote_plan(new, forward)
+    done = promote_plan(new, forward)
+    moved, verdict = done.environment, done.verdict
     assert verdict.open, verdict.obstacles
     first, second = moved.pointers["daily"].segments
     assert (first.version, first.commit, str(first.interval)) == (old.version, old.commit, "2024-01-01..2024-01-03")
@@ -274,7 +278,8 @@ def test_new_logic_from_a_day_on(spark: SparkSession, tmp_path: Path, environmen
     later = Context.open(root)
     growth = Request(start=days("2024-01-06").start)
     assert all(o.ok for o in build_all(later, growth).values())
-    moved, verdict = promote_plan(later, growth)
+    done = promote_plan(later, growth)
+    moved, verdict = done.environment, done.verdict
     assert verdict.open, verdict.obstacles
     assert [str(s.interval) for s in moved.pointers["daily"].segments] == [
         "2024-01-01..2024-01-03",

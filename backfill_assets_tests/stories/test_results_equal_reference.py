@@ -54,7 +54,7 @@ def built(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Cont
 @pytest.fixture(scope="module")
 def demo(built: Context) -> Context:
     """The same, promoted: the tests above, which build days again, come before it."""
-    _, verdict = promote_plan(built)
+    verdict = promote_plan(built).verdict
     assert verdict.open, verdict.obstacles
     return built
 

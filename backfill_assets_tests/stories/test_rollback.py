@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from backfill_assets.app.diff import compare_sides
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
-from backfill_assets.build.apply import apply
+from backfill_assets.build.events import Listener, silence
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.go_back import RolledBack
 from backfill_assets_tests.projects import approve, backfill, build_all, small_project
@@ -61,11 +62,11 @@ def go_back(root: Path, release: str | None = None, select: Sequence[str] = ()) 
     """What `backfill rollback` does, in the shared session."""
     place = Context.open(root)
 
-    def build(there: Context, plan: Plan) -> None:
+    def opened(there: Context, _: Plan, __: str) -> AbstractContextManager[Listener]:
         assert there.spark is not None
-        apply(there.bench(plan.sources), plan)
+        return nullcontext(silence)
 
-    return roll_back(place, release, select, build=build)
+    return roll_back(place, release, select, follow=opened).ended
 
 
 def test_back_and_forth_and_cleared_up(spark: SparkSession, tmp_path: Path, environment: str) -> None:
@@ -73,7 +74,7 @@ def test_back_and_forth_and_cleared_up(spark: SparkSession, tmp_path: Path, envi
     root = small_project(tmp_path, days=4, batch_size=4, environment=environment)
     place = Context.open(root)
     build_all(place)
-    first, _ = promote_plan(place)
+    first = promote_plan(place).environment
     daily = root / "models" / "daily.sql"
     daily.write_text(daily.read_text().replace("sum(amount) AS total", "sum(amount) * 2 AS total"))
     place = Context.open(root)

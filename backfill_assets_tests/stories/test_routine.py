@@ -57,7 +57,7 @@ def run(root: Path) -> tuple[Context, list[str]]:
     assert place.spark is not None
     plan = plan_request(place)
     apply(place.bench(plan.sources), plan)
-    _, _, held = promote_green(place)
+    held = promote_green(place).held
     return place, [f"{o.model} {o.intervals}" for o in held]
 
 

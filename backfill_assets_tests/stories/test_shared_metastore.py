@@ -49,12 +49,12 @@ PROMOTER = """
         place = Context.open(project)
         if project == second:
             approve(place)
-        _, verdict = promote_plan(place)
+        verdict = promote_plan(place).verdict
         assert verdict.open and {p.model for p in verdict.pointers} == {"daily", "running"}, verdict
         promoted.touch()
         while not go.exists():
             time.sleep(0.05)
-    back = roll_back(Context.open(second), None, build=lambda place, plan: sys.exit("nothing is to be built"))
+    back = roll_back(Context.open(second), None, follow=lambda *_: sys.exit("nothing is to be built")).ended
     assert back.moved is not None and {m.model for m in back.moved.pointers.values()} == {"daily", "running"}, back
 """
 

@@ -54,7 +54,7 @@ class Readme:
             place = Context.open(self.root)
             plan = only_open_plan(place.control).id
             words[words.index("PLAN")] = plan
-            assert not promote_plan(place, plan=plan)[1].open, "its owner has not said yes"
+            assert not promote_plan(place, plan=plan).verdict.open, "its owner has not said yes"
         if words[0] == "backfill":
             said = backfill_here(*words[1:], project=self.root)
             assert said.code == 0, said.err + said.out

@@ -31,12 +31,12 @@ def test_a_change_in_a_shared_fixture_waits(tmp_path: Path) -> None:
     root = small_project(tmp_path, days=2)
     place = unsparked(root, user="dev")
     build(place)
-    assert promote_plan(place)[1].open
+    assert promote_plan(place).verdict.open
     model = root / "models" / "daily.sql"
     model.write_text(model.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
     place = unsparked(root, user="dev")
     build(place)
-    assert "needs approval by ana@example.com" in " ".join(o.what for o in promote_plan(place)[1].obstacles)
+    assert "needs approval by ana@example.com" in " ".join(o.what for o in promote_plan(place).verdict.obstacles)
 
 
 @pytest.mark.parametrize("example", ["", *EXAMPLES])

@@ -59,7 +59,8 @@ def a_change(signers: str = "", **rules: object) -> Place:
     project = with_changes(first.project, settings=settings, root=Path.cwd(), consumers_verified=confirmed)
     place = replace(first, project=project, acting="dev")
     build_elsewhere(place, "base")
-    moved, verdict = promote_plan(place)
+    done = promote_plan(place)
+    moved, verdict = done.environment, done.verdict
     assert verdict.open and moved.pointers, verdict.obstacles
     return replace(loaded(place, base="base-2"), acting="")
 

@@ -170,7 +170,8 @@ def test_sensor_is_bounded_and_goes_on(
 def test_sensor_reports_a_promotion(place: Place, instance: dg.DagsterInstance) -> None:
     """A promotion by the command: the view's asset gets its release, version, range and rows."""
     build_elsewhere(place, "base", "top")
-    moved, verdict = promote_plan(place)
+    done = promote_plan(place)
+    moved, verdict = done.environment, done.verdict
     assert verdict.open
     result = tick(place, instance)
     views = {k for k, _ in told(result) if k.startswith("prod/")}

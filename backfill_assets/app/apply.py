@@ -1,0 +1,130 @@
+"""How is what is missing built beside what is shown? A plan is opened, carried out, and compared with what is shown.
+
+Three steps, one after the other, so that whoever calls them can tell what is known before hours of building.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from backfill_assets.app.candidate import open_plan, show_candidate
+from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
+from backfill_assets.app.check_texts import check_texts
+from backfill_assets.app.context import Context
+from backfill_assets.app.estimate import estimate_plan, measure_run
+from backfill_assets.app.gate import obstacles_ahead
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import Promoted, promote_plan
+from backfill_assets.app.prove import Proved, prove_built
+from backfill_assets.core.errors import BackfillError
+from backfill_assets.plan.estimate import Actual, PlanEstimate
+from backfill_assets.plan.sample import sampled
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.lifecycle import Opened
+from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.text_checks import TextCheck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A plan that is about to be built."""
+
+    whole: Plan
+    plan: Plan
+    """What is built of it now: all, or a sample."""
+    sample: bool
+    opened: Opened | None
+    """The stored plan; None for one without stages."""
+    ahead: tuple[Obstacle, ...]
+    """What will stand in its way when all of it is built."""
+    estimate: PlanEstimate
+
+    @property
+    def stored(self) -> str:
+        """The id of the stored plan, or ""."""
+        return self.opened.plan.id if self.opened else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """What came of it."""
+
+    started: Started
+    carried: Carried
+    actual: Actual
+    candidate: Environment | None
+    """What the plan's own environment shows; None when the plan was ended meanwhile, or none was stored."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that this run was to build is built and green."""
+        return self.carried.ok and not self.started.plan.blocked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What was found of rows that are complete."""
+
+    texts: tuple[TextCheck, ...] = ()
+    proved: Proved = field(default_factory=Proved)
+    unproved: BackfillError | None = None
+    """Why they could not be compared with what is shown: what was built is as good, and the gate stays closed."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether each text that counts as unchanged gives the rows of its version."""
+        return all(check.equal for check in self.texts)
+
+
+def start_apply(context: Context, request: Request, *, sample: int | None = None) -> Started:
+    """Plan and store the plan, before anything is built; of a `sample`, that many intervals of each model are built.
+
+    Raises PlanError on a collision, and SettingsError, having stored nothing, when this machine cannot build.
+    """
+    facts = context.facts(every_version=request.all_versions)
+    whole = plan_request(context, request, facts=facts)
+    opened = open_plan(context, whole)
+    plan = whole if sample is None else sampled(whole, context.project, sample)
+    return Started(
+        whole=whole,
+        plan=plan,
+        sample=sample is not None,
+        opened=opened,
+        ahead=obstacles_ahead(context, whole, facts),
+        estimate=estimate_plan(context, plan),
+    )
+
+
+def build_started(context: Context, started: Started, *, run: str = "", follow: Follow = unseen) -> Built:
+    """Build and audit it, and show in its candidate environment what is complete."""
+    began = datetime.now(UTC)
+    carried = carry_out(context, started.plan, run=run, follow=follow)
+    actual = measure_run(context, started.plan, carried.run, began)
+    candidate = show_candidate(context, started.stored) if started.stored else None
+    return Built(started=started, carried=carried, actual=actual, candidate=candidate)
+
+
+def check_built(context: Context, built: Built) -> Checked:
+    """Try the texts that count as unchanged, and compare what is complete with what is shown; nothing else is."""
+    if not built.complete:
+        return Checked()
+    return check_rows(context, built.started.plan, "" if built.started.sample else built.started.stored)
+
+
+def check_rows(context: Context, plan: Plan, stored: str) -> Checked:
+    """The same of a plan whose rows are there; without a `stored` one only its texts are tried."""
+    texts = check_texts(context, plan)
+    if not stored:
+        return Checked(texts=texts)
+    try:
+        return Checked(texts=texts, proved=prove_built(context, stored, plan))
+    except BackfillError as error:
+        return Checked(texts=texts, unproved=error)
+
+
+def promote_applied(context: Context, started: Started) -> Promoted:
+    """Show what was applied: what the request says, or, of rows that lie over others, what the stored plan does."""
+    plan = started.stored if started.whole.patches else ""
+    return promote_plan(context, Request() if plan else started.whole.request, plan=plan)

@@ -1,0 +1,91 @@
+"""What would an apply and a promotion do, how long would it take, whom would it affect, and what is in its way?"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from backfill_assets.app.context import Context
+from backfill_assets.app.estimate import estimate_plan
+from backfill_assets.app.faults import find_faults
+from backfill_assets.app.gate import judge_plan, obstacles_ahead
+from backfill_assets.app.plan import claim_of, find_uncovered, plan_request, worded
+from backfill_assets.app.preflight import find_gaps, plan_impacts
+from backfill_assets.app.watch import find_late
+from backfill_assets.contracts.impact import Impact
+from backfill_assets.contracts.preflight import Gap
+from backfill_assets.core.errors import BackfillError, StateError
+from backfill_assets.plan.cover import Uncovered
+from backfill_assets.plan.estimate import PlanEstimate
+from backfill_assets.plan.faults import Fault
+from backfill_assets.plan.leases import Claim
+from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.gate import Verdict
+from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.watch.notice import Notice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """A plan of how things are now, and all that is known of it."""
+
+    plan: Plan
+    claim: Claim
+    """How it stands to plans that are open."""
+    estimate: PlanEstimate
+    uncovered: tuple[Uncovered, ...]
+    impacts: tuple[Impact, ...]
+    faults: tuple[Fault, ...]
+    ahead: tuple[Obstacle, ...]
+    """What will stand in its way when all of it is built."""
+    gaps: tuple[Gap, ...]
+    """What preflight misses."""
+    verdict: Verdict | None
+    """The gate's, of a plan of which nothing is left to build; None of others, and where records cannot be read."""
+    late: tuple[Notice, ...]
+    """What is shown and was built before its sources changed; looked for where nothing else is to be done."""
+    notes: tuple[str, ...]
+    """That approvals are off, and where files say other rules than those in force."""
+    approvals_required: bool
+
+    @property
+    def blocking(self) -> tuple[Gap, ...]:
+        """The gaps that close the gate."""
+        return tuple(gap for gap in self.gaps if gap.blocking) if self.approvals_required else ()
+
+
+def preview(context: Context, request: Request) -> Preview:
+    """Everything about a request's plan, by one look at how things are. Changes nothing, opens no session."""
+    facts = context.facts(every_version=request.all_versions)
+    made = plan_request(context, request, facts=facts)
+    claim = claim_of(context, made)
+    made = worded(context, made, claim)
+    rules = facts.rules or context.rules()
+    return Preview(
+        plan=made,
+        claim=claim,
+        estimate=estimate_plan(context, made),
+        uncovered=find_uncovered(context, made),
+        impacts=plan_impacts(context, made, facts.environment),
+        faults=find_faults(context, facts),
+        ahead=obstacles_ahead(context, made, facts),
+        gaps=find_gaps(context, made, facts.environment),
+        verdict=_verdict(context, request, made, facts),
+        late=() if made.stages or made.blocked else _late(context),
+        notes=tuple(rules.notes),
+        approvals_required=rules.rules.approvals.required,
+    )
+
+
+def _verdict(context: Context, request: Request, made: Plan, facts: Facts) -> Verdict | None:
+    idle = not (made.work or made.invalidations or made.texts or made.blocked)
+    with suppress(StateError):  # what cannot be read is the gate's to say, when somebody promotes
+        return judge_plan(context, request, facts, made) if idle and made.stages else None
+    return None
+
+
+def _late(context: Context) -> tuple[Notice, ...]:
+    with suppress(BackfillError):  # `watch` says it
+        return find_late(context)
+    return ()

@@ -1,0 +1,71 @@
+"""How does it look what `backfill apply` did: what was built, how long it took, what was found, and what comes next?"""
+
+from __future__ import annotations
+
+from backfill_assets.app.apply import Built, Checked
+from backfill_assets.app.context import Context
+from backfill_assets.app.estimate import estimate_plan
+from backfill_assets.app.plan import plan_request
+from backfill_assets.cli.plans import print_candidate
+from backfill_assets.cli.proofs import print_proofs
+from backfill_assets.cli.render import outcomes_json, print_next, print_outcomes, print_plan
+from backfill_assets.cli.terminal import echo
+from backfill_assets.cli.texts import print_text_checks
+from backfill_assets.core.intervals import ranges_json
+from backfill_assets.plan.estimate import comparison, saving
+
+
+def print_applied(place: Context, built: Built, checked: Checked, *, last: bool) -> None:
+    """For a person; `last`: nothing comes after it in this command, so that what may come next is said."""
+    started, outcomes = built.started, built.carried.outcomes
+    print_outcomes(started.plan, outcomes, place.project, started.stored)
+    print_text_checks(checked.texts, place.project)
+    if outcomes:
+        echo(comparison(started.estimate, built.actual))
+        if built.complete and not started.sample and (less := saving(started.estimate, built.actual)):
+            echo(less)
+    for found in checked.proved.drift:
+        echo(found)
+    print_proofs(checked.proved.proofs)
+    if started.opened and last:
+        print_candidate(started.opened, built.candidate)
+    if built.complete and last:
+        print_next(started.plan, started.stored)
+    if started.sample and built.complete:
+        rest = plan_request(place, started.whole.request)
+        print_plan(rest, place.project, estimate_plan(place, rest))
+
+
+def applied_json(built: Built, checked: Checked) -> dict[str, object]:
+    """The same as plain values."""
+    return {
+        "plan": built.started.plan.to_json(),
+        "complete": built.complete,
+        "models": outcomes_json(built.carried.outcomes),
+        "estimate": built.started.estimate.to_json(),
+        "actual": built.actual.to_json(),
+        "candidate": built.candidate.name if built.candidate else None,
+        "drift": [
+            {
+                "upstream": d.kept.upstream,
+                "readers": d.kept.readers,
+                "columns": d.kept.columns,
+                "by_word": d.kept.word is not None,
+                "intervals": ranges_json(d.intervals),
+            }
+            for d in checked.proved.drift
+        ],
+        "texts": [
+            {
+                "model": c.model,
+                "version": c.version,
+                "intervals": ranges_json(c.intervals),
+                "differ": ranges_json(c.differ),
+                "error": c.error,
+            }
+            for c in checked.texts
+        ],
+        "findings": [
+            {"name": f.name, "model": f.model, "text": f.text} for p in checked.proved.proofs for f in p.findings
+        ],
+    }
