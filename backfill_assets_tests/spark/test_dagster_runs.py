@@ -296,6 +296,25 @@ def test_apply_job_restates_what_its_configuration_names(place: Place, instance:
     assert told(tick(place, instance)) == []
 
 
+def test_apply_job_takes_what_the_command_takes(place: Place, instance: dg.DagsterInstance) -> None:
+    """A sample first, then the rest and its promotion in one run; what is declared empty is not built."""
+    assert execute(place, instance, "apply", sample=2).success
+    assert len(instance.get_materialized_partitions(dg.AssetKey("top"))) == 2
+    assert execute(place, instance, "apply", promote=True).success
+    shown = place.control.environments.read("prod").pointers
+    assert set(shown) == {"base", "top"} and str(shown["base"].covers) == f"{KEYS[0]}..{KEYS[-1]}"
+    restated = execute(place, instance, "apply", restate=["base:2024-01-03"], promote=True)
+    said = failure_of(restated, "build_what_is_missing")
+    assert not restated.success and "prod was not moved" in said, said
+
+
+def test_apply_job_declares_empty(place: Place, instance: dg.DagsterInstance) -> None:
+    """As `apply --empty`: recorded as complete, nothing computed, no plan stored."""
+    assert execute(place, instance, "apply", empty=True, select=["base"]).success
+    assert {e.kind for e in place.control.ledger.entries()} == {Kind.EMPTY}
+    assert place.control.plans.all() == [] and place.opened == 0
+
+
 def test_apply_job_says_what_is_no_day(place: Place, instance: dg.DagsterInstance) -> None:
     """A configuration that is not understood fails the run before anything is built."""
     result = execute(place, instance, "apply", restate=["base:tomorrow"])

@@ -226,6 +226,7 @@ def test_jobs_have_the_options_of_their_commands(project: Path) -> None:
 
     from backfill_assets.app.context import Context
     from backfill_assets.cli.app import app
+    from backfill_assets.core.errors import UsageError
     from backfill_assets.defs.jobs import apply_job, asked, promote_job
 
     commands, place = get_command(app).commands, Context.open(project)  # type: ignore[attr-defined]
@@ -239,7 +240,7 @@ def test_jobs_have_the_options_of_their_commands(project: Path) -> None:
     with pytest.raises(UsageError, match="empty with promote"):
         asked("apply", {"empty": True, "promote": True})
     for number in (0, 100_001):
-        with pytest.raises(UsageError, match="1..100000"):
+        with pytest.raises(UsageError, match=r"1\.\.100000"):
             asked("apply", {"sample": number})
     every = asked("apply", {"strategy": ["daily=dual-run"], "expect_moved": ["daily.amount"], "ignore_cron": True})
     assert every == Request(strategies=(("daily", "dual-run"),), expect_moved=("daily.amount",), ignore_cron=True)
