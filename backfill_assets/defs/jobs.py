@@ -15,6 +15,7 @@ from backfill_assets.app.estimate import estimate_plan
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted, promote_plan
 from backfill_assets.core.errors import UsageError
+from backfill_assets.core.words import amount
 from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
@@ -24,7 +25,7 @@ from backfill_assets.defs.report import done_text, failure_text, log_outcome
 from backfill_assets.defs.runs import PLAN_TAG, following, run_name
 from backfill_assets.defs.texts import Log
 from backfill_assets.plan.asked import request_of
-from backfill_assets.plan.estimate import amount, duration
+from backfill_assets.plan.estimate import duration
 from backfill_assets.plan.frozen_words import frozen_words
 from backfill_assets.plan.options import check_options
 from backfill_assets.plan.request_options import APPLY_OPTIONS, REQUEST_OPTIONS, WHY, Option
