@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from backfill_assets.core.segments import Segment
 from backfill_assets.promote.mismatches import Mismatch
 from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import KEPT, newest
-from backfill_assets.state.releases import Release
+from backfill_assets.state.releases import Move, Release
+from backfill_assets.watch.older import Older
 
 
 def kept(
@@ -23,6 +26,32 @@ def kept(
     """Those of the mismatches that somebody proved or accepted. `releases` of the environment, oldest first; `apart`
     says whether a reader and a version of its upstream do not agree by their records."""
     return frozenset(m for m in found if _is_kept(control, releases, m, apart))
+
+
+def kept_beside(control: Control, releases: Sequence[Release], environment: Environment, older: Older) -> bool:
+    """The same of a model that was computed from older rows of one version of its upstream: whether the release that
+    showed the newer ones rests on such a plan."""
+    reader = environment.pointers[older.model].version
+    pairs = [
+        Mismatch(
+            model=older.model, version=reader, upstream=older.upstream, built_from=older.shown.logic, shown=version
+        )
+        for version in (older.shown.version, older.shown.logic)
+    ]
+    return any(
+        _vouches(control, plan, pair)
+        for release in releases
+        if any(m.model == older.upstream and _brings(m, older.shown) for m in release.moves)
+        for plan in release.evidence
+        for pair in pairs
+    )
+
+
+def _brings(move: Move, shown: Segment) -> bool:
+    before, after = (
+        {(s.version, s.commit) for s in (pointer.segments if pointer else ())} for pointer in (move.before, move.after)
+    )
+    return (shown.version, shown.commit) in after - before
 
 
 def _is_kept(control: Control, releases: Sequence[Release], m: Mismatch, apart: Callable[[Mismatch], bool]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import cast
@@ -13,9 +13,10 @@ from backfill_assets.core.pin import Pin, made_anew
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import reached, restatement
-from backfill_assets.state.ledger import Entry, coverage
+from backfill_assets.state.ledger import Entry
 from backfill_assets.watch.look import Change, History, Look
 from backfill_assets.watch.notice import Kind, Notice
+from backfill_assets.watch.older import shown_parts
 
 MOST_NAMED = 3
 
@@ -50,14 +51,6 @@ def late(look: Look) -> tuple[Notice, ...]:
     return tuple(found)
 
 
-def shown_entries(look: Look, pointer: Pointer) -> Iterator[tuple[Interval, Entry]]:
-    """The BUILT entry of every part of what a pointer shows; parts that were open when they were built are left out."""
-    for segment in pointer.segments:
-        entries = look.entries.get((pointer.model, segment.version), ())
-        have = coverage(entries, audits="", commit=segment.commit)
-        yield from have.batches(Ranges((segment.interval,)))
-
-
 def _stale(look: Look, model: Model, pointer: Pointer, blind: dict[str, str]) -> _Found:
     """What its sources changed since, and into `blind` what they do not let anybody tell."""
     found, parts = _Found(), Ranges()
@@ -79,7 +72,7 @@ def _of_source(
     expected, parts = model.expected(look.now), list[Interval]()
     timeless = look.project.sources[source].time_column is None
     memory: dict[object, tuple[Ranges, list[Change], bool]] = {}
-    for part, entry in shown_entries(look, pointer):
+    for _, part, entry in shown_parts(look.entries, pointer):
         said = cast("Mapping[str, Mapping[str, object]]", entry.inputs or {}).get(source)
         if said is None or ("commit" not in said and "files" not in said):
             blind.setdefault(source, f"{model.name} does not say what it read of it in {part}")

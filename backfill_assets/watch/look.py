@@ -15,6 +15,7 @@ from backfill_assets.state.ledger import Entry
 from backfill_assets.state.releases import Release
 from backfill_assets.state.standing import Standing
 from backfill_assets.state.versions import Version
+from backfill_assets.watch.older import Older
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,5 +86,7 @@ class Look:
     """The record of every version, by (model, version)."""
     kept: frozenset[Mismatch] = frozenset()
     """Models that are shown beside another version of an upstream with a proof, or an owner's acceptance."""
+    older: Sequence[Older] = ()
+    """What is shown beside newer rows of what it was computed from, without a proof or an owner's acceptance."""
     views: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model → what is wrong with its view in a shared catalog."""

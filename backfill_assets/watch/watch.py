@@ -21,10 +21,11 @@ from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.standing import Groups, Standing, standing
 from backfill_assets.state.tables import TableLog, TableStorage, rows_of
 from backfill_assets.watch.fresh import fresh
-from backfill_assets.watch.kept import kept
+from backfill_assets.watch.kept import kept, kept_beside
 from backfill_assets.watch.late import late
 from backfill_assets.watch.look import History, Look
 from backfill_assets.watch.notice import Notice
+from backfill_assets.watch.older import older
 from backfill_assets.watch.rows import row_counts
 from backfill_assets.watch.whole import whole
 
@@ -92,6 +93,9 @@ def take_a_look(
             rows={name: counts for name, counts in zip(pointers, rows, strict=True) if counts is not None},
             proofs=proofs,
             versions=versions,
+            older=[
+                o for o in older(project, environment, entries) if not kept_beside(control, releases, environment, o)
+            ],
             kept=kept(control, releases, apart, lambda m: m in pairs_apart(project, m, versions)),
             standing=_standing(project, pointers, entries, log, digests),
             views=views,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.faults import FaultKind, faults
 from backfill_assets.promote.mismatches import shown_apart
 from backfill_assets.promote.rehearsal import damages
@@ -60,6 +61,17 @@ def whole(look: Look) -> tuple[Notice, ...]:
         )
         for m in shown_apart(look.project, look.environment, look.versions)
         if m not in look.kept
+    ]
+    found += [
+        Notice(
+            kind=Kind.UPSTREAM,
+            model=o.model,
+            intervals=o.intervals,
+            what=f"was built from older rows of {o.upstream} {o.of} than {look.environment.name} shows",
+            remedy=f"{restate_command(restate_argument(o.model, look.project.models[o.model].cadence, o.intervals))}, "
+            "then backfill promote PLAN, which it names; or go back to a release of both: backfill releases",
+        )
+        for o in look.older
     ]
     found += [
         Notice(

@@ -30,6 +30,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.tables import version_coverage
+from backfill_assets.watch.older import older
 from backfill_assets_tests.fakes import NOW, Catalog, Cell, Crash, FakeViews, Life, MortalStore, World, a_model, sealed
 
 MODELS = (a_model("a", "raw"), a_model("b", "a", lookback=1), a_model("c", batch_size=2))
@@ -380,8 +381,11 @@ class Warehouse(RuleBasedStateMachine):
 
     @invariant()
     def an_environment_shows_what_belongs_together(self) -> None:
-        """A model is never shown beside another version of its upstream than it was computed from."""
-        shown = self.world.control.environments.read("prod").pointers
+        """A model is never shown beside another version of its upstream than it was computed from, nor beside newer
+        rows of it; so the watch finds nothing of that kind."""
+        now = self.world.control.environments.read("prod")
+        assert not older(self.world.project, now, by_version(self.world.control.ledger.entries()))
+        shown = now.pointers
         records = self.world.control.versions.all()
         for name, pointer in shown.items():
             for upstream, version in records[name, pointer.version].upstream.items():

@@ -1,0 +1,131 @@
+"""Which shown intervals were computed from rows of an upstream that are not those shown beside them, but older ones?
+
+A restatement replaces rows together with all that reads them, and the gate sees to it. This looks at what batches say
+that they read: the table and commit of the upstream, against the batch whose rows are shown. A copy (joined
+corrections) says when and from what its rows were computed, so it is not another batch. Of other logic the versions
+say it (`promote/mismatches.py`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, cast
+
+from backfill_assets.core.intervals import Interval, Ranges, utc
+from backfill_assets.core.model import Model, Project
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment, logic_of
+from backfill_assets.plan.missing import needed
+from backfill_assets.plan.patch import reached
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.ledger import Coverage, Entry, coverage
+
+Groups = Mapping[tuple[str, str], Sequence[Entry]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Older:
+    """Intervals of a model that were computed from older rows of `of` of an upstream than those of a segment of it."""
+
+    model: str
+    intervals: Ranges
+    upstream: str
+    of: Ranges
+    shown: Segment
+
+
+def older(project: Project, environment: Environment, entries: Groups) -> tuple[Older, ...]:
+    """What of an environment is shown beside newer rows of what it was computed from. `project` as it shows it."""
+    tables = _Tables(entries)
+    found: list[Older] = []
+    for name, pointer in environment.pointers.items():
+        model = project.models.get(name)
+        for upstream in model.upstreams if model else ():
+            there, below = project.models.get(upstream.name), environment.pointers.get(upstream.name)
+            if model is not None and there is not None and below is not None:
+                found += _of_pair(tables, model, pointer, there, below)
+    return tuple(found)
+
+
+def shown_parts(entries: Groups, pointer: Pointer) -> Iterator[tuple[Segment, Interval, Entry]]:
+    """The segment, and the BUILT entry, of every part of what a pointer shows; but what was open when it was built."""
+    for segment in pointer.segments:
+        have = coverage(entries.get((pointer.model, segment.version), ()), audits="", commit=segment.commit)
+        for part, entry in have.batches(Ranges((segment.interval,))):
+            yield segment, part, entry
+
+
+@dataclass(slots=True)
+class _Tables:
+    """Which batch wrote what, by the ledger."""
+
+    entries: Groups
+    _at: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
+
+    def at(self, model: str, version: str, commit: int) -> Coverage:
+        """A table as it was at a commit."""
+        if (key := (model, version, commit)) not in self._at:
+            self._at[key] = coverage(self.entries.get((model, version), ()), audits="", commit=commit)
+        return self._at[key]
+
+
+def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, below: Pointer) -> Iterator[Older]:
+    shown = sorted(shown_parts(tables.entries, below), key=lambda s: s[1])
+    ends = [part.end for _, part, _ in shown]
+    found: dict[Segment, tuple[list[Interval], list[Interval]]] = defaultdict(lambda: ([], []))
+    for _, part, entry in shown_parts(tables.entries, pointer):
+        said = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {}).get(upstream.name, {})
+        if entry.through or "version" not in said or "commit" not in said:
+            continue
+        for window in needed(model, upstream, part):
+            for segment, there, newest in shown[bisect_right(ends, window.start) :]:
+                if there.start >= window.end:
+                    break
+                for late in _read_older(tables, upstream.name, said, there, newest, window):
+                    intervals, of = found[segment]
+                    of.append(late)
+                    intervals += Ranges((part,)) & Ranges((reached(model, late),))
+    for segment, (intervals, of) in found.items():
+        yield Older(
+            model=model.name,
+            intervals=Ranges.of(intervals),
+            upstream=upstream.name,
+            of=Ranges.of(of),
+            shown=segment,
+        )
+
+
+def _read_older(
+    tables: _Tables, upstream: str, said: Mapping[str, Any], there: Interval, newest: Entry, window: Interval
+) -> Iterable[Interval]:
+    """The parts of a shown batch's interval of which a reader read what an older batch wrote."""
+    if newest.through or logic_of(said["version"]) != logic_of(newest.version):
+        return
+    common = Ranges((there,)) & Ranges((window,))
+    for version, commit, parts in _read(said, common):
+        if version == newest.version and newest.table_commit <= commit:
+            continue
+        for part, entry in tables.at(upstream, version, commit).batches(parts):
+            if (entry.at, entry.inputs) != (newest.at, newest.inputs) and entry.order < newest.order:
+                yield part
+
+
+def _read(said: Mapping[str, Any], parts: Ranges) -> Iterator[tuple[str, int, Ranges]]:
+    """The tables and commits that a batch read, each with its part of these ranges."""
+    for beside in said.get("over", ()):
+        over = parts & Ranges((_interval(beside["of"]),))
+        if over:
+            yield beside["version"], beside["commit"], over
+        parts = parts - over
+    if parts:
+        yield said["version"], said["commit"], parts
+
+
+def _interval(text: str) -> Interval:
+    """What `str(interval)` said."""
+    first, _, last = text.partition("..")
+    return Interval(utc(first), utc(last or first) + timedelta(**({"hours": 1} if "T" in text else {"days": 1})))
