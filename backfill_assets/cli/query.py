@@ -11,9 +11,7 @@ from rich.table import Table
 from backfill_assets.adapters.spark_views import schema_name, show_environment
 from backfill_assets.app.context import Context
 from backfill_assets.cli.terminal import out, print_json
-from backfill_assets.core.errors import BuildError, UsageError
-
-NONE = "none yet: backfill apply, backfill promote"
+from backfill_assets.core.errors import UsageError
 
 
 def read_query() -> str:
@@ -26,7 +24,7 @@ def read_query() -> str:
 
 def run_query(place: Context, query: str, *, environment: str | None, limit: int, as_json: bool) -> None:
     """Run a query and print its rows. Raises BuildError with Spark's reason when it is not valid."""
-    from pyspark.errors import PySparkException
+    from backfill_assets.adapters.query import first_rows
 
     name = environment or place.environment
     shown = place.control.environments.read(name)
@@ -36,16 +34,8 @@ def run_query(place: Context, query: str, *, environment: str | None, limit: int
     for other in environments:
         if other != name and (models := _mentioned(query, other)):
             show_environment(spark, place.control.environments.read(other), place.warehouse, models)
-    try:
-        frame = spark.sql(query)
-        names = frame.columns
-        rows = frame.limit(limit + 1).collect() if names else []
-    except PySparkException as error:
-        first = str(error).strip().splitlines()[0]
-        found = ", ".join(f"{schema_name(name)}.{m}" for m in sorted(shown.pointers))
-        raise BuildError(
-            "this query cannot be run", why=first, fix=f"correct it; the views are: {found or NONE}"
-        ) from None
+    views = [f"{schema_name(name)}.{model}" for model in sorted(shown.pointers)]
+    names, rows = first_rows(spark, query, at_most=limit + 1, views=views)
     if as_json:
         print_json([row.asDict(recursive=True) for row in rows[:limit]])
         return
