@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Field
 
+from backfill_assets.audits.reads import PROD
 from backfill_assets.files.validation import column_name, column_names, instant, written_number
 from backfill_assets.sql.expressions import condition, metric
 
@@ -42,6 +43,12 @@ def _table(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("not the name of a model or a source")
     return value
+
+
+def _other(value: object) -> str:
+    if (name := _table(value)) == PROD:
+        raise ValueError("`prod` is this model as it is shown; name another model, or a source")
+    return name
 
 
 def _tolerance(value: object) -> int | str:
@@ -91,6 +98,9 @@ Bound = Annotated[Any, BeforeValidator(_maybe)] | None
 Values = Annotated[tuple[Annotated[Any, BeforeValidator(_plain)], ...], Field(min_length=1)]
 Number = Annotated[int | float, BeforeValidator(_number)]
 Table = Annotated[str, BeforeValidator(_table)]
+"""A model, a source, or PROD."""
+Other = Annotated[str, BeforeValidator(_other)]
+"""A model or a source."""
 Condition = Annotated[str, BeforeValidator(condition)]
 Metric = Annotated[str, BeforeValidator(metric)]
 Distance = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from backfill_assets.audits.counts import Counts, Verdict
-from backfill_assets.audits.kinds.arguments import Percent, Table, Values
+from backfill_assets.audits.kinds.arguments import Other, Percent, Values
 from backfill_assets.audits.kinds.base import BITS, AuditKind, Tolerant, interval_literal
 from backfill_assets.audits.look import Findings, Look, Passes
 from backfill_assets.audits.lookup import Pairs, hit
@@ -52,7 +52,7 @@ class Entities(Tolerant):
 
     column: ColumnName
     values: Values | None = None
-    of: Table | None = None
+    of: Other | None = None
     field: ColumnName | None = None
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import model_validator
 
-from backfill_assets.audits.kinds.arguments import Bound, Condition, Table, Values
+from backfill_assets.audits.kinds.arguments import Bound, Condition, Other, Values
 from backfill_assets.audits.kinds.base import AuditKind, RowCheck
 from backfill_assets.audits.look import Look
 from backfill_assets.audits.lookup import Pairs, hit
@@ -158,7 +158,7 @@ class Relationships(RowCheck):
     )
 
     columns: ColumnNames
-    to: Table
+    to: Other
     fields: ColumnNames | None = None
 
     @model_validator(mode="after")

@@ -115,6 +115,8 @@ CASES: list[tuple[str, str, str, str]] = [
     ("- relationships: {columns: campaign_id, to: evnts}", "looks at `evnts`", "did you mean `events`?", ""),
     ("- relationships: {columns: campaign_id, to: events, fields: id}", "`id` is not a column of `events`", "use one of: ds", ""),
     ("- relationships: {columns: [ds, clicks], to: events, fields: [ds]}", "go in pairs", "- relationships: {", ""),
+    ("- relationships: {columns: clicks, to: prod}", "`prod` is this model as it is shown", "- relationships: {", ""),
+    ("- entities: {column: clicks, of: prod}", "`prod` is this model as it is shown", "- entities: {", ""),
     ("- relationships: {columns: clicks, to: M}", "compares `m` with itself", "write an `sql` audit", ""),
     ("- relationships: {columns: clicks, to: raw.ad_events, fields: channel}", "`clicks` is bigint, `channel` of `raw.ad_events` is string", "CAST", ""),
     ("- relationships: {columns: clicks, to: reader}", "which is built after `m`", "declare it in `reader`, about `m`", ""),
