@@ -6,6 +6,7 @@ views of a shared catalog, `Life` is a process that can be killed between any tw
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from backfill_assets.plan.facts import bounded_now, read_facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts, make_plan
-from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stages import Plan, Request, plan_from_json
 from backfill_assets.promote.approval import EVERY_PROOF, not_counted, subject
 from backfill_assets.promote.approve import Giver, statements
 from backfill_assets.promote.cases import Cases
@@ -413,7 +414,9 @@ class World:
         return replace(facts, extents=self.extents)
 
     def plan(self, request: Request | None = None, now: datetime = NOW) -> Plan:
-        return make_plan(self.project, self.facts(now), request or Request())
+        made = make_plan(self.project, self.facts(now), request or Request())
+        assert plan_from_json(json.loads(json.dumps(made.to_json()))) == made, "a plan is not read back as it was"
+        return made
 
     # what a Context does with plans and releases
 

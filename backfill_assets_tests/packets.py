@@ -14,6 +14,7 @@ from backfill_assets.core.model import Audit, Consumer
 from backfill_assets.evidence.inputs import Inputs, Subject, Yes
 from backfill_assets.evidence.tables import DataFile, TableCommit, TableState
 from backfill_assets.plan.estimate import Actual, Estimate, PlanEstimate, Spread
+from backfill_assets.plan.stages import plan_from_json
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.plans import PlanRecord, Status, Target
@@ -170,7 +171,7 @@ def some_inputs(*, scope: Interval | None = None, **more: object) -> Inputs:
     )
     values: dict[str, object] = {
         "plan": plan,
-        "document": a_document(scope),
+        "said": plan_from_json(a_document(scope)),
         "subjects": (subject,),
         "before_known": True,
         "consumers": (

@@ -14,12 +14,12 @@ from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pin import Pin, Pins, same_pin
-from backfill_assets.plan.frozen import TRIED, Continued, Touched, alike, continued, sources_read, stored
+from backfill_assets.plan.frozen import TRIED, Continued, Touched, alike, continued, sources_read
 from backfill_assets.plan.leases import Claim, targets
 from backfill_assets.plan.missing import batches
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Build, Plan, Request
-from backfill_assets.promote.lifecycle import request_of
+from backfill_assets.plan.stored import as_stored, stored_plan
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.plans import PlanRecord, Status
@@ -53,7 +53,7 @@ def how_read(
 
     Raises PlanError when a source cannot be read as a plan froze it.
     """
-    plans = [stored(record, document) for record in records if (document := control.plans.document(record.id))]
+    plans = [as_stored(record, plan) for record in records if (plan := stored_plan(control, record.id))]
     read = {name for model in left for name in sources_read(project, project.models[model])}
     if not any(p.frozen or any(not same_pin(p.sources.get(n, {}), pins[n]) for n in read) for p in plans):
         return Continued()
@@ -77,9 +77,9 @@ def as_restated(
     for record in reversed(control.plans.all()):
         if not record.live or record.environment != facts.environment.name:
             continue
-        if request_of(control, record) != request or not (document := control.plans.document(record.id)):
+        if not (said := stored_plan(control, record.id)) or said.request != request:
             continue
-        then = {n: pin for n, pin in stored(record, document).sources.items() if "commit" in pin and n in facts.sources}
+        then = {n: pin for n, pin in said.sources.items() if "commit" in pin and n in facts.sources}
         unknown = {n: pin for n, pin in then.items() if "table" not in pin and same_pin(pin, facts.sources[n])}
         facts = replace(facts, sources={**facts.sources, **unknown})  # a revision is named by what was written of it
         if record.status is not Status.OPEN:

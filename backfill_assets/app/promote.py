@@ -16,7 +16,8 @@ from backfill_assets.app.release import release_by_case, rules_of
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import PlanError
 from backfill_assets.plan.plan import make_plan
-from backfill_assets.plan.stages import Request, request_from_json
+from backfill_assets.plan.stages import Request
+from backfill_assets.plan.stored import request_of
 from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate, vouching
 from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_plan, record_move
 from backfill_assets.promote.obstacle import Obstacle
@@ -52,7 +53,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
             fix=f"backfill promote {plan}",
         )
     stored = find_plan(context.control, plan) if plan else None
-    asked = request_from_json((context.control.plans.document(stored.id) or {}).get("request", {})) if stored else asked
+    asked = request_of(context.control, stored.id) if stored else asked
     before = context.control.environments.read(context.environment)
     views, made = context.shared_views(), None
     records: list[PlanRecord] = []

@@ -59,13 +59,13 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
         )
 
     if about.scope and DIFF not in known:
-        said, request = cases.document(record), cases.request(record)
+        said, request = cases.stored(record), cases.request(record)
         lost = unreadable_rows(context, facts, about.scope)
         without = {name: Ranges.of(i for part in found.values() for i in part) for name, found in lost.items()}
         diff = compare_sides(context, record.id, models=tuple(about.scope), without=without)
         expected = expectations(context.project.column_names, request.expect_moved, request.expect_unmoved)
         markers = {name: model.updated_at for name, model in context.project.models.items()}
-        findings = unexpected(diff, said.get("changes", {}), expected, markers)
+        findings = unexpected(diff, said.changes if said else {}, expected, markers)
         keep(DIFF, (*incomparable(lost), *findings), diff.to_json())
     if about.scope and CONSUMERS not in known:
         reruns = rerun_consumers(context, record.id)

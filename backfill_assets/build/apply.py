@@ -13,7 +13,7 @@ from backfill_assets.build.by_hand import invalidate
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
-from backfill_assets.plan.stages import Plan
+from backfill_assets.plan.stages import Build, Plan
 
 MODELS_AT_ONCE = 2
 
@@ -23,7 +23,8 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
 
     A model whose upstreams failed in part is built where it can be. Nothing is promoted.
     """
-    bench = replace(bench, now=plan.now, ignore_cron=plan.request.ignore_cron)
+    planned = {stage.model: stage.batches for stage in plan.work if isinstance(stage, Build)}
+    bench = replace(bench, now=plan.now, ignore_cron=plan.request.ignore_cron, planned=planned)
     invalidate(bench.control, bench.log, plan.invalidations, now=plan.now, run=bench.run)
     work: dict[str, Ranges] = {}
     for stage in plan.work:

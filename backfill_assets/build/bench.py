@@ -46,6 +46,8 @@ class Workbench:
     """Whether an open interval needs the open ones of its upstreams as well."""
     patches: Mapping[str, Patch] = field(default_factory=dict[str, Patch])
     """What is built in a revision instead of the code's version."""
+    planned: Mapping[str, tuple[Interval, ...]] = field(default_factory=dict[str, tuple[Interval, ...]])
+    """The batches of the plan that is carried out, by model."""
     frozen: tuple[Frozen, ...] = ()
     """What some intervals read of sources instead of `pins`: what is left of an older plan."""
     shown: Mapping[str, Pointer] | None = None

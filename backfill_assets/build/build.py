@@ -126,10 +126,10 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
 
 
 def _batches(bench: Workbench, model: Model, intervals: Ranges) -> list[Interval]:
-    """The intervals in batches, each of one state of the sources."""
-    return sorted(
-        batch for part, _ in bench.read_alike(model.name, intervals) for batch in batches(model, part, bench.now)
-    )
+    """The intervals in the plan's batches; what it has none for in new ones, each of one state of the sources."""
+    planned = [part for batch in bench.planned.get(model.name, ()) for part in Ranges((batch,)) & intervals]
+    rest = bench.read_alike(model.name, intervals - Ranges.of(planned))
+    return sorted([*planned, *(batch for part, _ in rest for batch in batches(model, part, bench.now))])
 
 
 def _inputs(

@@ -35,8 +35,10 @@ def check_texts(bench: Workbench, found: Sequence[Rewritten]) -> tuple[TextCheck
 
 def _check(bench: Workbench, one: Rewritten) -> TextCheck | None:
     model = bench.project.models[one.model]
-    check = TextCheck(model=one.model, version=one.version, text=one.text, intervals=one.sample, at=datetime.now(UTC))
-    outcome, tried = _compute(bench, model, one.trial, one.sample)
+    check = TextCheck(
+        model=one.model, version=one.version, text=one.text, intervals=one.intervals, at=datetime.now(UTC)
+    )
+    outcome, tried = _compute(bench, model, one.trial, one.intervals)
     if outcome.failures:
         return replace(check, error=outcome.failures[0].error)
     if outcome.waits or not tried:

@@ -14,6 +14,7 @@ from backfill_assets.compare.diff import Diff, Group, ModelDiff, Sample, moved
 from backfill_assets.compare.expect import Judgement
 from backfill_assets.compare.plots import Series, plot_series
 from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.inert import one_line
 from backfill_assets.plan.rewired import Rewired
 
@@ -36,7 +37,7 @@ def diff_json(
         "id": diff.id,
         "same": diff.same,
         "expected": judgement.to_json(),
-        "lineage": [found.to_json() for found in lineage],
+        "lineage": to_plain(tuple(lineage)),
         "known": {name: at.isoformat() for name, at in (known or {}).items()},
         "series": [s.to_json() for m in diff.models for s in plot_series(m)],
     }

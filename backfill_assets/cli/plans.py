@@ -38,7 +38,7 @@ def claim_json(claim: Claim) -> dict[str, object]:
     return {
         "continues": claim.continues and claim.continues.id,
         "supersedes": [r.id for r in claim.supersedes],
-        "beside": [{"id": b.plan.id, "by": b.plan.by, "request": b.request.to_json()} for b in claim.beside],
+        "beside": [{"id": b.plan.id, "by": b.plan.by, "request": b.request.to_plain()} for b in claim.beside],
         "collisions": [
             {"id": c.plan.id, "by": c.plan.by, "created": c.plan.created.isoformat(), "models": list(c.models)}
             for c in claim.collisions

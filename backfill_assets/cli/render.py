@@ -283,10 +283,10 @@ def _then(plan: Plan, gaps: Sequence[Gap] = (), ahead: Sequence[Obstacle] = ()) 
     for stage in plan.stages:
         match stage:
             case Approve():
-                asked = [f"{owner or 'somebody'} (for {', '.join(models)})" for owner, models in stage.owners]
+                asked = [f"{one.owner or 'somebody'} (for {', '.join(one.models)})" for one in stage.owners]
                 said.append(f"Then it needs approval by {' and by '.join(asked)}: published rows change.")
             case Promote():
-                models = few(model for model, _ in stage.models)
+                models = few(one.model for one in stage.models)
                 if gaps:
                     lines = [f"  {line}" for gap in gaps for line in one_line_each(str(gap))]
                     head = (

@@ -17,7 +17,7 @@ def text_line(text: Rewritten, project: Project) -> str:
     """What is compared of a model that counts as unchanged."""
     return (
         f"{text.model} counts as unchanged, but version {text.version} was built by another text: "
-        f"apply compares {_count(text.model, text.sample, project)} of both"
+        f"apply compares {_count(text.model, text.intervals, project)} of both"
     )
 
 

@@ -43,7 +43,9 @@ class Sheet:
 
 def inventory(project: Project, plan: Plan, grounds: Grounds) -> tuple[Sheet, ...]:
     """A sheet for each model that the plan builds, audits or moves."""
-    touched = {s.model for s in plan.work} | {m for s in plan.stages if isinstance(s, Promote) for m, _ in s.models}
+    touched = {s.model for s in plan.work} | {
+        one.model for s in plan.stages if isinstance(s, Promote) for one in s.models
+    }
     return tuple(
         Sheet(model=name, lines=tuple(_lines(project, plan, grounds, project.models[name])))
         for name in plan.models
@@ -53,7 +55,8 @@ def inventory(project: Project, plan: Plan, grounds: Grounds) -> tuple[Sheet, ..
 
 def _lines(project: Project, plan: Plan, grounds: Grounds, model: Model) -> Iterator[Line]:
     name, terms = model.name, model.terms
-    version = next((v for s in plan.stages for m, v in _versions(s) if m == name), project.fingerprints[name])
+    moved = (one for s in plan.stages if isinstance(s, Promote) for one in s.models)
+    version = next((one.version for one in moved if one.model == name), project.fingerprints[name])
     ranges = Ranges.of(i for s in plan.work if s.model == name for i in s.intervals)
     change = plan.changes.get(name)
     table = table_path(project.settings.warehouse, name, version)
@@ -75,10 +78,6 @@ def _lines(project: Project, plan: Plan, grounds: Grounds, model: Model) -> Iter
     yield Line(topic="backfill owner", said=model.owner or ASKED, ask="`owner:`")
     yield Line(topic="validation owner", said=terms.validation_owner or ASKED, ask="`contract: {validation_owner: …}`")
     yield Line(topic="rollback", said=_rollback(plan, grounds, name), ask="see the findings")
-
-
-def _versions(stage: object) -> tuple[tuple[str, str], ...]:
-    return stage.models if isinstance(stage, Promote) else ()
 
 
 def _sources(project: Project, plan: Plan, grounds: Grounds, model: Model, ranges: Ranges) -> Iterator[str]:

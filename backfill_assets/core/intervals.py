@@ -51,6 +51,15 @@ class Interval:
         """From anything `utc` takes. Raises ValueError when it would be empty or reversed."""
         return cls(utc(start), utc(end))
 
+    def to_plain(self) -> list[str]:
+        """As JSON: both ends, in ISO 8601."""
+        return [self.start.isoformat(), self.end.isoformat()]
+
+    @classmethod
+    def of_plain(cls, raw: Sequence[str]) -> Self:
+        start, end = raw
+        return cls(utc(start), utc(end))
+
     def holds(self, instant: datetime) -> bool:
         return self.start <= instant < self.end
 
@@ -172,6 +181,14 @@ class Ranges:
                 merged.append(interval)
         return cls(tuple(merged))
 
+    def to_plain(self) -> list[list[str]]:
+        """As JSON: the ends of each."""
+        return [i.to_plain() for i in self.intervals]
+
+    @classmethod
+    def of_plain(cls, raw: Iterable[Sequence[str]]) -> Ranges:
+        return cls.of(map(Interval.of_plain, raw))
+
     def __iter__(self) -> Iterator[Interval]:
         return iter(self.intervals)
 
@@ -260,7 +277,7 @@ def ranges_json(ranges: Iterable[Interval]) -> list[list[str]]:
     >>> ranges_json([Interval.of("2024-01-01", "2024-01-03")])
     [['2024-01-01T00:00:00+00:00', '2024-01-03T00:00:00+00:00']]
     """
-    return [[i.start.isoformat(), i.end.isoformat()] for i in ranges]
+    return [i.to_plain() for i in ranges]
 
 
 def ranges_from_json(pairs: Iterable[Sequence[str]]) -> Ranges:
@@ -269,7 +286,7 @@ def ranges_from_json(pairs: Iterable[Sequence[str]]) -> Ranges:
     >>> str(ranges_from_json([["2024-01-01", "2024-01-03"]]))
     '2024-01-01..2024-01-02'
     """
-    return Ranges.of(Interval(utc(start), utc(end)) for start, end in pairs)
+    return Ranges.of_plain(pairs)
 
 
 def closed(cadence: Cadence, *, start: datetime, now: datetime, end: datetime | None = None) -> Ranges:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.intervals import Interval, Ranges
 
 
@@ -48,6 +49,14 @@ class Segments(tuple[Segment, ...]):
     def of_table(cls, version: str, commit: int, intervals: Iterable[Interval]) -> Self:
         """These intervals of one table at one commit."""
         return cls(Segment(version=version, commit=commit, interval=part) for part in intervals)
+
+    def to_plain(self) -> list[object]:
+        """As JSON: each segment, without what a promotion counted."""
+        return [{name: said for name, said in to_plain(s).items() if name != "held"} for s in self]
+
+    @classmethod
+    def of_plain(cls, raw: Iterable[object]) -> Self:
+        return cls(from_plain(Segment, s) for s in raw)
 
     @property
     def covers(self) -> Ranges:

@@ -30,6 +30,7 @@ from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.frozen_words import continued_words
 from backfill_assets.plan.plan import Facts, asked_of
 from backfill_assets.plan.stages import Request
+from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.lifecycle import beside_text, find_plan, request_of
 from backfill_assets.state.plans import PlanRecord, Status
 
@@ -94,7 +95,7 @@ def worked_on(place: Context, step: dg.AssetExecutionContext, plan: str) -> Work
     shown = show_candidate(place, plan)
     record, wrong = find_plan(place.control, plan), list[str]()
     if shown is not None and record.status is Status.APPLIED:
-        made = plan_request(place, request_of(place.control, record))
+        made = plan_request(place, request_of(place.control, record.id))
         checked = check_rows(place, made, record.id)
         wrong = problems(checked.texts)
         log_checked(step, checked)
@@ -108,9 +109,9 @@ def _next(place: Context, record: PlanRecord) -> str:
     if not record.live:
         return f"it is {record.status.value}"
     if record.status is not Status.APPLIED:
-        return f"not complete yet: materialize the rest, or `{apply_command(request_of(place.control, record))}`"
-    stages = (place.control.plans.document(record.id) or {}).get("stages", [])
-    asks = [owner["owner"] or "somebody else" for s in stages if s["stage"] == "approve" for owner in s["owners"]]
+        return f"not complete yet: materialize the rest, or `{apply_command(request_of(place.control, record.id))}`"
+    said = stored_plan(place.control, record.id)
+    asks = [owner or "somebody else" for owner in (said.owners if said else ())]
     approve = (
         f"{' and '.join(asks)} approve: `backfill approve {record.id}` or the job `approve`, then " if asks else ""
     )
@@ -121,7 +122,7 @@ def _covers(place: Context, facts: Facts, record: PlanRecord, scope: Scope) -> b
     """Whether a plan leads to the loaded versions of the models, in all of these days."""
     if record.environment != place.environment:
         return False
-    targets, request = {t.model: t for t in record.targets}, request_of(place.control, record)
+    targets, request = {t.model: t for t in record.targets}, request_of(place.control, record.id)
     if request.restate or request.forward_only:
         return False  # days of another table, or the rest of the days as they are shown
     return all(

@@ -10,7 +10,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.intervals import Interval, Ranges, ranges_from_json, utc
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Consumer, Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, logic_of
@@ -19,7 +19,8 @@ from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
 from backfill_assets.evidence.tables import TableReader
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.rewired import describe, rewired, written_then
-from backfill_assets.plan.stages import Audit, Build
+from backfill_assets.plan.stages import Audit, Build, Plan
+from backfill_assets.plan.stored import stored_plan
 from backfill_assets.project.stored import from_definition
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
@@ -56,8 +57,8 @@ def gather(
     `impacts` what contracts say, `rules` those in force, `asked` whose approval is needed, for which models.
     Raises StateError for a plan without a document, and for a version whose definition cannot be read any more.
     """
-    document = control.plans.document(plan.id)
-    if document is None:
+    said = stored_plan(control, plan.id)
+    if said is None:
         raise StateError(f"plan {plan.id} has no content", why="an earlier release stored it", fix="apply it again")
     shown = control.environments.read(plan.environment).pointers
     before = shown if after is not None or plan.status is not Status.PROMOTED else _replaced(control, plan)
@@ -71,24 +72,22 @@ def gather(
             entries=groups.get((target.model, target.version), []),
             before=before.get(target.model) if before is not None else None,
             pinned=pinned.get(target.model),
-            patch=_patch(document, target),
-            now=utc(document["now"]),
+            patch=patch.intervals if (patch := said.patches.get(target.model)) else None,
+            now=said.now,
         )
         for target in plan.targets
     )  # fmt: skip
-    others = _others(project, document, {s.target.model for s in subjects})
+    others = _others(project, said, {s.target.model for s in subjects})
     known = [*entries, *(control.ledger.entries(list(others), kinds=USEFUL) if others else ())]
-    guess, took = _spent(
-        plan, document, known, {s.target.model: s.model for s in subjects} | others, project.settings.cost
-    )
+    guess, took = _spent(plan, said, known, {s.target.model: s.model for s in subjects} | others, project.settings.cost)
     changed = {s.target.model for s in subjects}
     return Inputs(
         plan=plan,
-        document=document,
+        said=said,
         subjects=subjects,
         promoting=after is not None,
         before_known=before is not None,
-        consumers=_readers(project.consumers.values(), changed | set(document["kept"])),
+        consumers=_readers(project.consumers.values(), changed | set(said.kept)),
         consumers_confirmed=project.consumers_verified,
         estimate=guess,
         actual=took,
@@ -188,12 +187,6 @@ def _model(project: Project, name: str, version: str, record: Version | None) ->
     return from_definition(name, version, {**record.definition, "helpers": []})  # to be told of, not to be executed
 
 
-def _patch(document: Json, target: Target) -> Ranges | None:
-    """The part of history that the plan replaces of a model; None: all of it."""
-    patch = document.get("patches", {}).get(target.model)
-    return ranges_from_json(patch["intervals"]) if patch else None
-
-
 def _results(control: Control, target: Target, batches: Sequence[tuple[Interval, Entry]]) -> tuple[AuditResult, ...]:
     """The newest result for each check and interval, of the batches that computed what is shown."""
     parts: dict[str, list[Interval]] = {}
@@ -219,20 +212,19 @@ def _readers(consumers: Iterable[Consumer], models: Collection[str]) -> tuple[Co
     return tuple(c for c in consumers if any(name in models for name in c.reads))
 
 
-def _others(project: Project, document: Json, mine: Collection[str]) -> dict[str, Model]:
+def _others(project: Project, said: Plan, mine: Collection[str]) -> dict[str, Model]:
     """What else building everything again would build; of older records, and of models that are gone: nothing."""
-    names = {raw["model"] for raw in document.get("whole", ())} - set(mine)
+    names = {stage.model for stage in said.whole} - set(mine)
     return {name: project.models[name] for name in names if name in project.models}
 
 
 def _spent(
-    plan: PlanRecord, document: Json, entries: Sequence[Entry], models: Mapping[str, Model], price: Cost | None
+    plan: PlanRecord, said: Plan, entries: Sequence[Entry], models: Mapping[str, Model], price: Cost | None
 ) -> tuple[PlanEstimate, Actual]:
     """The estimate as the ledger had it when the plan was opened, and what its stages took since."""
-    stages = [stage for raw in document["stages"] if (stage := _stage(raw))]
+    stages = said.work
     earlier = [e for e in entries if e.kind in USEFUL and e.at < plan.created]
-    everything = [s for raw in document.get("whole", ()) if isinstance(s := _stage(raw), Build)]
-    whole = everything if all(s.model in models for s in everything) else ()
+    whole = said.whole if all(s.model in models for s in said.whole) else ()
     guess = estimate(stages, earlier, models, at_once=MODELS_AT_ONCE, price=price, whole=whole)
     took = actual(entries, stages, models, began=plan.created, price=price)
     seconds = _at_work(entries, stages, plan.created)
@@ -255,26 +247,3 @@ def _at_work(entries: Sequence[Entry], stages: Sequence[Build | Audit], since: d
         if mine and entry.run and entry.at >= since and entry.kind in USEFUL | {Kind.STARTED}:
             runs.setdefault(entry.run, []).append(entry.at)
     return sum((max(at) - min(at)).total_seconds() for at in runs.values())
-
-
-def _stage(raw: Json) -> Build | Audit | None:
-    match raw["stage"]:
-        case "build":
-            return Build(
-                model=raw["model"],
-                version=raw["version"],
-                intervals=ranges_from_json(raw["intervals"]),
-                count=raw["count"],
-                batches=tuple(Interval(utc(a), utc(b)) for a, b in raw["batches"]),
-                concurrency=raw["concurrency"],
-                reason=raw["reason"],
-            )
-        case "audit":
-            return Audit(
-                model=raw["model"],
-                version=raw["version"],
-                intervals=ranges_from_json(raw["intervals"]),
-                count=raw["count"],
-            )
-        case _:
-            return None

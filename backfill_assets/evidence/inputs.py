@@ -13,6 +13,7 @@ from backfill_assets.core.model import Consumer, Model
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.tables import TableState
 from backfill_assets.plan.estimate import Actual, PlanEstimate
+from backfill_assets.plan.stages import Plan
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.plans import PlanRecord, Target
@@ -67,8 +68,8 @@ class Inputs:
     """A plan with everything that is known of it."""
 
     plan: PlanRecord
-    document: Json
-    """The plan as it was stored (`Plan.to_json`)."""
+    said: Plan
+    """The plan as it was stored."""
     subjects: tuple[Subject, ...]
     promoting: bool = False
     """Whether the environment is about to move to it."""

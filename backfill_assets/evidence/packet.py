@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Literal, cast
 
 from backfill_assets.audits.result import AuditResult
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
@@ -43,7 +44,10 @@ from backfill_assets.evidence.shape import (
     TablePart,
     Target,
 )
+from backfill_assets.plan.category import Category
+from backfill_assets.plan.category import Change as PlannedChange
 from backfill_assets.plan.estimate import comparison, saving
+from backfill_assets.plan.stages import Plan, change_json
 from backfill_assets.state.counting import expires, is_own
 from backfill_assets.state.proofs import Proof
 from backfill_assets.state.rules import Rules, RulesInForce
@@ -74,10 +78,10 @@ def packet(inputs: Inputs) -> Packet:
             by=inputs.plan.by,
             opened=inputs.plan.created.isoformat(),
             since=inputs.plan.since.isoformat(),
-            now=inputs.document["now"],
-            stages=[dict(s) for s in inputs.document["stages"]],
-            kept=_kept(inputs.document),
-            why=inputs.document.get("request", {}).get("why", ""),
+            now=inputs.said.now.isoformat(),
+            stages=[to_plain(s) for s in inputs.said.stages],
+            kept=_kept(inputs.said),
+            why=inputs.said.request.why,
         ),
         models=models,
         sources=_sources(inputs.subjects, changed),
@@ -128,10 +132,10 @@ def _for(owner: str) -> str:
     return f" --for {shlex.quote(owner)}" if owner else ""
 
 
-def _kept(document: Json) -> dict[str, str]:
+def _kept(said: Plan) -> dict[str, str]:
     """Why models are left as they are: what they do not read, where that is the reason."""
-    because = {name: change["because"] for name, change in document.get("changes", {}).items()}
-    return {name: f"it {listed(because[name])}" if because.get(name) else why for name, why in document["kept"].items()}
+    because = said.because
+    return {name: f"it {listed(because[name])}" if because.get(name) else why for name, why in said.kept.items()}
 
 
 def _newest(inputs: Inputs) -> datetime:
@@ -189,7 +193,7 @@ def _proof(proof: Proof, content: str) -> ProofPart:
 
 
 def _model(s: Subject, inputs: Inputs) -> ModelPart:
-    change = inputs.document.get("changes", {}).get(s.target.model)
+    change = inputs.said.changes.get(s.target.model)
     return ModelPart(
         model=s.target.model,
         kind=_kind(s, change, inputs.before_known),
@@ -199,7 +203,7 @@ def _model(s: Subject, inputs: Inputs) -> ModelPart:
         grain=list(s.model.grain),
         version=s.target.version,
         before=s.before.version if s.before else None,
-        change=Change(**change) if change else None,
+        change=Change(**change_json(change, inputs.said.because.get(s.target.model, ()))) if change else None,
         columns=_columns(s, change),
         code=_code(s),
         ranges=RangesPart(
@@ -234,7 +238,7 @@ def _model(s: Subject, inputs: Inputs) -> ModelPart:
     )
 
 
-def _kind(s: Subject, change: Json | None, known: bool) -> Kind:
+def _kind(s: Subject, change: PlannedChange | None, known: bool) -> Kind:
     if s.target.version != logic_of(s.target.version):
         return "restated"
     if s.kept:
@@ -243,16 +247,16 @@ def _kind(s: Subject, change: Json | None, known: bool) -> Kind:
         return "relisted"
     if s.before is not None:
         return "extended" if s.before.version == s.target.version else "changed"
-    return "changed" if not known and change and change["category"] != "new" else "new"
+    return "changed" if not known and change and change.category is not Category.NEW else "new"
 
 
-def _columns(s: Subject, change: Json | None) -> list[ColumnPart]:
+def _columns(s: Subject, change: PlannedChange | None) -> list[ColumnPart]:
     old = dict(s.old.columns) if s.old else {}
     new = dict(s.record.columns) if s.record else {}
     if s.target.columns:  # the same table: what its view lists
         old = dict(s.before.columns) if s.before else old
         new = {name: kind for name, kind in new.items() if name.lower() in s.target.columns}
-    values = {c.lower() for c in (change or {}).get("columns", ())}
+    values = {c.lower() for c in (change.columns if change else ())}
     written = {c.name.lower(): c.description for c in s.model.columns}
 
     def what(name: str) -> Literal["same", "values", "type", "added", "removed"]:

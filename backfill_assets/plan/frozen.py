@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, cast
+from typing import cast
 
 from backfill_assets.audits.reads import audit_tables
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges, ranges_from_json, ranges_json, utc
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pin import Pin, Pins, made_anew, same_pin
 from backfill_assets.plan.missing import split_open
@@ -36,14 +36,6 @@ class Frozen:
     sources: Pins
     plan: str
 
-    def to_json(self) -> dict[str, object]:
-        return {
-            "model": self.model,
-            "intervals": ranges_json(self.intervals),
-            "sources": {name: dict(pin) for name, pin in self.sources.items()},
-            "plan": self.plan,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
@@ -56,10 +48,6 @@ class Moved:
     now: Pin
     why: str
     plan: str
-
-    def to_json(self) -> dict[str, object]:
-        said = {"model": self.model, "source": self.source, "intervals": ranges_json(self.intervals)}
-        return {**said, "then": dict(self.then), "now": dict(self.now), "why": self.why, "plan": self.plan}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +62,6 @@ class Mixed:
     rest: Ranges
     plan: str
 
-    def to_json(self) -> dict[str, object]:
-        said = {"model": self.model, "source": self.source, "then": dict(self.then), "now": dict(self.now)}
-        return {**said, "built": ranges_json(self.built), "rest": ranges_json(self.rest), "plan": self.plan}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continued:
@@ -86,13 +70,6 @@ class Continued:
     frozen: tuple[Frozen, ...] = ()
     moved: tuple[Moved, ...] = ()
     mixed: tuple[Mixed, ...] = ()
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            "frozen": [f.to_json() for f in self.frozen],
-            "moved": [m.to_json() for m in self.moved],
-            "mixed": [m.to_json() for m in self.mixed],
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,19 +89,6 @@ class Stored:
                 found += [(part, {**self.sources, **each.sources}) for part in left & each.intervals]
                 left = left - each.intervals
         return [*found, *((part, self.sources) for part in left)]
-
-
-def stored(record: PlanRecord, document: Mapping[str, Any]) -> Stored:
-    """What a stored plan said when it was opened."""
-    return Stored(
-        record=record,
-        now=utc(document["now"]),
-        sources=document.get("sources", {}),
-        frozen=tuple(
-            Frozen(model=f["model"], intervals=ranges_from_json(f["intervals"]), sources=f["sources"], plan=f["plan"])
-            for f in document.get("continued", {}).get("frozen", ())
-        ),
-    )
 
 
 def sources_read(project: Project, model: Model) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def targets(plan: Plan) -> tuple[Target, ...]:
     intervals: dict[str, Ranges] = {}
     for stage in plan.stages:
         if isinstance(stage, Promote):
-            versions |= dict(stage.models)
+            versions |= {one.model: one.version for one in stage.models}
         elif isinstance(stage, Build | Audit):
             versions[stage.model] = stage.version
             intervals[stage.model] = intervals.get(stage.model, Ranges()) | stage.intervals

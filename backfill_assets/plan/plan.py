@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -22,7 +22,18 @@ from backfill_assets.plan.rewired import Rewired, Written, describe, rewired, wr
 from backfill_assets.plan.rewritten import Checks, Rewritten, unchecked
 from backfill_assets.plan.rowless import rowless
 from backfill_assets.plan.select import select_models
-from backfill_assets.plan.stages import Approve, Audit, Blocked, Build, Plan, Promote, Request, Stage
+from backfill_assets.plan.stages import (
+    Approve,
+    Audit,
+    Blocked,
+    Build,
+    ModelVersion,
+    Owned,
+    Plan,
+    Promote,
+    Request,
+    Stage,
+)
 from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import Known, invalidations
 from backfill_assets.plan.whole import whole
@@ -191,7 +202,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         kept=kept,
         sources=facts.sources,
         changes=mine,
-        because={name: unproved(project, facts, name) or reasons(project, name, changes) for name in selected},
+        because=_because(project, facts, selected, changes),
         strategies=ways,
         reverts=back,
         views=listing,
@@ -251,7 +262,7 @@ def _patched(
         sources=facts.sources,
         patches=patches,
         changes=touched,
-        because={name: unproved(project, facts, name) or reasons(project, name, changes) for name in patches},
+        because=_because(project, facts, patches, changes),
         strategies=strategies(touched, patches, dict(request.strategies)),
         overrides=overrides(project, patches),
         warnings=warnings(project, patches),
@@ -288,6 +299,13 @@ def _rewired(project: Project, facts: Facts, changes: Mapping[str, Change]) -> t
     )
 
 
+def _because(
+    project: Project, facts: Facts, names: Iterable[str], changes: Mapping[str, Change]
+) -> dict[str, tuple[str, ...]]:
+    found = {name: unproved(project, facts, name) or reasons(project, name, changes) for name in names}
+    return {name: said for name, said in found.items() if said}
+
+
 def _move(
     project: Project,
     facts: Facts,
@@ -304,10 +322,11 @@ def _move(
         if pointer and (name in cut or _rewrites(pointer, version, patches.get(name), complete.get(name, NOTHING))):
             for owner in rules.owners_of(name, project.models[name].owner):
                 owners[owner] = (*owners.get(owner, ()), name)
-    promote = Promote(environment=shown.name, models=moves)
+    promote = Promote(environment=shown.name, models=tuple(ModelVersion(model=m, version=v) for m, v in moves))
     if not owners or not rules.approvals.required:
         return [promote]
-    return [Approve(owners=tuple(sorted(owners.items()))), promote]
+    asked = tuple(Owned(owner=owner, models=models) for owner, models in sorted(owners.items()))
+    return [Approve(owners=asked), promote]
 
 
 def _held(project: Project, ways: Mapping[str, Strategy]) -> tuple[str, ...]:

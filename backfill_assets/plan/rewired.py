@@ -32,17 +32,6 @@ class Rewired:
     text: str
     """All of it as a sentence, with what is written about the columns that are new."""
 
-    def to_json(self) -> dict[str, object]:
-        """As plain values."""
-        return {
-            "model": self.model,
-            "columns": list(self.columns),
-            "before": list(self.before),
-            "now": list(self.now),
-            "meaning": self.meaning,
-            "text": self.text,
-        }
-
 
 def rewired(
     model: str, old: Signature, new: Signature, was: Written, says: Written, described: Callable[[ColumnRef], str]

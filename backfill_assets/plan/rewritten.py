@@ -35,9 +35,9 @@ class Rewritten:
     version: str
     text: str
     """`Model.text` of the loaded one."""
-    sample: Ranges
+    intervals: Ranges
     kept: Segments
-    """The rows that the version has of the sample."""
+    """The rows that the version has of these intervals."""
     columns: tuple[str, ...]
     """What is compared."""
 
@@ -84,7 +84,7 @@ def rewritten(
                     model=name,
                     version=version,
                     text=model.text,
-                    sample=sample,
+                    intervals=sample,
                     kept=Segments.of_table(version, heads[name], sample),
                     columns=tuple(c for c, _ in record.columns if c.lower() != marker),
                 )

@@ -7,9 +7,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges, ranges_json, utc
+from backfill_assets.core.codec import from_plain, to_plain
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Override
 from backfill_assets.plan.bounds import CutOff
 from backfill_assets.plan.category import Change
@@ -24,6 +25,7 @@ from backfill_assets.plan.strategy import PROOF, Strategy
 class Build:
     """Compute and audit what is missing of one version."""
 
+    stage: Literal["build"] = "build"
     model: str
     version: str
     intervals: Ranges
@@ -39,6 +41,7 @@ class Build:
 class Audit:
     """Audit what is built already: its audits are newer than their results, or a run died before them."""
 
+    stage: Literal["audit"] = "audit"
     model: str
     version: str
     intervals: Ranges
@@ -46,26 +49,43 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Owned:
+    """The models of an owner ("" where they have none)."""
+
+    owner: str
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Approve:
     """Ask the owners for their approval: these models show other rows for days that are published."""
 
-    owners: tuple[tuple[str, tuple[str, ...]], ...]
-    """Owner ("" where a model has none) and its models."""
+    stage: Literal["approve"] = "approve"
+    owners: tuple[Owned, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelVersion:
+    """A model, and the version that is to be shown of it."""
+
+    model: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promote:
     """Point the environment at these versions, all in one commit."""
 
+    stage: Literal["promote"] = "promote"
     environment: str
-    models: tuple[tuple[str, str], ...]
-    """Model and version."""
+    models: tuple[ModelVersion, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invalidate:
     """Let what is built of a version that nobody is shown count for nothing: it was computed from what is restated."""
 
+    stage: Literal["invalidate"] = "invalidate"
     model: str
     version: str
     intervals: Ranges
@@ -101,8 +121,8 @@ class Request:
     why: str = field(default="", compare=False)
     """What the change is for, in its author's words. It decides nothing: requests with other words ask for the same."""
 
-    def to_json(self) -> dict[str, object]:
-        """The request as plain values; `request_from_json` reads it back."""
+    def to_plain(self) -> dict[str, object]:
+        """The request as plain values."""
         return {
             "start": self.start and self.start.isoformat(),
             "end": self.end and self.end.isoformat(),
@@ -117,6 +137,24 @@ class Request:
             "expect_unmoved": list(self.expect_unmoved),
             "why": self.why,
         }
+
+    @classmethod
+    def of_plain(cls, said: Mapping[str, Any]) -> Request:
+        """The request that `to_plain` says; what is not said was not asked for."""
+        return cls(
+            start=utc(said["start"]) if said.get("start") else None,
+            end=utc(said["end"]) if said.get("end") else None,
+            end_bounded=bool(said.get("end_bounded")),
+            select=tuple(said.get("select", ())),
+            ignore_cron=bool(said.get("ignore_cron")),
+            all_versions=bool(said.get("all_versions")),
+            restate=tuple((name, Interval(utc(a), utc(b))) for name, a, b in said.get("restate", ())),
+            forward_only=utc(said["forward_only"]) if said.get("forward_only") else None,
+            strategies=tuple((model, strategy) for model, strategy in said.get("strategies", ())),
+            expect_moved=tuple(said.get("expect_moved", ())),
+            expect_unmoved=tuple(said.get("expect_unmoved", ())),
+            why=said.get("why", ""),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,17 +228,17 @@ class Plan:
         clock says."""
         content: list[object] = [
             [self.environment, list(self.models)],
-            [stage_json(s) for s in self.stages],
+            [to_plain(s) for s in self.stages],
             dict(self.sources),
         ]
         if self.request != Request():
-            content.append({name: said for name, said in self.request.to_json().items() if name != "why"})
+            content.append({name: said for name, said in self.request.to_plain().items() if name != "why"})
         if self.views:
             content.append({name: list(columns) for name, columns in self.views.items()})
         if self.overrides:
             content.append([asdict(override) | {"place": ""} for override in self.overrides])
         if self.continued.frozen:
-            content.append([f.to_json() for f in self.continued.frozen])
+            content.append(to_plain(self.continued.frozen))
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -212,7 +250,7 @@ class Plan:
     @property
     def owners(self) -> tuple[str, ...]:
         """Whose approval is needed before anything moves."""
-        return tuple(owner for s in self.stages if isinstance(s, Approve) for owner, _ in s.owners)
+        return tuple(one.owner for s in self.stages if isinstance(s, Approve) for one in s.owners)
 
     @property
     def invalidations(self) -> tuple[Invalidate, ...]:
@@ -225,114 +263,51 @@ class Plan:
             "id": self.id,
             "environment": self.environment,
             "now": self.now.isoformat(),
-            "request": self.request.to_json(),
+            "request": self.request.to_plain(),
             "models": list(self.models),
-            "stages": [stage_json(s) for s in self.stages],
-            "blocked": [
-                {
-                    "model": b.model,
-                    "intervals": ranges_json(b.intervals),
-                    "count": b.count,
-                    "upstream": b.upstream,
-                    "needs": ranges_json(b.needs),
-                }
-                for b in self.blocked
-            ],
+            "stages": [to_plain(s) for s in self.stages],
+            "blocked": to_plain(self.blocked),
             "kept": dict(self.kept),
-            "patches": {
-                name: {"version": p.version, "intervals": ranges_json(p.intervals)} for name, p in self.patches.items()
-            },
-            "changes": {
-                name: {
-                    "category": change.category.value,
-                    "rows": change.rows,
-                    "columns": list(change.columns),
-                    "added": list(change.added),
-                    "removed": list(change.removed),
-                    "renamed": dict(change.renamed),
-                    "because": list(self.because.get(name, ())),
-                }
-                for name, change in self.changes.items()
-            },
+            "patches": to_plain(self.patches),
+            "changes": {name: change_json(change, self.because.get(name, ())) for name, change in self.changes.items()},
             "strategies": {name: {"strategy": s.value, "proof": PROOF[s]} for name, s in self.strategies.items()},
             "reverts": dict(self.reverts),
-            "views": {name: list(columns) for name, columns in self.views.items()},
+            "views": to_plain(self.views),
             "held": list(self.held),
-            "cut_off": [
-                {"model": c.model, "reads": list(c.reads), "intervals": ranges_json(c.intervals), "count": c.count}
-                for c in self.cut_off
-            ],
+            "cut_off": to_plain(self.cut_off),
             "sources": {name: dict(pin) for name, pin in self.sources.items()},
-            "overrides": [asdict(override) for override in self.overrides],
-            "warnings": [asdict(warning) for warning in self.warnings],
-            "texts": [
-                {"model": t.model, "version": t.version, "text": t.text, "intervals": ranges_json(t.sample)}
-                for t in self.texts
-            ],
-            "whole": [stage_json(s) for s in self.whole],
-            "lineage": [found.to_json() for found in self.rewired],
-            "continued": self.continued.to_json(),
+            "overrides": to_plain(self.overrides),
+            "warnings": to_plain(self.warnings),
+            "texts": [to_plain(t) for t in self.texts],
+            "whole": to_plain(self.whole),
+            "lineage": to_plain(self.rewired),
+            "continued": to_plain(self.continued),
         }
 
 
-def request_from_json(said: Mapping[str, Any]) -> Request:
-    """The request that `Request.to_json` says; what is not said was not asked for."""
-    return Request(
-        start=utc(said["start"]) if said.get("start") else None,
-        end=utc(said["end"]) if said.get("end") else None,
-        end_bounded=bool(said.get("end_bounded")),
-        select=tuple(said.get("select", ())),
-        ignore_cron=bool(said.get("ignore_cron")),
-        all_versions=bool(said.get("all_versions")),
-        restate=tuple((name, Interval(utc(a), utc(b))) for name, a, b in said.get("restate", ())),
-        forward_only=utc(said["forward_only"]) if said.get("forward_only") else None,
-        strategies=tuple((model, strategy) for model, strategy in said.get("strategies", ())),
-        expect_moved=tuple(said.get("expect_moved", ())),
-        expect_unmoved=tuple(said.get("expect_unmoved", ())),
-        why=said.get("why", ""),
+def change_json(change: Change, because: tuple[str, ...]) -> dict[str, Any]:
+    """How a model differs, and what of its upstreams' changes it reads, as plain values."""
+    return to_plain(change) | {"renamed": dict(change.renamed), "because": list(because)}
+
+
+_NOTHING: Mapping[str, Any] = {"request": {}, "models": [], "blocked": [], "sources": {}}
+"""What the first release did not write."""
+
+
+def plan_from_json(said: Mapping[str, Any]) -> Plan:
+    """The plan that `Plan.to_json` says; what an older release did not say is empty. Raises ValueError."""
+    changes = said.get("changes", {})
+    return from_plain(
+        Plan,
+        {
+            **_NOTHING,
+            **said,
+            "changes": {
+                name: {**c, "renamed": list(map(list, c.get("renamed", {}).items()))} for name, c in changes.items()
+            },
+            "because": {name: c["because"] for name, c in changes.items() if c.get("because")},
+            "strategies": {name: s["strategy"] for name, s in said.get("strategies", {}).items()},
+            "texts": [{"kept": [], "columns": [], **t} for t in said.get("texts", ())],
+            "rewired": said.get("lineage", []),
+        },
     )
-
-
-def stage_json(stage: Stage) -> dict[str, object]:
-    """A stage as plain values."""
-    match stage:
-        case Build():
-            return {
-                "stage": "build",
-                "model": stage.model,
-                "version": stage.version,
-                "intervals": ranges_json(stage.intervals),
-                "count": stage.count,
-                "batches": ranges_json(Ranges(stage.batches)),
-                "concurrency": stage.concurrency,
-                "reason": stage.reason,
-                "open": ranges_json(stage.open),
-            }
-        case Audit():
-            return {
-                "stage": "audit",
-                "model": stage.model,
-                "version": stage.version,
-                "intervals": ranges_json(stage.intervals),
-                "count": stage.count,
-            }
-        case Approve():
-            return {
-                "stage": "approve",
-                "owners": [{"owner": owner, "models": list(models)} for owner, models in stage.owners],
-            }
-        case Invalidate():
-            return {
-                "stage": "invalidate",
-                "model": stage.model,
-                "version": stage.version,
-                "intervals": ranges_json(stage.intervals),
-                "count": stage.count,
-                "reason": stage.reason,
-            }
-        case Promote():
-            return {
-                "stage": "promote",
-                "environment": stage.environment,
-                "models": [{"model": m, "version": v} for m, v in stage.models],
-            }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import Facts
-from backfill_assets.plan.stages import Plan, Request, request_from_json
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stored import request_of, stored_plan
 from backfill_assets.promote.approval import Hearing
 from backfill_assets.promote.candidate import known
 from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
@@ -99,16 +99,16 @@ class Cases:
 
     def proposal(self, facts: Facts, record: PlanRecord) -> Proposal:
         """What a stored plan would show. Raises PlanError when the loaded code is not the plan's."""
-        return propose_plan(self.project, facts, self.control.versions.all(), record, self.document(record))
+        return propose_plan(self.project, facts, self.control.versions.all(), record, self.stored(record))
 
     def is_ours(self, facts: Facts, record: PlanRecord) -> bool:
         """Whether the loaded code is the plan's."""
         return all(known(self.project, facts, t) is not None for t in record.targets if t.intervals)
 
-    def document(self, record: PlanRecord) -> Mapping[str, Any]:
-        """What a stored plan says (`Plan.to_json`)."""
-        return self.control.plans.document(record.id) or {}
+    def stored(self, record: PlanRecord) -> Plan | None:
+        """A stored plan, as it was opened."""
+        return stored_plan(self.control, record.id)
 
     def request(self, record: PlanRecord) -> Request:
         """What somebody asked for when it was made."""
-        return request_from_json(self.document(record).get("request", {}))
+        return request_of(self.control, record.id)

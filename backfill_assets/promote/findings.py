@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import Expectation, judge_moves
 from backfill_assets.contracts.rerun import Reruns
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.proof import Drift
 from backfill_assets.state.proofs import Finding
 
 
 def unexpected(
     diff: Diff,
-    changes: Mapping[str, Any],
+    changes: Mapping[str, Change],
     expected: Sequence[Expectation],
     markers: Mapping[str, str | None] | None = None,
 ) -> tuple[Finding, ...]:
     """What moved in a diff and should not have, and the other way round.
 
-    `changes` is what the plan says of each model (`Plan.to_json`): a change that leaves rows alone leaves their number
+    `changes` is what the plan says of each model: a change that leaves rows alone leaves their number
     and all columns that it does not name. No change is expected to leave nothing of rows that are shown. `expected` is
     what somebody declared beside that.
     """
@@ -36,13 +36,13 @@ def unexpected(
             found.append(Finding(name=f"{model.model}.empty", model=model.model, text=text))
             continue
         said = changes.get(model.model)
-        if said is None or said["rows"] or said["category"] in ("new", "unchanged") or not model.compared:
+        if said is None or said.rows or said.category in (Category.NEW, Category.UNCHANGED) or not model.compared:
             continue
         rows = model.total.rows
         if rows.added or rows.removed:
             text = f"the change leaves rows alone, but {rows.added:,} came and {rows.removed:,} went"
             found.append(Finding(name=f"{model.model}.rows", model=model.model, text=text))
-        free = {c.lower() for c in (*said["columns"], (markers or {}).get(model.model) or "")}
+        free = {c.lower() for c in (*said.columns, (markers or {}).get(model.model) or "")}
         declared = {e.column.lower() for e in expected if e.model == model.model}
         implied += [
             Expectation(model=model.model, column=c.name, moves=False)

@@ -19,7 +19,8 @@ from backfill_assets.core.pointer import Pointer, lists
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.leases import Beside, Claim, Collision, claim, targets
 from backfill_assets.plan.plan import Facts
-from backfill_assets.plan.stages import Plan, Promote, Request, request_from_json
+from backfill_assets.plan.stages import ModelVersion, Plan, Promote
+from backfill_assets.plan.stored import request_of, stored_plan
 from backfill_assets.promote.candidate import candidate, known
 from backfill_assets.promote.planned import stored_patches
 from backfill_assets.promote.promote import ViewCatalog
@@ -100,7 +101,7 @@ def record_move(control: Control, plan: Plan, pointers: Sequence[Pointer], *, by
     Nothing moves without a record of what somebody wanted, also when all of it was built before.
     """
     if not plan.stages:
-        moved = tuple((p.model, p.version) for p in pointers)
+        moved = tuple(ModelVersion(model=p.model, version=p.version) for p in pointers)
         plan = replace(plan, stages=(Promote(environment=plan.environment, models=moved),))
     for _ in range(_ATTEMPTS):
         records, revision = control.plans.read_at()
@@ -121,11 +122,6 @@ def look(control: Control, plan: Plan, *, by: str) -> Claim:
     """What `open_plan` would find; nothing is written."""
     records = control.plans.all()
     return _claim(control, plan, records, by=by) if records else Claim()
-
-
-def request_of(control: Control, record: PlanRecord) -> Request:
-    """What somebody asked for when a stored plan was made."""
-    return request_from_json((control.plans.document(record.id) or {}).get("request", {}))
 
 
 def _explain(control: Control, record: PlanRecord, why: str) -> None:
@@ -190,11 +186,11 @@ def show_candidate(
     def now(seen: Environment) -> Mapping[str, Pointer]:
         nonlocal found
         found = facts()
-        patches = stored_patches(project, found, document)
+        patches = stored_patches(project, found, stored) if stored else {}
         return candidate(project, found, control.versions.all(), record.targets, seen, patches)
 
     found: Facts | None = None
-    document = control.plans.document(record.id) or {}
+    stored = stored_plan(control, record.id)
     shown = _move(control, record.candidate, now, views)
     if not find_plan(control, record.id).live:
         _move(control, record.candidate, lambda _: {}, views)
@@ -339,7 +335,7 @@ _ATTEMPTS = 20
 
 def _claim(control: Control, plan: Plan, records: Sequence[PlanRecord], *, by: str) -> Claim:
     shown = control.environments.read(plan.environment)
-    return claim(plan, records, shown, by=by, request_of=lambda record: request_of(control, record))
+    return claim(plan, records, shown, by=by, request_of=lambda record: request_of(control, record.id))
 
 
 def _new(plan: Plan, by: str) -> PlanRecord:

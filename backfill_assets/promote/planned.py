@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 from backfill_assets.core.errors import PlanError
-from backfill_assets.core.intervals import ranges_from_json
 from backfill_assets.core.model import Project
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.patch import Patch, forward
 from backfill_assets.plan.plan import Facts
-from backfill_assets.plan.stages import request_from_json
+from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.candidate import known
 from backfill_assets.promote.proposal import Proposal, propose
 from backfill_assets.state.plans import PlanRecord
@@ -23,9 +22,9 @@ def propose_plan(
     facts: Facts,
     versions: Mapping[tuple[str, str], Version],
     record: PlanRecord,
-    document: Mapping[str, Any],
+    stored: Plan | None,
 ) -> Proposal:
-    """The plan's models as they are now. `document` is what the plan said when it was stored.
+    """The plan's models as they are now. `stored` is the plan as it was opened.
 
     Days that the environment gained meanwhile are kept. Raises PlanError when the loaded code is not the plan's.
     """
@@ -36,23 +35,22 @@ def propose_plan(
                 why=f"the code says {project.fingerprints.get(target.model, 'nothing of it')}",
                 fix="check out the code that the plan was made from, or make a new plan",
             )
-    patches = stored_patches(project, facts, document)
-    request = request_from_json(document.get("request", {}))
-    models = tuple(name for name in record.versions if name not in document.get("held", ()))
+    patches = stored_patches(project, facts, stored) if stored else {}
+    request = stored.request if stored else Request()
+    models = tuple(name for name in record.versions if not stored or name not in stored.held)
     return propose(facts.bounded(project), facts, versions, request, models, patches)
 
 
-def stored_patches(project: Project, facts: Facts, document: Mapping[str, Any]) -> dict[str, Patch]:
+def stored_patches(project: Project, facts: Facts, stored: Plan) -> dict[str, Patch]:
     """The parts of history that a stored plan replaces, over what the environment shows by now."""
     project = facts.bounded(project)
     found: dict[str, Patch] = {}
-    for name, said in document.get("patches", {}).items():
-        version, shown = said["version"], facts.environment.pointers.get(name)
-        intervals = ranges_from_json(said["intervals"])
-        if shown is None or intervals.span is None:
+    for name, patch in stored.patches.items():
+        shown, span = facts.environment.pointers.get(name), patch.intervals.span
+        if shown is None or span is None:
             continue
-        if version == logic_of(version):
-            found |= forward(project, facts.environment, [name], intervals.span.start, facts.now)
+        if patch.version == logic_of(patch.version):
+            found |= forward(project, facts.environment, [name], span.start, facts.now)
         else:
-            found[name] = Patch(version=version, intervals=intervals, below=shown.segments)
+            found[name] = replace(patch, below=shown.segments)
     return found

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from backfill_assets.core.segments import Segment
+from backfill_assets.plan.category import Category
+from backfill_assets.plan.stages import Plan, Promote
+from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.mismatches import Mismatch
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
@@ -81,7 +83,7 @@ def _together(releases: Sequence[Release], m: Mismatch) -> Iterator[tuple[int, R
 
 def _vouches(control: Control, plan: str, m: Mismatch) -> bool:
     """Whether a plan led the upstream there, kept the reader, and was proved."""
-    said = control.plans.document(plan)
+    said = stored_plan(control, plan)
     if said is None or not _leads(said, m) or not _keeps(said, m):
         return False
     proof = newest(control.proofs.of(plan)).get(KEPT)
@@ -91,13 +93,17 @@ def _vouches(control: Control, plan: str, m: Mismatch) -> bool:
     return all(f.name in accepted for f in proof.findings if f.model == m.upstream)
 
 
-def _leads(said: Any, m: Mismatch) -> bool:
-    moved = [(x["model"], x["version"]) for s in said.get("stages", ()) if s["stage"] == "promote" for x in s["models"]]
-    return (m.upstream, m.shown) in moved
+def _leads(said: Plan, m: Mismatch) -> bool:
+    return any(
+        (one.model, one.version) == (m.upstream, m.shown)
+        for stage in said.stages
+        if isinstance(stage, Promote)
+        for one in stage.models
+    )
 
 
-def _keeps(said: Any, m: Mismatch) -> bool:
+def _keeps(said: Plan, m: Mismatch) -> bool:
     """By what the plan found the reader to be, or by its author's word about the upstream."""
-    change = said.get("changes", {}).get(m.model, {})
-    words = [w for w in said.get("overrides", ()) if w["model"] == m.upstream and m.model in w["reaches"]]
-    return change.get("category") == "unchanged" or bool(words)
+    change = said.changes.get(m.model)
+    words = [w for w in said.overrides if w.model == m.upstream and m.model in w.reaches]
+    return bool(change and change.category is Category.UNCHANGED) or bool(words)

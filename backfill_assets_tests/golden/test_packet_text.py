@@ -11,6 +11,7 @@ import pytest
 
 from backfill_assets.evidence.inputs import Inputs
 from backfill_assets.evidence.make import make
+from backfill_assets.plan.stages import Request, plan_from_json
 from backfill_assets_tests.fakes import days, ranges
 from backfill_assets_tests.packets import a_document, a_subject, some_inputs
 
@@ -29,13 +30,15 @@ def a_part_of_history() -> Inputs:
         kept=ranges(days("01"), days("04")),
     )
     document = a_document(scope) | {"changes": {}}
-    return some_inputs(subjects=(subject,), document=document, approvals=(), proofs={}, consumers_confirmed=None)
+    return some_inputs(
+        subjects=(subject,), said=plan_from_json(document), approvals=(), proofs={}, consumers_confirmed=None
+    )
 
 
 def for_a_reason() -> Inputs:
     """Its author said what it is for."""
     inputs = some_inputs()
-    return replace(inputs, document={**inputs.document, "request": {"why": "a double click is one *click*"}})
+    return replace(inputs, said=replace(inputs.said, request=Request(why="a double click is one *click*")))
 
 
 CASES: Mapping[str, Inputs] = {"changed": for_a_reason(), "partial": a_part_of_history()}

@@ -31,7 +31,7 @@ from backfill_assets.plan.faults import Fault, FaultKind
 from backfill_assets.plan.leases import Claim, Collision
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.rewired import written_then
-from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stages import Plan, Request, plan_from_json
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Recorded, Records, no_records
 from backfill_assets.project.settings import EMBEDDED_PROJECT
@@ -193,6 +193,7 @@ def check(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) ->
         )
         Draft202012Validator.check_schema(SCHEMA)
         Draft202012Validator(SCHEMA).validate(document)
+        assert plan_from_json(document) == plan, "what was printed is not what is read back"
         _every_field_counts(document)
 
     return compare

@@ -48,10 +48,10 @@ GATE = (
 FINDINGS = (
     broken("rows that came or went", "promote/findings.py", "if rows.added or rows.removed:", "if False:", "promote/test_findings.py"),
     broken("columns that the change does not name", "promote/findings.py", "if c.both and c.name.lower() not in free | declared", "if c.name and not c.name", "promote/test_findings.py"),
-    broken("columns that it names", "promote/findings.py", 'for c in (*said["columns"], (markers', 'for c in (*said["columns"][:0], (markers', "promote/test_findings.py"),
+    broken("columns that it names", "promote/findings.py", 'for c in (*said.columns, (markers', 'for c in (*said.columns[:0], (markers', "promote/test_findings.py"),
     broken("markers are new in new tables", "promote/findings.py", '(markers or {}).get(model.model) or "")}', '"")}', "promote/test_findings.py"),
     broken("what was declared", "promote/findings.py", "judge_moves(diff, [*implied, *expected])", "judge_moves(diff, implied)", "promote/test_findings.py"),
-    broken("changes that may move rows", "promote/findings.py", 'said["rows"] or said["category"] in', 'said["category"] in', "promote/test_findings.py"),
+    broken("changes that may move rows", "promote/findings.py", 'said.rows or said.category in', 'said.category in', "promote/test_findings.py"),
     broken("consumers' queries", "promote/findings.py", "if not r.met", "if r.met", "promote/test_findings.py"),
     broken("kept tables", "promote/findings.py", "for d in drift\n", "for d in list(drift)[:0]\n", "promote/test_findings.py"),
     broken("a moved column that should not have", "compare/expect.py", "    if moves:\n        return f", "    if not moves:\n        return f", "compare/test_expect.py"),

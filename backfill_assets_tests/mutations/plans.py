@@ -47,7 +47,7 @@ FROZEN = (
 
 KEEPING = (
     broken("a kept table was proved or accepted", "watch/kept.py", "return all(f.name in accepted for f in proof.findings if f.model == m.upstream)", "return True", "watch/test_kept.py"),
-    broken("a plan about the upstream only keeps nothing", "watch/kept.py", 'change.get("category") == "unchanged" or bool(words)', "True", "watch/test_kept.py"),
+    broken("a plan about the upstream only keeps nothing", "watch/kept.py", 'bool(change and change.category is Category.UNCHANGED) or bool(words)', "True", "watch/test_kept.py"),
     broken("a proof is against what was right", "watch/kept.py", "if before == m.built_from or not apart(then) or _is_kept(control, releases[:number], then, apart):", "if True:", "watch/test_kept.py"),
 )  # fmt: skip
 

@@ -40,7 +40,7 @@ def test_a_text_that_gives_the_same_rows_is_tried_once() -> None:
     before = world.tables.head("a", "a-1")
     plan = world.plan()
     [text] = plan.texts
-    assert (text.model, text.version, len(list(text.sample.split(world.project.models["a"].cadence)))) == (
+    assert (text.model, text.version, len(list(text.intervals.split(world.project.models["a"].cadence)))) == (
         "a",
         "a-1",
         SAMPLED,
@@ -48,7 +48,7 @@ def test_a_text_that_gives_the_same_rows_is_tried_once() -> None:
     assert not plan.work
     [check] = check_texts(world.bench(), plan.texts)
     assert check.equal
-    assert check.intervals == text.sample
+    assert check.intervals == text.intervals
     assert world.tables.head("a", "a-1") == before, "the table itself is not written to"
     assert world.plan().texts == ()
     assert world.plan().id == plan.id

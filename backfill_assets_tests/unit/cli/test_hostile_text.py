@@ -118,7 +118,7 @@ def a_packet(bad: str) -> Inputs:
     return replace(
         inputs,
         plan=replace(inputs.plan, by=bad),
-        document={**inputs.document, "request": {"why": bad}},
+        said=replace(inputs.said, request=Request(why=bad)),
         subjects=(subject,),
         approvals=(said, replace(said, doubt=bad)),
         consumers=readers,

@@ -19,7 +19,7 @@ from backfill_assets.core.segments import Segment
 from backfill_assets.core.settings import Settings
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.stages import Build, Plan, Promote, Request
+from backfill_assets.plan.stages import Build, ModelVersion, Plan, Promote, Request
 from backfill_assets.state.environment import Environment
 from backfill_assets_tests.fakes import NOW, a_model, a_pointer, a_project, days, ranges
 from backfill_assets_tests.unit.contracts.test_impact import a_consumer
@@ -48,7 +48,7 @@ def the_plan(change: Change = CHANGED, patches: Mapping[str, Patch] | None = Non
     )
     return Plan(
         environment="prod", now=NOW, request=Request(), models=("a",), blocked=(), kept={},
-        stages=(build, Promote(environment="prod", models=(("a", "a-1"),))),
+        stages=(build, Promote(environment="prod", models=(ModelVersion(model="a", version="a-1"),))),
         sources={"raw": {"commit": 7}}, changes={"a": change}, patches=patches or {},
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ from backfill_assets.evidence.readers import moved_in
 from backfill_assets.evidence.shape import json_schema
 from backfill_assets.evidence.tables import TableState
 from backfill_assets.evidence.verify import form_problems
-from backfill_assets.plan.stages import Request
+from backfill_assets.plan.stages import Request, plan_from_json
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.plans import PlanRecord, Status
@@ -365,13 +365,13 @@ def test_what_was_measured_is_not_said_to_be_possible() -> None:
     assert "may have other values" in unmeasured[1]["packet.html"].decode()
     change = {**a_document(days("01", "04"))["changes"]["performance"], "columns": ["id"]}
     document = a_document(days("01", "04")) | {"changes": {"performance": change}}
-    others = packet(some_inputs(document=document)).summary.changed[0]
+    others = packet(some_inputs(said=plan_from_json(document))).summary.changed[0]
     assert (
         "The values of id could have differed, and are the same. Not meant to differ, and different: conversions."
         in others
     )
     document["changes"] = {"performance": change | {"rows": True}}
-    rows = packet(some_inputs(document=document)).summary.changed[0]
+    rows = packet(some_inputs(said=plan_from_json(document))).summary.changed[0]
     assert "Old and new rows were compared: 10 of 40 rows differ, no rows came and no rows went." in rows
 
 
@@ -440,7 +440,7 @@ def test_a_view_that_lists_fewer_columns_is_called_that() -> None:
     document = a_document(scope) | {"changes": {"performance": change | {"renamed": {}, "because": []}}}
     assert whole.before and whole.old
     said = replace(subject, before=replace(whole.before, columns=whole.old.columns))
-    found, written = make(some_inputs(subjects=(said,), document=document, proofs={}))
+    found, written = make(some_inputs(subjects=(said,), said=plan_from_json(document), proofs={}))
     [model] = found.models
     assert model.kind == "relisted" and [c.name for c in model.columns if c.what == "removed"] == ["conversions"]
     assert "Only the view of performance changes" in found.summary.changed[0]

@@ -49,7 +49,7 @@ def builds(plan: Plan) -> dict[str, str]:
 
 
 def promotes(plan: Plan) -> list[str]:
-    return [m for s in plan.stages if isinstance(s, Promote) for m, _ in s.models]
+    return [m.model for s in plan.stages if isinstance(s, Promote) for m in s.models]
 
 
 def test_an_empty_warehouse_needs_everything_upstreams_first() -> None:

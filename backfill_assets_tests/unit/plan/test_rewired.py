@@ -9,6 +9,7 @@ import pytest
 from backfill_assets.cli.diff import diff_json, print_diff
 from backfill_assets.cli.render import plan_markdown
 from backfill_assets.compare.expect import judge_moves
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.model import Column, ColumnRef, Signature
 from backfill_assets.evidence.make import make
 from backfill_assets.plan.estimate import estimate
@@ -105,7 +106,7 @@ def test_the_diff_says_it(capsys: pytest.CaptureFixture[str]) -> None:
     print_diff(diff, judgement, [ONE, replace(ONE, model="other", text="not of this")])
     head, line, *_ = capsys.readouterr().out.splitlines()
     assert head.startswith("ads  ") and line.strip() == ONE.text
-    assert diff_json(diff, judgement, [ONE])["lineage"] == [ONE.to_json()]
+    assert diff_json(diff, judgement, [ONE])["lineage"] == [to_plain(ONE)]
 
 
 def test_the_pull_request_and_the_packet_say_it() -> None:

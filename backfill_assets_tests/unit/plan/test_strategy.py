@@ -73,11 +73,11 @@ def test_a_dual_run_is_built_and_not_moved() -> None:
     assert plan.held == ("a", "b")
     assert [s.model for s in plan.work] == ["a", "b", "c"]
     (moves,) = [s.models for s in plan.stages if isinstance(s, Promote)]
-    assert [name for name, _ in moves] == ["c"]
+    assert [one.model for one in moves] == ["c"]
     apply(world.bench(), plan)
 
     assert not world.plan(request).work
     later = make_plan(world.project, world.facts(utc("2024-01-11T12:00")), Request())
     assert not later.work and later.held == ()
     (moves,) = [s.models for s in later.stages if isinstance(s, Promote)]
-    assert [name for name, _ in moves] == ["a", "b", "c"]
+    assert [one.model for one in moves] == ["a", "b", "c"]

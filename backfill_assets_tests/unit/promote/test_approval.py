@@ -12,7 +12,7 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.settings import ApprovalRules, Settings
 from backfill_assets.plan.plan import make_plan
-from backfill_assets.plan.stages import Approve, Request
+from backfill_assets.plan.stages import Approve, Owned, Request
 from backfill_assets.promote.approval import Hearing, not_counted, subject
 from backfill_assets.promote.approve import Giver, statements
 from backfill_assets.promote.gate import Case, gate, vouching
@@ -106,7 +106,9 @@ def test_the_plan_says_whose_yes_it_needs() -> None:
     """Before anything is built, and for the models whose published rows change only."""
     board = Board()
     plan = board.world.plan()
-    assert [s for s in plan.stages if isinstance(s, Approve)] == [Approve(owners=(("ana@x", ("a",)), ("bo@x", ("b",))))]
+    assert [s for s in plan.stages if isinstance(s, Approve)] == [
+        Approve(owners=(Owned(owner="ana@x", models=("a",)), Owned(owner="bo@x", models=("b",))))
+    ]
     assert plan.owners == ("ana@x", "bo@x")
 
 

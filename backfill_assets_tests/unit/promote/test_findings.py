@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Mov
 from backfill_assets.compare.expect import Expectation
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
 from backfill_assets.core.consumer import Consumer
+from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.proof import Drift, Kept
 from backfill_assets.promote.findings import drifted, unanswered, unexpected
 from backfill_assets_tests.fakes import days, ranges
 
-ADDITIVE: Mapping[str, Any] = {"category": "additive", "rows": False, "columns": ["margin"]}
+ADDITIVE = Change(category=Category.ADDITIVE, columns=("margin",))
 
 
 def a_diff(rows: Rows, *moved: str) -> Diff:
@@ -40,7 +42,7 @@ def a_diff(rows: Rows, *moved: str) -> Diff:
 
 
 def found(
-    diff: Diff, said: Mapping[str, Any] = ADDITIVE, *expected: Expectation, marker: str | None = "updated_at"
+    diff: Diff, said: Change = ADDITIVE, *expected: Expectation, marker: str | None = "updated_at"
 ) -> dict[str, str]:
     return {f.name: f.text for f in unexpected(diff, {"orders": said}, expected, {"orders": marker})}
 
@@ -55,7 +57,7 @@ def test_a_column_that_the_change_does_not_name() -> None:
 
 def test_a_column_that_it_names_may_move() -> None:
     assert not found(a_diff(CHANGED, "margin"))
-    assert not found(a_diff(CHANGED, "margin"), {**ADDITIVE, "columns": ["MARGIN"]})
+    assert not found(a_diff(CHANGED, "margin"), replace(ADDITIVE, columns=("MARGIN",)))
 
 
 def test_the_marker_of_a_row_is_new_in_a_new_table() -> None:
@@ -66,10 +68,10 @@ def test_the_marker_of_a_row_is_new_in_a_new_table() -> None:
     assert list(found(a_diff(CHANGED, "updated_at"), ADDITIVE, stays)) == ["orders.updated_at"]
 
 
-@pytest.mark.parametrize("category", ["breaking", "unchanged", "additive"])
-def test_nothing_is_left(category: str) -> None:
+@pytest.mark.parametrize("category", [Category.BREAKING, Category.UNCHANGED, Category.ADDITIVE])
+def test_nothing_is_left(category: Category) -> None:
     """No change is meant to leave nothing of what is shown, whatever it may do to rows; new days may have none."""
-    said = {"category": category, "rows": True, "columns": []}
+    said = Change(category=category, rows=True)
     text = "none of the 10 rows that are shown of 2024-01-01 is left, and none came"
     assert found(a_diff(Rows(old=10, removed=10)), said) == {"orders.empty": text}
     assert not found(a_diff(Rows(old=10, new=1, removed=10, added=1)), said)
@@ -90,9 +92,9 @@ def test_rows_that_came_or_went(rows: Rows, text: str) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        {"category": "breaking", "rows": True, "columns": []},
-        {"category": "new", "rows": False, "columns": []},
-        {"category": "unchanged", "rows": False, "columns": []},
+        Change(category=Category.BREAKING, rows=True),
+        Change(category=Category.NEW, rows=False),
+        Change(category=Category.UNCHANGED, rows=False),
     ],
 )
 def test_a_change_that_may_move_anything(said: Mapping[str, Any]) -> None:

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Override
+from backfill_assets.plan.stages import ModelVersion, Plan, Promote, Request
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import KEPT, Finding, Proof
@@ -44,10 +47,20 @@ def release(lookout: Lookout, version: str, *, first: str = "01", **evidence: st
 
 def plan(lookout: Lookout, name: str, version: str, said: Mapping[str, object], *findings: Finding) -> None:
     """A stored plan that leads `daily` to a version, with the proof of what it keeps."""
-    stages = [{"stage": "promote", "environment": "prod", "models": [{"model": "daily", "version": version}]}]
+    promote = Promote(environment="prod", models=(ModelVersion(model="daily", version=version),))
+    stored = Plan(
+        environment="prod",
+        now=NOW,
+        request=Request(),
+        models=("daily",),
+        stages=(promote,),
+        blocked=(),
+        kept={},
+        sources={},
+    )
     record = PlanRecord(id=name, environment="prod", targets=(), created=NOW, by="ana", status=Status.OPEN, since=NOW)
     control = lookout.world.control
-    control.plans.put(record, {"stages": stages, **said}, revision=control.plans.read_at()[1])
+    control.plans.put(record, {**stored.to_json(), **said}, revision=control.plans.read_at()[1])
     control.proofs.put([Proof(plan=name, kind=KEPT, content="c", at=NOW, findings=findings, document={})])
 
 
@@ -105,8 +118,9 @@ def test_new_logic_from_a_day_on(lookout: Lookout) -> None:
     """The newer days are of another version: told, unless the plan says by whose word the reader stays as it is."""
     release(lookout, "daily-2", first="06")
     assert found(lookout, "daily-2")
-    word = {"changes": {}, "overrides": [{"model": "daily", "version": "daily-1", "reaches": ["reader"]}]}
-    other = {"changes": {}, "overrides": [{"model": "daily", "version": "daily-1", "reaches": []}]}
+    one = Override(model="daily", version="daily-1", code="c", columns=(), reason="r", place="daily.sql:3")
+    word = {"overrides": to_plain((replace(one, reaches=("reader",)),))}
+    other = {"overrides": to_plain((one,))}
     for version, said, told in (("daily-3", other, True), ("daily-4", word, False)):
         back = a_pointer("daily", "daily-1", days("01", "10"))
         lookout.world.control.environments.flip(lookout.prod, [back], release=f"b-{version}", at=NOW, by="ana")

@@ -10,7 +10,8 @@ import pytest
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments
-from backfill_assets.plan.stages import Request
+from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.stages import ModelVersion, Plan, Promote, Request
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import KEPT, Finding, Proof
@@ -99,11 +100,15 @@ def test_a_copy_of_the_rows_is_no_other_rows(lookout: Lookout) -> None:
 @pytest.mark.parametrize("findings", [(), (Finding(name="daily.kept", model="daily", text="other values"),)])
 def test_what_was_proved_is_not_told(lookout: Lookout, findings: tuple[Finding, ...]) -> None:
     """The release rests on a plan that kept the reader and compared the data; what it found, nobody accepted."""
-    stages = [{"stage": "promote", "environment": "prod", "models": [{"model": "daily", "version": "daily-1"}]}]
-    changes = {"reader": {"category": "unchanged"}, "wide": {"category": "unchanged"}}
+    promote = Promote(environment="prod", models=(ModelVersion(model="daily", version="daily-1"),))
+    same = Change(category=Category.UNCHANGED)
+    stored = Plan(
+        environment="prod", now=NOW, request=Request(), models=("daily",), stages=(promote,),
+        blocked=(), kept={}, sources={}, changes={"reader": same, "wide": same},
+    )  # fmt: skip
     record = PlanRecord(id="p", environment="prod", targets=(), created=NOW, by="ana", status=Status.OPEN, since=NOW)
     control = lookout.world.control
-    control.plans.put(record, {"stages": stages, "changes": changes}, revision=control.plans.read_at()[1])
+    control.plans.put(record, stored.to_json(), revision=control.plans.read_at()[1])
     control.proofs.put([Proof(plan="p", kind=KEPT, content="c", at=NOW, findings=findings, document={})])
     readers_stay(lookout, p="digest")
     assert lookout.said(Kind.UPSTREAM) == (OLDER if findings else [])

@@ -1,7 +1,8 @@
 """How does a frozen value become JSON, and the same value again? By the types that its class declares.
 
 What is read back is data only: no name in it is looked up and no code of it runs, unlike pickle. What does not fit the
-types is refused.
+types is refused. A field that an older release did not write has its default; one that a newer release wrote is left
+out. Classes with a shorter form of their own have `to_plain` and `of_plain`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum
 from pathlib import Path
@@ -18,12 +19,13 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 T = TypeVar("T")
 Read = Callable[[Any], Any]
+_WRITE, _READ = "to_plain", "of_plain"
 _LIST = "[]"
 """Lists are rare in frozen values: they are written as `{"[]": [...]}`, tuples as JSON's lists."""
 
 
 def to_plain(value: object) -> Any:
-    """The value as JSON values; a dataclass is the list of its fields, a map with other keys than text one of pairs.
+    """The value as JSON values; a dataclass is a map of its fields, a map with other keys than text a list of pairs.
 
     >>> to_plain((date(2024, 1, 31), {"a": [1]}))
     ['2024-01-31', {'a': {'[]': [1]}}]
@@ -37,6 +39,8 @@ def to_plain(value: object) -> Any:
             return value.isoformat()
         case Path():
             return str(value)
+        case _ if hasattr(value, _WRITE):
+            return getattr(value, _WRITE)()
         case tuple():
             return [to_plain(item) for item in value]
         case list():
@@ -48,7 +52,7 @@ def to_plain(value: object) -> Any:
                 return {key: to_plain(item) for key, item in value.items()}
             return [[to_plain(key), to_plain(item)] for key, item in value.items()]
         case _ if is_dataclass(value):
-            return [to_plain(getattr(value, field.name)) for field in fields(value)]
+            return {name: to_plain(getattr(value, name)) for name in _names(type(value))}
         case _:
             raise TypeError(f"a {type(value).__name__} is no plain value")
 
@@ -86,20 +90,28 @@ def _reader(hint: Any) -> Read:
         return lambda raw: raw if type(raw) is hint else _refuse(raw, hint)
     if isinstance(hint, type) and issubclass(hint, Enum | Path):
         return hint
+    if hasattr(hint, _READ):
+        return getattr(hint, _READ)
     if is_dataclass(hint):
         return _dataclass(hint)
     raise TypeError(f"{hint} is no type of plain values")
 
 
+@functools.cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
 def _dataclass(hint: Any) -> Read:
     hints = get_type_hints(hint)
-    names = [field.name for field in fields(hint)]
-    readers: list[Read] = []
+    readers: list[tuple[str, Read]] = []
+    optional = {f.name for f in fields(hint) if f.default is not MISSING or f.default_factory is not MISSING}
 
     def read(raw: Any) -> Any:
         if not readers:  # at first use, because types name each other
-            readers.extend(_reader(hints[name]) for name in names)
-        return hint(**{name: r(v) for name, r, v in zip(names, readers, _of(list, raw), strict=True)})
+            readers.extend((name, _reader(hints[name])) for name in _names(hint))
+        said = _of(dict, raw)
+        return hint(**{name: r(said[name]) for name, r in readers if name in said or name not in optional})
 
     return read
 
