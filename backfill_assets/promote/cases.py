@@ -103,7 +103,7 @@ class Cases:
 
     def is_ours(self, facts: Facts, record: PlanRecord) -> bool:
         """Whether the loaded code is the plan's."""
-        return all(known(self.project, facts, t) is not None for t in record.targets if t.intervals)
+        return all(known(self.project, facts, t) is not None for t in record.targets)
 
     def stored(self, record: PlanRecord) -> Plan | None:
         """A stored plan, as it was opened."""

@@ -29,7 +29,7 @@ def propose_plan(
     Days that the environment gained meanwhile are kept. Raises PlanError when the loaded code is not the plan's.
     """
     for target in record.targets:
-        if target.intervals and known(project, facts, target) is None:
+        if known(project, facts, target) is None:
             raise PlanError(
                 f"plan {record.id} is about {target.model} {target.version}, which the loaded code does not know",
                 why=f"the code says {project.fingerprints.get(target.model, 'nothing of it')}",

@@ -179,6 +179,7 @@ class Governed(Warehouse):
         day = Interval(START, START + timedelta(days=12))
         with suppress(PlanError):
             for name in "abc":
+                self.alone = True
                 withdraw(
                     self.world.control, self.world.tables, self.world.project, [(name, day)], now=self.now, by="dev"
                 )
@@ -213,6 +214,7 @@ class Governed(Warehouse):
         start = START + timedelta(days=first)
         part = Interval(start, start + timedelta(days=length))
         with suppress(PlanError):
+            self.alone = True
             withdraw(self.world.control, self.world.tables, self.world.project, [(name, part)], now=self.now, by="dev")
 
     # --- moves --------------------------------------------------------------------------------------------------------
@@ -394,6 +396,18 @@ def test_one_thing_is_wrong(name: str, how: str) -> None:
     machine.published_rows_changed_with_a_yes()
     moved = any(machine.oracle.shown[at] != seen for at, seen in before.items())
     assert moved == (how == "well")
+
+
+def test_an_open_plan_is_about_the_versions_that_it_named() -> None:
+    """One that has nothing to build is not about whatever the code says by now: its approval would let that pass."""
+    machine = all_is_shown()
+    before = machine.oracle.shown
+    machine.code_changes("b", 2)
+    machine._well()
+    assert machine._built(Request()) and machine._built(Request(select=("b",)))
+    machine.a_change_goes_its_way("b", 3, set(WHO), "by its author", ())
+    machine.published_rows_changed_with_a_yes()
+    assert machine.oracle.shown == before
 
 
 @pytest.mark.parametrize("what", EDITS)
