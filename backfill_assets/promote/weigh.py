@@ -39,7 +39,8 @@ def weigh(
         others = replaced(before, pointer, log, cadence)
         if before is None:
             continue
-        if not others and before.covers == pointer.covers and before.columns == pointer.columns:
+        same = (before.columns, before.names) == (pointer.columns, pointer.names)
+        if not others and before.covers == pointer.covers and same:
             idle.add(name)
         state = facts.standing.get(name)
         grown = state.partial & _same_logic(before, pointer) if state else Ranges()
