@@ -28,8 +28,8 @@ from backfill_assets.compare.ask import ask
 from backfill_assets.core.intervals import Cadence, Interval, utc
 from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import Segment
 from backfill_assets.core.settings import Settings
-from backfill_assets.state.environment import Segment
 
 START = utc("2024-01-01")
 COLUMNS = {
