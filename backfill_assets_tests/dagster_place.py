@@ -52,7 +52,7 @@ def nothing_found(place: Context, plan: str, _: Plan) -> Proved:
     cases = cases_of(place, facts)
     if not cases.complete(facts, record).open:
         return Proved()
-    content = subject(place.project, facts, cases.hearing(facts, record)).content
+    content = subject(place.project, facts, cases.review(facts, record)).content
     now = datetime.now(UTC)
     blank = Proof(plan=record.id, kind=DIFF, content=content, at=now, document={"old": "", "new": "", "models": []})
     place.control.proofs.put([replace(blank, kind=kind) for kind in sorted(EVERY_PROOF)])

@@ -29,7 +29,7 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.stages import Plan, Request, plan_from_json
 from backfill_assets.promote.approval import EVERY_PROOF, not_counted, subject
-from backfill_assets.promote.approve import Giver, statements
+from backfill_assets.promote.approve import Approver, statements
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
 from backfill_assets.promote.lifecycle import find_plan
@@ -438,7 +438,7 @@ class World:
     def prove(self, plan: str, *findings: Finding, now: datetime = NOW, at: datetime | None = None) -> None:
         """What `backfill apply` does after a build: it compares, asks and checks, and keeps what it finds."""
         facts, cases = self.facts(now), self.cases()
-        content = subject(self.project, facts, cases.hearing(facts, find_plan(self.control, plan))).content
+        content = subject(self.project, facts, cases.review(facts, find_plan(self.control, plan))).content
         blank = Proof(plan=plan, kind=DIFF, content=content, at=at or datetime.now(UTC), document={})
         kinds = sorted(EVERY_PROOF)
         self.control.proofs.put([replace(blank, kind=k, findings=findings if k == DIFF else ()) for k in kinds])
@@ -446,10 +446,10 @@ class World:
     def approve(self, plan: str, *, now: datetime = NOW, at: datetime | None = None) -> None:
         """Each owner of what an open plan changes says yes to it, as by `backfill approve`; eva where there is none."""
         facts, record, at = self.facts(now), find_plan(self.control, plan), at or datetime.now(UTC)
-        hearing = self.cases().hearing(facts, record)
-        for owner in subject(self.project, facts, hearing).owners:
-            who = Giver(account=owner or "eva", host="laptop")
-            for said in statements(self.project, facts, hearing, who, owners=(owner,), now=at):
+        review = self.cases().review(facts, record)
+        for owner in subject(self.project, facts, review).owners:
+            who = Approver(account=owner or "eva", host="laptop")
+            for said in statements(self.project, facts, review, who, owners=(owner,), now=at):
                 self.control.approvals.put(said)
 
     def release(

@@ -11,7 +11,7 @@ from typing import Any
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Audit, Consumer
-from backfill_assets.evidence.inputs import Inputs, Subject, Yes
+from backfill_assets.evidence.inputs import Inputs, JudgedApproval, Subject
 from backfill_assets.evidence.tables import DataFile, TableCommit, TableState
 from backfill_assets.plan.estimate import Actual, Estimate, PlanEstimate, Spread
 from backfill_assets.plan.stages import plan_from_json
@@ -138,7 +138,7 @@ def a_proof(kind: str = "diff", **more: object) -> Proof:
     return Proof(**(values | more))  # type: ignore[arg-type]
 
 
-def an_approval(*, doubt: str = "", **more: object) -> Yes:
+def an_approval(*, doubt: str = "", **more: object) -> JudgedApproval:
     said = Approval(
         plan="7f3c",
         environment="prod",
@@ -153,7 +153,7 @@ def an_approval(*, doubt: str = "", **more: object) -> Yes:
         reason="One click counts once.",
         accepted={"conversions": "double clicks were counted twice"},
     )
-    return Yes(approval=replace(said, **more), doubt=doubt)  # type: ignore[arg-type]
+    return JudgedApproval(approval=replace(said, **more), doubt=doubt)  # type: ignore[arg-type]
 
 
 def some_inputs(*, scope: Interval | None = None, **more: object) -> Inputs:

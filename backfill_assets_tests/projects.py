@@ -226,7 +226,7 @@ def say_yes(place: Context, plan: str, *, why: str = "") -> None:
     `why`: accept all that was found, for this reason.
     """
     facts = place.facts()
-    about = subject(place.project, facts, cases_of(place, facts).hearing(facts, find_plan(place.control, plan)))
+    about = subject(place.project, facts, cases_of(place, facts).review(facts, find_plan(place.control, plan)))
     accepted = {found.name: why for found in about.findings} if why else {}
     for owner in about.owners:
         somebody = replace(place, acting=owner or "eva")

@@ -71,7 +71,7 @@ def extend(place: Context) -> tuple[str, ...]:
 def prove(place: Context, plan: str, *findings: Finding) -> None:
     """What a comparison in Spark keeps, where it finds just this."""
     record, facts = find_plan(place.control, plan), place.facts()
-    content = subject(place.project, facts, cases_of(place, facts).hearing(facts, record)).content
+    content = subject(place.project, facts, cases_of(place, facts).review(facts, record)).content
     now = datetime.now(UTC)
     place.control.proofs.put(
         [

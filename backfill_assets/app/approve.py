@@ -14,8 +14,8 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of
 from backfill_assets.core.errors import PlanError
 from backfill_assets.plan.plan import Facts
-from backfill_assets.promote.approval import Hearing, why_not
-from backfill_assets.promote.approve import Giver, complete, statements
+from backfill_assets.promote.approval import PlanReview, why_not
+from backfill_assets.promote.approve import Approver, complete, statements
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.approvals import Approval
 
@@ -30,7 +30,7 @@ def approval_statements(
     record, facts = find_plan(context.control, plan), context.facts()
     cases = cases_of(context, facts)
     complete(record, cases.complete(facts, record))
-    case, now = cases.hearing(facts, record), datetime.now(UTC)
+    case, now = cases.review(facts, record), datetime.now(UTC)
     return statements(
         context.project, facts, case, giver_of(context, by, signs=signs), owners=tuple(owners), now=now, **said
     )
@@ -40,7 +40,7 @@ def approve_plan(context: Context, approval: Approval) -> Approval:
     """Record an approval as given by the account that acts, now. Raises PlanError when it could not count."""
     given = replace(approval, account=context.user, host=host(), recorded=datetime.now(UTC))
     record, facts = find_plan(context.control, given.plan), context.facts()
-    case = cases_of(context, facts).hearing(facts, record)
+    case = cases_of(context, facts).review(facts, record)
     if problem := why_not_counted(context, facts, case, given):
         raise PlanError(
             f"the approval of {given.by} is refused",
@@ -51,12 +51,12 @@ def approve_plan(context: Context, approval: Approval) -> Approval:
     return given
 
 
-def why_not_counted(context: Context, facts: Facts, case: Hearing, approval: Approval) -> str:
+def why_not_counted(context: Context, facts: Facts, case: PlanReview, approval: Approval) -> str:
     """Why an approval does not count for the rows as they are; "" when it does."""
     genuine = partial(not_genuine, facts.rules_for(context.project).signers)
     return why_not(context.project, facts, case, approval, now=datetime.now(UTC), genuine=genuine)
 
 
-def giver_of(context: Context, by: str = "", *, signs: bool = False) -> Giver:
+def giver_of(context: Context, by: str = "", *, signs: bool = False) -> Approver:
     """Who acts here, and whom they claim to be."""
-    return Giver(account=context.user, host=host(), by=by, signs=signs)
+    return Approver(account=context.user, host=host(), by=by, signs=signs)

@@ -18,11 +18,11 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.released import Moving, release_files
 from backfill_assets.evidence.write import RELEASE, digest, digest_of, evidence_path, write_packet
 from backfill_assets.plan.plan import make_plan
-from backfill_assets.promote.approval import Hearing, subject
+from backfill_assets.promote.approval import PlanReview, subject
+from backfill_assets.promote.changed_rows import cadence_of
 from backfill_assets.promote.grounds import grounds
 from backfill_assets.promote.lifecycle import fulfilled, meant_plan
 from backfill_assets.promote.release import Sealing
-from backfill_assets.promote.weigh import cadence_of
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.releases import Release, find_release
@@ -45,7 +45,7 @@ def write_evidence(
     plan: str | None = None,
     *,
     after: Mapping[str, Pointer] | None = None,
-    vouching: Sequence[Hearing] = (),
+    vouching: Sequence[PlanReview] = (),
 ) -> Evidence:
     """Write a plan's (None: the newest one's) packet, unless a promotion sealed the one that is there.
 
@@ -53,7 +53,7 @@ def write_evidence(
     open plans, of the same rows, on whose comparisons and approvals the move rests. Raises PlanError, StateError.
     """
     from backfill_assets.evidence.gather import gather  # pydantic: planning has no need of it
-    from backfill_assets.evidence.inputs import Yes
+    from backfill_assets.evidence.inputs import JudgedApproval
     from backfill_assets.evidence.make import Evidence, make
     from backfill_assets.evidence.verify import read_packet
 
@@ -68,13 +68,15 @@ def write_evidence(
         return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
     tables, content, said, meant, proofs = DeltaTableFiles(context.warehouse), "", None, None, None
     asked: Mapping[str, tuple[str, ...]] = {}
-    others = [hearing for hearing in vouching if hearing.record.id != record.id]
+    others = [review for review in vouching if review.record.id != record.id]
     facts = context.facts()
     cases = cases_of(context, facts)
     if record.live and cases.is_ours(facts, record):
-        case = cases.hearing(facts, record)
+        case = cases.review(facts, record)
         said = [
-            Yes(approval=a, doubt=why_not_counted(context, facts, h, a)) for h in (case, *others) for a in h.approvals
+            JudgedApproval(approval=a, doubt=why_not_counted(context, facts, h, a))
+            for h in (case, *others)
+            for a in h.approvals
         ]
         heard = next((h for h in (case, *others) if h.proofs), case)
         about = subject(context.project, facts, case)
@@ -108,7 +110,7 @@ def write_packets(
     shown: Environment,
     pointers: Sequence[Pointer],
     records: Sequence[PlanRecord] = (),
-    vouching: Sequence[Hearing] = (),
+    vouching: Sequence[PlanReview] = (),
 ) -> dict[str, str]:
     """Write the packets of these plans, and of all that end when the environment moves so: plan → digest.
 

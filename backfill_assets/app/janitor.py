@@ -20,7 +20,7 @@ from backfill_assets.project.settings import cache_folder
 from backfill_assets.promote.clock import check_clock
 from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
 from backfill_assets.promote.gate import Case
-from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
+from backfill_assets.promote.janitor import Swept, Unreachable, find_unreachable, sweep
 from backfill_assets.state.environment import Environment
 
 
@@ -28,7 +28,7 @@ from backfill_assets.state.environment import Environment
 class Housework:
     """What the janitor finds to do."""
 
-    rounds: Rounds
+    rounds: Unreachable
     caches: tuple[CacheFile, ...]
     crowds: tuple[Crowd, ...]
     packets: tuple[PacketFolder, ...] = ()
@@ -49,7 +49,7 @@ def find_garbage(context: Context) -> Housework:
     """What could go: tables that nothing reaches, and what lies in the cache; and corrections that are too many to
     stay apart. Nothing is changed."""
     now = _real_now(context)
-    rounds = look_around(context.control, context.storage, now=now, retention=context.retention)
+    rounds = find_unreachable(context.control, context.storage, now=now, retention=context.retention)
     caches = old_cache_files(cache_folder(context.project.root), before=now - context.retention)
     shown = context.control.environments.read(context.environment)
     crowded = crowds(context.control, context.log, context.project, shown)

@@ -48,7 +48,7 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
     cases = cases_of(context, facts)
     if not cases.complete(facts, record).open:
         return ()
-    about = subject(context.project, facts, cases.hearing(facts, record))
+    about = subject(context.project, facts, cases.review(facts, record))
     known = about.proved
     found: list[Proof] = []
 

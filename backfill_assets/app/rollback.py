@@ -16,7 +16,7 @@ from backfill_assets.promote.go_back import RolledBack, go_back, in_the_way, rol
 from backfill_assets.promote.lifecycle import end_promoted
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
-from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
+from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
 from backfill_assets.state.environment import Environment
 
 
@@ -37,7 +37,7 @@ def plan_rollback(
     context: Context, release: str | None = None, select: Sequence[str] = ()
 ) -> tuple[Rollback, list[Readability]]:
     """What going back to a release (None: before the last change) would be, and whether it can still be read."""
-    found = look_back(
+    found = propose_rollback(
         context.project,
         context.control,
         context.log,
@@ -73,7 +73,7 @@ def roll_back(
         project, after = found.project, found.after.pointers
         place = replace(context, project=project, shown=after)
         sources = {name: context.pins.pin(source) for name, source in found.project.sources.items()}
-        carried.append(carry_out(place, rollback_plan(found, context.now(), sources), run=run, follow=follow))
+        carried.append(carry_out(place, rollback_work(found, context.now(), sources), run=run, follow=follow))
 
     def move(found: Rollback) -> tuple[Environment, Verdict]:
         def look() -> Case:

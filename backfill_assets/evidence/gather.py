@@ -15,7 +15,7 @@ from backfill_assets.core.model import Consumer, Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, logic_of
 from backfill_assets.core.settings import Cost
-from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
+from backfill_assets.evidence.inputs import Inputs, Json, JudgedApproval, Subject
 from backfill_assets.evidence.tables import TableReader
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.rewired import describe, rewired, written_then
@@ -43,7 +43,7 @@ def gather(
     plan: PlanRecord,
     *,
     after: Mapping[str, Pointer] | None = None,
-    approvals: Sequence[Yes] | None = None,
+    approvals: Sequence[JudgedApproval] | None = None,
     content: str = "",
     proofs: Sequence[Proof] | None = None,
     impacts: Sequence[Json] | None = None,
@@ -100,8 +100,8 @@ def gather(
     )
 
 
-def _unchecked(approval: Approval) -> Yes:
-    return Yes(approval=approval)
+def _unchecked(approval: Approval) -> JudgedApproval:
+    return JudgedApproval(approval=approval)
 
 
 def _replaced(control: Control, plan: PlanRecord) -> dict[str, Pointer] | None:

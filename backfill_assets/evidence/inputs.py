@@ -56,7 +56,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Yes:
+class JudgedApproval:
     """An approval, and why it does not count ("" when it does)."""
 
     approval: Approval
@@ -80,7 +80,7 @@ class Inputs:
     """When somebody last made sure that nobody is missing among them."""
     estimate: PlanEstimate
     actual: Actual
-    approvals: tuple[Yes, ...] = ()
+    approvals: tuple[JudgedApproval, ...] = ()
     proofs: Mapping[str, Proof] = field(default_factory=dict[str, Proof])
     """By kind."""
     content: str = ""

@@ -14,7 +14,7 @@ from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of, shown_name
 from backfill_assets.core.words import listed
-from backfill_assets.evidence.inputs import Inputs, Json, Subject, Yes
+from backfill_assets.evidence.inputs import Inputs, Json, JudgedApproval, Subject
 from backfill_assets.evidence.meaning import meaning
 from backfill_assets.evidence.sentences import summary
 from backfill_assets.evidence.shape import (
@@ -147,7 +147,7 @@ def _newest(inputs: Inputs) -> datetime:
     return max(times)
 
 
-def _approval(yes: Yes, inputs: Inputs) -> ApprovalPart:
+def _approval(yes: JudgedApproval, inputs: Inputs) -> ApprovalPart:
     a, rules = yes.approval, inputs.rules.rules if inputs.rules else Rules()
     return ApprovalPart(
         owner=a.owner,

@@ -28,7 +28,7 @@ EVERY_PROOF = frozenset({DIFF, CONSUMERS, KEPT})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hearing:
+class PlanReview:
     """An open plan, what the environment would show by it, and all that was found out and said about it."""
 
     record: PlanRecord
@@ -38,7 +38,7 @@ class Hearing:
     proofs: Sequence[Proof] = ()
     approvals: Sequence[Approval] = ()
 
-    def showing(self, pointers: Sequence[Pointer]) -> Hearing:
+    def showing(self, pointers: Sequence[Pointer]) -> PlanReview:
         """The same plan where an environment would show these pointers of their models."""
         moved = {p.model: p for p in (*self.pointers, *pointers)}
         return replace(self, pointers=tuple(moved.values()))
@@ -62,11 +62,11 @@ class Subject:
     """The kinds of proofs that there are of exactly this content."""
 
 
-def subject(project: Project, facts: Facts, hearing: Hearing, scope: Mapping[str, Ranges] | None = None) -> Subject:
+def subject(project: Project, facts: Facts, review: PlanReview, scope: Mapping[str, Ranges] | None = None) -> Subject:
     """What the owners are asked, or were asked about this scope."""
-    scope = scope or hearing.changed
+    scope = scope or review.changed
     rows: list[object] = []
-    for pointer in hearing.pointers:
+    for pointer in review.pointers:
         wanted = scope.get(pointer.model, NOTHING)
         for segment in pointer.segments:
             part = wanted & Ranges((segment.interval,))
@@ -76,14 +76,14 @@ def subject(project: Project, facts: Facts, hearing: Hearing, scope: Mapping[str
                 )
     names = sorted(name for name in scope if name in project.models)
     content = _hash(
-        hearing.record.id,
-        hearing.record.environment,
+        review.record.id,
+        review.record.environment,
         rows,
-        [[p.model, p.columns, *([p.names] if p.names else [])] for p in hearing.pointers if p.model in scope],
+        [[p.model, p.columns, *([p.names] if p.names else [])] for p in review.pointers if p.model in scope],
         {name: audits_digest(project.models[name]) for name in names},
         [[c.name, c.owner, list(c.reads)] for c in project.consumers.values() if set(c.reads) & set(scope)],
     )
-    proofs = [proof for _, proof in sorted(newest(hearing.proofs, content).items())]
+    proofs = [proof for _, proof in sorted(newest(review.proofs, content).items())]
     owners: dict[str, tuple[str, ...]] = {}
     for name in names:
         for owner in facts.rules_for(project).owners_of(name, project.models[name].owner):
@@ -98,25 +98,25 @@ def subject(project: Project, facts: Facts, hearing: Hearing, scope: Mapping[str
     )
 
 
-def subjects(project: Project, facts: Facts, hearing: Hearing) -> Iterator[Subject]:
+def subjects(project: Project, facts: Facts, review: PlanReview) -> Iterator[Subject]:
     """What is known of a plan's rows: in the scope that it has now, and in that of each of its approvals."""
-    scopes = [hearing.changed, *(a.scope for a in hearing.approvals)]
+    scopes = [review.changed, *(a.scope for a in review.approvals)]
     seen: list[Mapping[str, Ranges]] = []
     for scope in scopes:
         if scope and scope not in seen:
             seen.append(scope)
-            yield subject(project, facts, hearing, scope)
+            yield subject(project, facts, review, scope)
 
 
 def covered(
-    project: Project, facts: Facts, hearing: Hearing, approval: Approval, pointers: Sequence[Pointer]
+    project: Project, facts: Facts, review: PlanReview, approval: Approval, pointers: Sequence[Pointer]
 ) -> Mapping[str, Ranges]:
     """The intervals of these pointers' models that an approval is about; none when any row in its scope is another one.
 
     What the environment has gained since the approval, of a model whose scope went to the end, is covered where it has
     the version of the rows before: such days are published by their own audits, whichever version they are of.
     """
-    about = hearing.showing(pointers)
+    about = review.showing(pointers)
     if subject(project, facts, about, approval.scope).digest != approval.digest:
         return {}
     found: dict[str, Ranges] = {}
@@ -136,12 +136,12 @@ def covered(
 
 
 def why_not(
-    project: Project, facts: Facts, hearing: Hearing, approval: Approval, *, now: datetime, genuine: Genuine = trusted
+    project: Project, facts: Facts, review: PlanReview, approval: Approval, *, now: datetime, genuine: Genuine = trusted
 ) -> str:
-    """Why an approval of the hearing's plan does not count for the rows as they are; "" when it does."""
-    if problem := not_counted(project, facts, hearing.record, approval, now=now, genuine=genuine):
+    """Why an approval of the review's plan does not count for the rows as they are; "" when it does."""
+    if problem := not_counted(project, facts, review.record, approval, now=now, genuine=genuine):
         return problem
-    if subject(project, facts, hearing, approval.scope).digest != approval.digest:
+    if subject(project, facts, review, approval.scope).digest != approval.digest:
         return "rows, audits or comparisons in its scope are not those any more"
     return ""
 

@@ -10,17 +10,17 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import Facts
-from backfill_assets.promote.approval import Hearing, Subject, rules_of, subject
+from backfill_assets.promote.approval import PlanReview, Subject, rules_of, subject
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.counting import giver, objection, who_may
+from backfill_assets.state.counting import approver, objection, who_may
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.people import person_of
 from backfill_assets.state.plans import PlanRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Giver:
+class Approver:
     """Who approves: the account that acts, as the system asserts it, where, and who that claims to be."""
 
     account: str
@@ -34,8 +34,8 @@ class Giver:
 def statements(
     project: Project,
     facts: Facts,
-    case: Hearing,
-    who: Giver,
+    case: PlanReview,
+    who: Approver,
     *,
     owners: tuple[str, ...] = (),
     reason: str = "",
@@ -74,7 +74,7 @@ def statements(
         first = refused[0]
         asked = "; ".join(f"{o or 'models without an owner'}: {who_may(o, rules)}" for o in about.owners)
         raise PlanError(
-            f"{giver(first)} may not approve plan {case.record.id} for {first.owner or 'models without an owner'}",
+            f"{approver(first)} may not approve plan {case.record.id} for {first.owner or 'models without an owner'}",
             why=problems[first.owner],
             fix=f"ask its owners ({asked}); a team of one says so in the rules: `approvals: {{self: true}}` in "
             "backfill.yml, then `backfill rules change`",

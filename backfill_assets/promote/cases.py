@@ -10,12 +10,12 @@ from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import request_of, stored_plan
-from backfill_assets.promote.approval import Hearing
+from backfill_assets.promote.approval import PlanReview
 from backfill_assets.promote.candidate import known
+from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
 from backfill_assets.promote.planned import propose_plan
 from backfill_assets.promote.proposal import Proposal, propose
-from backfill_assets.promote.weigh import weigh
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.plans import PlanRecord
@@ -57,7 +57,7 @@ class Cases:
             waits = {b.model for b in plan.blocked}
             models = [name for name in plan.models if name not in waits.union(plan.held)]
             wanted = propose(facts.bounded(self.project), facts, versions, request, models, plan.patches)
-        found = weigh(self.project, facts, self.log, wanted.pointers)
+        found = find_changed_rows(self.project, facts, self.log, wanted.pointers)
         moving = tuple(p for p in wanted.pointers if p.model not in found.idle)
         return Case(
             purpose=purpose,
@@ -69,24 +69,24 @@ class Cases:
             changed=found.changed,
             rewritten=found.rewritten,
             gaps=tuple(gaps),
-            hearings=self.hearings(facts) if found.changed else (),
+            reviews=self.reviews(facts) if found.changed else (),
             required=self.required,
             owners=self.owners,
             counts=self.counts,
         )
 
-    def hearings(self, facts: Facts) -> tuple[Hearing, ...]:
+    def reviews(self, facts: Facts) -> tuple[PlanReview, ...]:
         """What is known of all open plans that the loaded code is of."""
         records = [r for r in self.control.plans.all() if r.live and r.environment == facts.environment.name]
-        return tuple(self.hearing(facts, r) for r in records if self.is_ours(facts, r))
+        return tuple(self.review(facts, r) for r in records if self.is_ours(facts, r))
 
-    def hearing(self, facts: Facts, record: PlanRecord) -> Hearing:
+    def review(self, facts: Facts, record: PlanRecord) -> PlanReview:
         """A stored plan with what it would show, and what was found out and said about it."""
         pointers = self.proposal(facts, record).pointers
-        return Hearing(
+        return PlanReview(
             record=record,
             pointers=pointers,
-            changed=weigh(self.project, facts, self.log, pointers).changed,
+            changed=find_changed_rows(self.project, facts, self.log, pointers).changed,
             proofs=self.control.proofs.of(record.id),
             approvals=self.control.approvals.of([record.id]),
         )

@@ -18,9 +18,9 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, revision_of, stored_name
 from backfill_assets.plan.plan import Facts
+from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import Case, Purpose
 from backfill_assets.promote.proposal import Proposal
-from backfill_assets.promote.weigh import weigh
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Entry, Kind, by_version, coverage, new_id
@@ -116,7 +116,7 @@ def joined_case(
             why="what was copied is not all that is shown by now, or not what the plan is about",
             fix="run `backfill janitor --apply` again, after the plan if there is one",
         )
-    found = weigh(project, facts, log, [pointer])
+    found = find_changed_rows(project, facts, log, [pointer])
     left = {model: part - crowd.intervals for model, part in found.changed.items()}
     return Case(
         purpose=Purpose.JOIN,

@@ -20,7 +20,7 @@ from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import Facts, upstream_models
 from backfill_assets.plan.rewritten import REMEDY, refuted, unchecked
 from backfill_assets.plan.stages import Request
-from backfill_assets.promote.approval import EVERY_PROOF, Hearing, Subject, covered, subjects
+from backfill_assets.promote.approval import EVERY_PROOF, PlanReview, Subject, covered, subjects
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import Proposal
@@ -71,7 +71,7 @@ class Case:
     """What a rollback finds in its way."""
     gaps: tuple[Gap, ...] = ()
     """What is not known and has to be, before history is rewritten."""
-    hearings: tuple[Hearing, ...] = ()
+    reviews: tuple[PlanReview, ...] = ()
     """The open plans, with what was found out and said about them."""
     required: bool = True
     """Whether published rows change with their owners' approval only."""
@@ -275,14 +275,14 @@ def accepted(case: Case) -> Iterator[Obstacle]:
     """What came out otherwise than it should have was accepted by name, by the owner of its model."""
     moving = _unreleased(case)
     told: set[tuple[str, str]] = set()
-    for hearing, about in _about(case):
+    for review, about in _about(case):
         for finding in about.findings:
-            if finding.model not in moving or (hearing.record.id, finding.name) in told:
+            if finding.model not in moving or (review.record.id, finding.name) in told:
                 continue
-            told.add((hearing.record.id, finding.name))
+            told.add((review.record.id, finding.name))
             lacking = [o for o in case.owners(finding.model) if not _is_accepted(case, finding, o, moving)]
             if lacking:
-                yield Obstacle(model=finding.model, what=finding.text, remedy=_accept(hearing, finding, lacking, about))
+                yield Obstacle(model=finding.model, what=finding.text, remedy=_accept(review, finding, lacking, about))
 
 
 def texts_hold(case: Case) -> Iterator[Obstacle]:
@@ -322,12 +322,12 @@ def gate(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     return Verdict(pointers=case.pointers, obstacles=obstacles, changed=case.changed, removed=case.removed)
 
 
-def covered_by(case: Case, hearing: Hearing, approval: Approval) -> Mapping[str, Ranges]:
+def covered_by(case: Case, review: PlanReview, approval: Approval) -> Mapping[str, Ranges]:
     """What of the moving models an approval is about; nothing where it does not count."""
-    return covered(case.project, case.facts, hearing, approval, case.pointers)
+    return covered(case.project, case.facts, review, approval, case.pointers)
 
 
-def vouching(case: Case) -> tuple[Hearing, ...]:
+def vouching(case: Case) -> tuple[PlanReview, ...]:
     """The open plans whose comparisons, and approvals of the same rows, a move rests on."""
     moving = _unreleased(case)
     found = {h.record.id: h for h, s in _about(case) if s.proved >= EVERY_PROOF and moving.keys() & s.scope.keys()}
@@ -340,17 +340,17 @@ def _unreleased(case: Case) -> dict[str, Ranges]:
     return {name: part for name, part in left.items() if part}
 
 
-def _about(case: Case) -> list[tuple[Hearing, Subject]]:
+def _about(case: Case) -> list[tuple[PlanReview, Subject]]:
     """What the proofs are about, of the rows that would be shown."""
     moving = {p.model for p in case.pointers}
-    shown = [h.showing(case.pointers) for h in case.hearings]
+    shown = [h.showing(case.pointers) for h in case.reviews]
     found = [(h, s) for h in shown for s in subjects(case.project, case.facts, h)]
     return [(h, s) for h, s in found if moving & set(s.scope)]
 
 
-def _approvals(case: Case) -> list[tuple[Hearing, Approval]]:
+def _approvals(case: Case) -> list[tuple[PlanReview, Approval]]:
     """The approvals that count, newest first."""
-    found = [(h, a) for h in case.hearings for a in h.approvals if not case.counts(h.record, a)]
+    found = [(h, a) for h in case.reviews for a in h.approvals if not case.counts(h.record, a)]
     return sorted(found, key=lambda each: each[1].at, reverse=True)
 
 
@@ -358,21 +358,21 @@ def _is_accepted(case: Case, finding: Finding, owner: str, moving: Mapping[str, 
     """Whether an approval that counts, and is about these rows, names the finding. Where none is required,
     anybody's."""
     return any(
-        finding.name in approval.accepted and covered_by(case, hearing, approval).get(finding.model, NOTHING)
-        for hearing, approval in _approvals(case)
+        finding.name in approval.accepted and covered_by(case, review, approval).get(finding.model, NOTHING)
+        for review, approval in _approvals(case)
         if not case.required or approval.owner == owner
     )
 
 
 def _why_none(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
     """Why the newest approval of an owner is not enough."""
-    said = [(h, a) for h in case.hearings for a in h.approvals if a.owner == owner]
+    said = [(h, a) for h in case.reviews for a in h.approvals if a.owner == owner]
     if not said:
         return ""
-    hearing, approval = max(said, key=lambda each: each[1].at)
-    problem = case.counts(hearing.record, approval)
+    review, approval = max(said, key=lambda each: each[1].at)
+    problem = case.counts(review.record, approval)
     if not problem:
-        there = covered_by(case, hearing, approval)
+        there = covered_by(case, review, approval)
         beyond = [f"{name} {left}" for name, part in parts.items() if (left := part - there.get(name, NOTHING))]
         problem = (
             f"not of {', '.join(beyond)}"
@@ -384,16 +384,16 @@ def _why_none(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
 
 def _approve(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
     """How an owner approves: a plan that changes just this."""
-    for hearing in reversed(case.hearings):
-        if all(not part - hearing.changed.get(name, NOTHING) for name, part in parts.items()):
-            several = len({o for name in hearing.changed for o in case.owners(name)}) > 1
-            return f"backfill approve {hearing.record.id}{f' --for {owner}' if several and owner else ''}"
+    for review in reversed(case.reviews):
+        if all(not part - review.changed.get(name, NOTHING) for name, part in parts.items()):
+            several = len({o for name in review.changed for o in case.owners(name)}) > 1
+            return f"backfill approve {review.record.id}{f' --for {owner}' if several and owner else ''}"
     return f"{apply_command(case.request)}, which opens a plan that can be approved, also when nothing is left to build"
 
 
-def _accept(hearing: Hearing, finding: Finding, owners: Sequence[str], about: Subject) -> str:
+def _accept(review: PlanReview, finding: Finding, owners: Sequence[str], about: Subject) -> str:
     option = f" --for {owners[0]}" if len(about.owners) > 1 and owners[0] else ""
-    command = f"backfill approve {hearing.record.id}{option}"
+    command = f"backfill approve {review.record.id}{option}"
     return f'mend it, or accept it: {command} --accept {finding.name}="why it may be so"'
 
 

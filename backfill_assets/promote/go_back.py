@@ -10,12 +10,12 @@ from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.plan import Facts
+from backfill_assets.promote.changed_rows import cadence_of, find_changed_rows
 from backfill_assets.promote.gate import Case, Purpose, Verdict
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import Proposal
 from backfill_assets.promote.rehearsal import Readability, doubtful, unreadable
 from backfill_assets.promote.rollback import Rollback
-from backfill_assets.promote.weigh import cadence_of, weigh
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.shown import replaced
@@ -96,7 +96,7 @@ def rollback_case(
     if found.lacking and not at_once:
         lacking = ", ".join(f"{s.model} {s.lacks}" for s in found.steps if s.lacks)
         obstacles.append(_again(facts.environment.name, f"intervals came meanwhile: {lacking}"))
-    weight = weigh(project, facts, log, found.pointers, found.removed)
+    weight = find_changed_rows(project, facts, log, found.pointers, found.removed)
     older = {s.model: s.older for s in found.steps}
     return Case(
         purpose=Purpose.ROLLBACK,

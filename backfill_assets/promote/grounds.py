@@ -10,11 +10,11 @@ from backfill_assets.state.approvals import Approval
 def grounds(case: Case) -> tuple[Approval, ...]:
     """Oldest first. None where nobody's approval is needed."""
     found: list[Approval] = []
-    for hearing in case.hearings if case.required else ():
-        for approval in hearing.approvals:
-            if case.counts(hearing.record, approval):
+    for review in case.reviews if case.required else ():
+        for approval in review.approvals:
+            if case.counts(review.record, approval):
                 continue
-            about = covered_by(case, hearing, approval)
+            about = covered_by(case, review, approval)
             if any(part & about.get(name, NOTHING) for name, part in case.changed.items()):
                 found.append(approval)
     return tuple(sorted(found, key=lambda a: a.at))

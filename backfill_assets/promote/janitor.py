@@ -1,8 +1,8 @@
 """What can go, and how does it go? Tables that nothing reaches and nobody used for the retention; nothing else deletes.
 
-A table is condemned before it is deleted, in a commit to the table of pointers: whoever wants to point at it finds
-another revision and is refused. Builds write down that they begin, then look whether their table is condemned; the
-janitor condemns, then looks whether anybody has begun. So one of the two sees the other (docs/decisions/0013).
+A table is marked before it is deleted, in a commit to the table of pointers: whoever wants to point at it finds another
+revision and is refused. Builds write down that they begin, then look whether their table is marked; the janitor marks,
+then looks whether anybody has begun. So one of the two sees the other (docs/decisions/0013).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Goes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rounds:
+class Unreachable:
     """What the janitor finds. `unknown` are folders that no record knows: they are left alone."""
 
     revision: int
@@ -64,9 +64,10 @@ class Swept:
     """Somebody came to need these while the janitor was about to delete them."""
 
 
-def look_around(control: Control, storage: TableStorage, *, now: datetime, retention: timedelta) -> Rounds:
+def find_unreachable(control: Control, storage: TableStorage, *, now: datetime, retention: timedelta) -> Unreachable:
     """What would go and what stays. `now` decides about ages, the real clock about who is at work. Changes nothing."""
-    revision = control.environments.revision()  # before everything else: what moves from here on is seen by `condemn`
+    # Before everything else: what moves from here on is seen by `mark_for_deletion`.
+    revision = control.environments.revision()
     removals = control.removals.all()
     needed = _needed(control, now - retention)
     used = _last_used(control)
@@ -88,7 +89,7 @@ def look_around(control: Control, storage: TableStorage, *, now: datetime, reten
             why = "no environment shows it, no open plan leads to it, no release can go back to it"
             goes.append(Goes(table=stored, why=why, since=used[table]))
     real = datetime.now(UTC)
-    return Rounds(
+    return Unreachable(
         revision=revision,
         goes=tuple(goes),
         kept=tuple(kept),
@@ -100,10 +101,10 @@ def look_around(control: Control, storage: TableStorage, *, now: datetime, reten
 def sweep(control: Control, storage: TableStorage, *, now: datetime, retention: timedelta, by: str) -> Swept:
     """Remove what can go, and what an interrupted janitor left. Killed anywhere, the next one goes on."""
     for _ in range(_ATTEMPTS):
-        found = look_around(control, storage, now=now, retention=retention)
+        found = find_unreachable(control, storage, now=now, retention=retention)
         doomed = {(g.table.model, g.table.version): (g.why, g.table.bytes) for g in found.goes}
         try:
-            begun = control.removals.condemn(doomed, revision=found.revision, by=by)
+            begun = control.removals.mark_for_deletion(doomed, revision=found.revision, by=by)
             break
         except ConflictError:  # an environment moved: look again what is needed
             continue

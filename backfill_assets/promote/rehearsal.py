@@ -12,8 +12,8 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
+from backfill_assets.promote.changed_rows import cadence_of
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.weigh import cadence_of
 from backfill_assets.state.held import contents, differs
 from backfill_assets.state.ledger import DECIDING, Ledger, by_version
 from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouched

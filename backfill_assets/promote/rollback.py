@@ -108,7 +108,7 @@ def find_older(releases: Sequence[Release], name: str | None, models: Collection
     )
 
 
-def look_back(
+def propose_rollback(
     project: Project,
     control: Control,
     log: TableLog,
@@ -161,7 +161,7 @@ def look_back(
     )
 
 
-def rollback_plan(found: Rollback, now: datetime, sources: Mapping[str, Mapping[str, object]]) -> Plan:
+def rollback_work(found: Rollback, now: datetime, sources: Mapping[str, Mapping[str, object]]) -> Plan:
     """What has to be built and audited before the pointers may move, in dependency order."""
     assert found.project is not None
     steps = {s.model: s for s in found.steps if s.lacks}

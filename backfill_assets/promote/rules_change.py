@@ -11,10 +11,10 @@ from datetime import datetime
 
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.promote.approve import Giver
+from backfill_assets.promote.approve import Approver
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
-from backfill_assets.state.counting import Genuine, giver, objection, somebody_may, trusted, who_may
+from backfill_assets.state.counting import Genuine, approver, objection, somebody_may, trusted, who_may
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.people import perhaps_same, person_of, same
 from backfill_assets.state.rules import (
@@ -101,7 +101,7 @@ def change_objection(
     if not problem or somebody_may(approval.owner, rules) or not approval.account or approval.signature:
         return problem
     itself = same(rules.people, approval.account, approval.by)
-    return "" if itself and not perhaps_same(rules.people, giver(approval), record.account) else problem
+    return "" if itself and not perhaps_same(rules.people, approver(approval), record.account) else problem
 
 
 def rules_to_record(
@@ -128,7 +128,7 @@ def rules_to_record(
 
 
 def record_rules(
-    control: Control, rules: RulesInForce, wanted: Rules | None, who: Giver, *, now: datetime, reason: str = ""
+    control: Control, rules: RulesInForce, wanted: Rules | None, who: Approver, *, now: datetime, reason: str = ""
 ) -> RulesInForce:
     """Record rules that need no approval; returns what is in force then. Raises StateError, ConflictError."""
     if wanted is None:
@@ -139,7 +139,7 @@ def record_rules(
 
 
 def propose(
-    control: Control, rules: RulesInForce, shown: Environment, who: Giver, *, now: datetime, reason: str = ""
+    control: Control, rules: RulesInForce, shown: Environment, who: Approver, *, now: datetime, reason: str = ""
 ) -> RulesChange:
     """Propose what the project's files say as the rules; where nobody has to be asked it takes effect at once.
 
@@ -164,7 +164,7 @@ def propose(
 
 
 def settle(
-    control: Control, rules: RulesInForce, record: RulesRecord, shown: Collection[str], who: Giver,
+    control: Control, rules: RulesInForce, record: RulesRecord, shown: Collection[str], who: Approver,
     *, now: datetime, genuine: Genuine = trusted,
 ) -> RulesChange:  # fmt: skip
     """Let a proposed change take effect if nothing is missing; how far it is."""
@@ -202,7 +202,7 @@ def find_change(records: Sequence[RulesRecord], name: str) -> RulesRecord:
 
 
 def change_statements(
-    rules: RulesInForce, record: RulesRecord, shown: Collection[str], who: Giver,
+    rules: RulesInForce, record: RulesRecord, shown: Collection[str], who: Approver,
     *, owners: Sequence[str] = (), reason: str = "", now: datetime,
 ) -> list[Approval]:  # fmt: skip
     """The approvals of a change of the rules, unsigned, for these owners (none: all whom `who` may approve for).
@@ -224,14 +224,16 @@ def change_statements(
     if not good or (owners and len(good) < len(made)):
         first = next(a for a in made if problems[a.owner])
         raise PlanError(
-            f"{giver(first)} may not approve {record.id} for {first.owner or 'models without an owner'}",
+            f"{approver(first)} may not approve {record.id} for {first.owner or 'models without an owner'}",
             why=problems[first.owner],
             fix=f"ask {'; '.join(who_may(o, rules.rules) for o in asked)}",
         )
     return good
 
 
-def _record(rules: RulesInForce, wanted: Rules, kind: RulesKind, who: Giver, now: datetime, reason: str) -> RulesRecord:
+def _record(
+    rules: RulesInForce, wanted: Rules, kind: RulesKind, who: Approver, now: datetime, reason: str
+) -> RulesRecord:
     return RulesRecord(
         environment=rules.environment, number=0, kind=kind, parent=rules.id, rules=wanted,
         account=who.account, host=who.host, at=now, reason=reason,

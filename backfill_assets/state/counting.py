@@ -39,7 +39,7 @@ def objection(
         return f"that was over at {expires(approval, rules):%Y-%m-%d %H:%M} UTC"
     own = is_own(approval, rules, authors)
     if own and not rules.approvals.self:
-        return f"{person_of(rules.people, giver(approval))} made the plan, and its author may not approve it"
+        return f"{person_of(rules.people, approver(approval))} made the plan, and its author may not approve it"
     if not _may_approve(approval, rules, own=own):
         return f"only {who_may(approval.owner, rules)} may approve for {approval.owner or 'models without an owner'}"
     return ""
@@ -52,10 +52,10 @@ def expires(approval: Approval, rules: Rules) -> datetime:
 
 def is_own(approval: Approval, rules: Rules, authors: Collection[str]) -> bool:
     """Whether one of the plan's authors gave it, or may have."""
-    return any(perhaps_same(rules.people, giver(approval), author) for author in authors)
+    return any(perhaps_same(rules.people, approver(approval), author) for author in authors)
 
 
-def giver(approval: Approval) -> str:
+def approver(approval: Approval) -> str:
     """Who gave it, as far as that is proved: the principal of the signature, or else the account."""
     return approval.by if approval.signature else approval.account
 
@@ -80,7 +80,7 @@ def somebody_may(owner: str, rules: Rules) -> bool:
 
 
 def _may_approve(approval: Approval, rules: Rules, *, own: bool) -> bool:
-    given, owner = giver(approval), approval.owner
+    given, owner = approver(approval), approval.owner
     listed = rules.approvals.owners.get(owner)
     if listed is not None:
         return any(same(rules.people, given, one) for one in listed)

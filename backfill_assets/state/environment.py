@@ -40,10 +40,10 @@ class Environment:
     """Model → the release (promotion) that moved its pointer last."""
     promotion: Promotion | None = None
     """The promotion that is under way: it may have altered views, and has not finished."""
-    condemned: frozenset[tuple[str, str]] = frozenset()
+    marked_for_deletion: frozenset[tuple[str, str]] = frozenset()
     """(model, version) of the tables that the janitor is removing: nothing can be pointed at them."""
     removals: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
-    """The same and all that it has removed, with the revision in which each was condemned."""
+    """The same and all that it has removed, with the revision in which each was marked for deletion."""
 
 
 ENVIRONMENTS = TableSpec(
@@ -180,7 +180,7 @@ class Environments:
             pointers={**{m: p for m, p in seen.pointers.items() if m not in models}, **moved.pointers},
             releases={**{m: r for m, r in seen.releases.items() if m not in models}, **moved.releases},
             promotion=moved.promotion if _JOURNAL in models else seen.promotion,
-            condemned=seen.condemned,
+            marked_for_deletion=seen.marked_for_deletion,
             removals=seen.removals,
         )
 
@@ -200,7 +200,7 @@ _JOURNAL = ""
 """The model name of the row that holds the open promotion."""
 REMOVALS = "/removals"
 """Under which name the table keeps what the janitor removes; see `removals.py`."""
-CONDEMNED, GONE = "condemned", "gone"
+MARKED, GONE = "condemned", "gone"
 """What a removal's row says in `release`."""
 
 
@@ -214,7 +214,7 @@ def _environment(name: str, rows: Sequence[Row], revision: int) -> Environment:
         pointers={model: pointer_from_json(cast(str, row["pointer"])) for model, row in shown.items()},
         releases={model: cast(str, row["release"]) for model, row in shown.items()},
         promotion=_promotion(journal) if journal else None,
-        condemned=frozenset(table_of(row) for row in removals if row["release"] == CONDEMNED),
+        marked_for_deletion=frozenset(table_of(row) for row in removals if row["release"] == MARKED),
         removals={table_of(row): json.loads(cast(str, row["pointer"]))["revision"] for row in removals},
     )
 
@@ -228,7 +228,7 @@ def table_of(removal: Row) -> tuple[str, str]:
 def _refuse_removed(current: Environment, pointers: Sequence[Pointer], *, since: int) -> None:
     """Refuse tables that are being removed, or were since whoever wants to point at them had a look."""
     tables = {(p.model, s.version) for p in pointers for s in p.segments}
-    if lost := {t for t in tables if t in current.condemned or current.removals.get(t, -1) > since}:
+    if lost := {t for t in tables if t in current.marked_for_deletion or current.removals.get(t, -1) > since}:
         raise PromotionError(
             f"{current.name} cannot show {', '.join(f'{m} {v}' for m, v in sorted(lost))}; nothing was changed",
             why="nothing needed it for longer than the retention, and the janitor removes it",

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from backfill_assets.core.errors import ConflictError, StateError
-from backfill_assets.state.environment import CONDEMNED, ENVIRONMENTS, GONE, REMOVALS, table_of
+from backfill_assets.state.environment import ENVIRONMENTS, GONE, MARKED, REMOVALS, table_of
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.store import Filter, Row, Store
 
@@ -35,7 +35,7 @@ class Removal:
     done: bool
     at: datetime
     revision: int
-    """After which revision it was condemned: no release that is older can be gone back to any more."""
+    """After which revision it was marked for deletion: no release that is older can be gone back to any more."""
     by: str
     why: str
     bytes: int
@@ -77,7 +77,7 @@ class Removals:
         names = [f"{model}/{version}" for model, version in tables]
         return [_removal(row) for row in self._table.read({"environment": [REMOVALS], "model": names})]
 
-    def condemn(self, tables: Mapping[Table, tuple[str, int]], *, revision: int, by: str) -> list[Removal]:
+    def mark_for_deletion(self, tables: Mapping[Table, tuple[str, int]], *, revision: int, by: str) -> list[Removal]:
         """Begin to remove tables (why, and how many bytes), in one commit: from now on nothing can be pointed at them.
 
         Raises ConflictError, having written nothing, when any environment moved since `revision`: look again.
@@ -147,7 +147,7 @@ def _row(removal: Removal) -> Row:
         "model": f"{removal.model}/{removal.version}",
         "pointer_id": removal.id,
         "pointer": json.dumps(said | {"revision": removal.revision}),
-        "release": GONE if removal.done else CONDEMNED,
+        "release": GONE if removal.done else MARKED,
         "at": removal.at,
     }
 

@@ -62,7 +62,7 @@ def test_killed_while_it_deletes(tmp_path: Path, deleted: int) -> None:
     assert (folder / "one").exists()
     assert backfill_assets.read("daily", project=root).num_rows == 2
     [first, _] = place.control.releases.all("prod")
-    assert place.control.environments.read("prod").condemned == {("daily", "one")}
+    assert place.control.environments.read("prod").marked_for_deletion == {("daily", "one")}
     pointer = first.moves[0].after
     assert pointer is not None
     with pytest.raises(PromotionError, match="the janitor removes it"):
@@ -71,5 +71,5 @@ def test_killed_while_it_deletes(tmp_path: Path, deleted: int) -> None:
     assert [r.version for r in find_garbage(place).rounds.unfinished] == ["one"]
     swept = remove_garbage(place, today=place.now().date()).swept
     assert [r.version for r in swept.removed] == ["one"] and not (folder / "one").exists()
-    assert place.control.environments.read("prod").condemned == frozenset()
+    assert place.control.environments.read("prod").marked_for_deletion == frozenset()
     assert backfill_assets.read("daily", project=root).num_rows == 2

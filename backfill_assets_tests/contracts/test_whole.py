@@ -16,7 +16,7 @@ from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.whole import look_at_all
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.errors import StateError
-from backfill_assets.promote.approve import Giver
+from backfill_assets.promote.approve import Approver
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 from backfill_assets.state.approvals import Approval
@@ -154,7 +154,7 @@ def with_all_records(house: House) -> Control:
     shown = control.environments.read("prod")
     nobody = replace(shown, pointers={})
     record_rules(
-        control, rules, rules_to_record(rules, nobody, list(shown.pointers.values())), Giver(account="a", host="h"),
+        control, rules, rules_to_record(rules, nobody, list(shown.pointers.values())), Approver(account="a", host="h"),
         now=AT,
     )  # fmt: skip
     return control

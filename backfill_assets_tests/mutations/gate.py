@@ -39,9 +39,9 @@ GATE = (
     broken("somebody else's commit may have written anywhere", "state/shown.py", "return not commit.batch or commit.interval is None or", "return commit.interval is not None and", "state/test_replaced.py"),
     broken("columns that go are a change", "state/shown.py", "return all(then.get(n) == kind and kept.get(n) == stored[n] for", "return all(True for", "state/test_replaced.py"),
     broken("what is not shown any more is a change", "state/shown.py", "    if after is None:\n        return before.covers", "    if after is None:\n        return NOTHING", "state/test_replaced.py"),
-    broken("removed models are a change", "promote/weigh.py", "changed[name] = gone.covers", "changed[name] = Ranges()", "promote/test_gate_rules.py"),
-    broken("partial intervals are replaced as growth, others are not", "promote/weigh.py", "if part := others - grown:", "if part := others - others:", "promote/test_approval.py"),
-    broken("rows written over published ones are told", "promote/weigh.py", "if over := part and part & written_over(", "if over := part and part - part & written_over(", "promote/test_gate_rules.py"),
+    broken("removed models are a change", "promote/changed_rows.py", "changed[name] = gone.covers", "changed[name] = Ranges()", "promote/test_gate_rules.py"),
+    broken("partial intervals are replaced as growth, others are not", "promote/changed_rows.py", "if part := others - grown:", "if part := others - others:", "promote/test_approval.py"),
+    broken("rows written over published ones are told", "promote/changed_rows.py", "if over := part and part & written_over(", "if over := part and part - part & written_over(", "promote/test_gate_rules.py"),
     broken("a commit checks all that was shown", "state/environment.py", "if moved or current.promotion != seen.promotion:", "if set(moved) & set(models) or current.promotion != seen.promotion:", "state/test_environment.py"),
 )  # fmt: skip
 """The first word of each is the rule's name, where it is one of the gate's."""

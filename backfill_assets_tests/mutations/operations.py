@@ -34,7 +34,7 @@ SWEEPING = (
     broken("what is needed by now is pardoned", "promote/janitor.py", "removed = [r for r in begun if r.table not in needed] +", "removed = begun +", "promote/test_janitor.py"),
     broken("an interrupted removal is finished", "promote/janitor.py", " + control.removals.take_over(found.unfinished)", "", "promote/test_janitor.py"),
     broken("another janitor at work is left alone", "promote/janitor.py", "if not r.done and not r.owned(now=real)", "if not r.done", "promote/test_janitor.py"),
-    broken("who points first keeps the table", "promote/janitor.py", "condemn(doomed, revision=found.revision, by=by)", "condemn(doomed, revision=control.environments.revision(), by=by)", "promote/test_janitor.py"),
+    broken("who points first keeps the table", "promote/janitor.py", "mark_for_deletion(doomed, revision=found.revision, by=by)", "mark_for_deletion(doomed, revision=control.environments.revision(), by=by)", "promote/test_janitor.py"),
     broken("a clock that jumped is not believed", "promote/clock.py", "if newest is None or newest - BEHIND <= now < newest + retention:", "if newest or not newest:", "promote/test_clock.py"),
     broken("a confirmed date is the clock's", "promote/clock.py", "if abs((now.date() - today).days) > 1:", "if False:", "promote/test_clock.py"),
 )  # fmt: skip
@@ -73,7 +73,7 @@ EXTENDING = (
 )  # fmt: skip
 
 EVIDENCE = (
-    broken("evidence names approvals that count", "promote/grounds.py", "if case.counts(hearing.record, approval):", "if not approval:", "promote/test_release_grounds.py"),
+    broken("evidence names approvals that count", "promote/grounds.py", "if case.counts(review.record, approval):", "if not approval:", "promote/test_release_grounds.py"),
     broken("evidence names approvals of rows that change", "promote/grounds.py", "if any(part & about.get(name, NOTHING) for name, part in case.changed.items()):", "if about or not about:", "promote/test_release_grounds.py"),
     broken("without evidence nothing moves", "promote/release.py", "if not digests.get(release):", "if False:", "promote/test_gate_rules.py"),
     broken("a sample has at most five rows of an interval", "audits/sample.py", "if start in starts and len(found[start]) < SAMPLE_SIZE:", "if start in starts:", "audits/test_sample_size.py"),

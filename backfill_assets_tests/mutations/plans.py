@@ -57,5 +57,5 @@ AHEAD = (
 )  # fmt: skip
 
 JANITOR = (
-    broken("nothing can be pointed at what goes", "state/environment.py", "if t in current.condemned or current.removals.get(t, -1) > since}:", "if t in ()}:", "promote/test_janitor.py"),
+    broken("nothing can be pointed at what goes", "state/environment.py", "if t in current.marked_for_deletion or current.removals.get(t, -1) > since}:", "if t in ()}:", "promote/test_janitor.py"),
 )  # fmt: skip

@@ -31,7 +31,7 @@ from backfill_assets.compare.markdown import diff_markdown
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.inert import escaped_html, markdown, markdown_code, one_line, visible
 from backfill_assets.core.settings import ApprovalRules
-from backfill_assets.evidence.inputs import Inputs, Yes
+from backfill_assets.evidence.inputs import Inputs, JudgedApproval
 from backfill_assets.evidence.make import Evidence, make
 from backfill_assets.evidence.verify import Verification
 from backfill_assets.plan.estimate import estimate
@@ -103,7 +103,9 @@ def a_change(bad: str) -> RulesChange:
 
 def a_packet(bad: str) -> Inputs:
     """One whose people, reasons, owners, findings, failures and code are hostile."""
-    said: Yes = an_approval(by=bad, owner=bad, reason=bad, accepted={"conversions": bad}, account=bad, host=bad)
+    said: JudgedApproval = an_approval(
+        by=bad, owner=bad, reason=bad, accepted={"conversions": bad}, account=bad, host=bad
+    )
     inputs = some_inputs()
     subject = a_subject(days("01", "04"))
     subject = replace(

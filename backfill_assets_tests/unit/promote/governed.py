@@ -17,7 +17,7 @@ from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import not_counted
-from backfill_assets.promote.approve import Giver
+from backfill_assets.promote.approve import Approver
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.gate import Case, Purpose, gate
 from backfill_assets.promote.promote import ViewCatalog
@@ -126,7 +126,7 @@ class GovernedWorld(World):
         def rules(case: Case) -> dict[str, object]:
             found = case.facts.rules or self.rules()
             new = rules_to_record(found, case.environment, case.pointers, case.changed) if case.pointers else None
-            who = Giver(account=by, host="laptop")
+            who = Approver(account=by, host="laptop")
             return dict(record_rules(control, found, new, who, now=self.clock()).to_json())
 
         return release_case(control, self.tables, "prod", views, look, by=by, evidence=evidence, rules=rules)

@@ -13,7 +13,7 @@ from backfill_assets.promote.go_back import RolledBack, go_back, in_the_way, rol
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import release_case
-from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
+from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, gated, sealed
@@ -67,7 +67,7 @@ class Office:
 
     def look(self, release: str | None = None, select: Sequence[str] = ()) -> tuple[Rollback, list[Readability]]:
         world = self.world
-        found = look_back(
+        found = propose_rollback(
             world.project,
             world.control,
             world.tables,
@@ -84,7 +84,7 @@ class Office:
 
         def build(found: Rollback) -> None:
             assert found.project is not None
-            apply(world.bench(project=found.project, shown=found.after.pointers), rollback_plan(found, self.now, {}))
+            apply(world.bench(project=found.project, shown=found.after.pointers), rollback_work(found, self.now, {}))
 
         def move(found: Rollback) -> tuple[Environment, Verdict]:
             def case() -> Case:

@@ -13,8 +13,8 @@ from backfill_assets.core.intervals import utc
 from backfill_assets.core.settings import ApprovalRules, Settings
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Approve, Owned, Request
-from backfill_assets.promote.approval import Hearing, not_counted, subject
-from backfill_assets.promote.approve import Giver, statements
+from backfill_assets.promote.approval import PlanReview, not_counted, subject
+from backfill_assets.promote.approve import Approver, statements
 from backfill_assets.promote.gate import Case, gate, vouching
 from backfill_assets.promote.lifecycle import abandon, find_plan, open_plan
 from backfill_assets.promote.obstacle import Obstacle
@@ -52,11 +52,11 @@ class Board:
         apply(self.world.bench(patches=plan.patches), plan)
         return opened.plan.id
 
-    def hearing(self, now: datetime = NOW) -> Hearing:
+    def review(self, now: datetime = NOW) -> PlanReview:
         facts, cases = self.world.facts(now), self.world.cases()
         record = find_plan(self.world.control, self.plan)
         assert cases.complete(facts, record).open
-        return cases.hearing(facts, record)
+        return cases.review(facts, record)
 
     def prove(self, *findings: Finding, now: datetime = NOW) -> None:
         at = TODAY + timedelta(minutes=len(self.world.control.proofs.of(self.plan)))
@@ -65,8 +65,8 @@ class Board:
     def say(
         self, by: str, *owners: str, at: datetime = TODAY, now: datetime = NOW, signature: str = "", **more: object
     ) -> Approval:
-        facts, who = self.world.facts(now), Giver(account=by, host="laptop")
-        (said,) = statements(self.world.project, facts, self.hearing(now), who, owners=owners, now=at, **more)  # type: ignore[arg-type]
+        facts, who = self.world.facts(now), Approver(account=by, host="laptop")
+        (said,) = statements(self.world.project, facts, self.review(now), who, owners=owners, now=at, **more)  # type: ignore[arg-type]
         said = replace(said, signature=signature)
         self.world.control.approvals.put(said)
         return said
@@ -184,7 +184,7 @@ def test_new_days_are_no_later_write() -> None:
     assert world.release(now=later, by="routine").moved
     world.project = new
     apply(world.bench(), make_plan(world.project, world.facts(later), Request()))
-    assert str(board.hearing(later).changed["a"]) == "2024-01-01..2024-01-11"
+    assert str(board.review(later).changed["a"]) == "2024-01-01..2024-01-11"
     board.prove(now=later)
     assert board.objections(now=later) == []
 
@@ -241,7 +241,7 @@ def test_a_restatement_needs_the_owners_of_what_it_reaches() -> None:
     board.plan = board.build(Request(restate=(("a", days("03")),)))
     board.prove()
     facts = board.world.facts()
-    about = subject(board.world.project, facts, board.hearing())
+    about = subject(board.world.project, facts, board.review())
     assert {m: str(r) for m, r in about.scope.items()} == {"a": "2024-01-03", "b": "2024-01-03"}
     board.say("eve@x", "ana@x")
     board.say("eve@x", "bo@x")

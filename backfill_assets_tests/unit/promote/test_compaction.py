@@ -14,7 +14,7 @@ from backfill_assets.core.segments import Segment, Segments
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
 from backfill_assets.promote.gate import Case
-from backfill_assets.promote.janitor import look_around
+from backfill_assets.promote.janitor import find_unreachable
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.promote.release import release_case
 from backfill_assets.state.control import Control
@@ -120,7 +120,7 @@ def test_what_was_joined_goes_when_its_time_is_over(office: Office) -> None:
     run(office, crowded(office)["a"])
     late = office.releases[-1].at + timedelta(days=31)
     world = office.world
-    found = look_around(world.control, world.tables, now=late, retention=timedelta(days=30))
+    found = find_unreachable(world.control, world.tables, now=late, retention=timedelta(days=30))
     assert {g.table.version for g in found.goes} == apart
 
 

@@ -22,14 +22,14 @@ from backfill_assets.core.segments import Segment
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Request
-from backfill_assets.promote.approval import Hearing, covered, not_counted, subject
+from backfill_assets.promote.approval import PlanReview, covered, not_counted, subject
 from backfill_assets.promote.approve import onward
+from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import Case, Purpose, gate
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.release import Sealing, release_case
-from backfill_assets.promote.weigh import weigh
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import DIFF, Finding
 from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days, ranges, sealed
@@ -166,7 +166,7 @@ def test_nothing_moves_without_a_packet(board: Board) -> None:
 
 def test_what_goes_from_sight_changes(board: Board) -> None:
     facts = board.world.facts()
-    found = weigh(board.world.project, facts, board.world.tables, [], removed=["c"])
+    found = find_changed_rows(board.world.project, facts, board.world.tables, [], removed=["c"])
     assert found.changed == {"c": facts.environment.pointers["c"].covers}
 
 
@@ -181,7 +181,7 @@ def test_rows_written_over_published_ones(board: Board) -> None:
         "c", "c-1", "again", at, {at.start: replace(cells[at.start], batch="again")}
     ).table_commit
     after = replace(shown, segments=tuple(replace(s, commit=commit) for s in shown.segments))
-    found = weigh(world.project, facts, world.tables, [after])
+    found = find_changed_rows(world.project, facts, world.tables, [after])
     assert found.changed == found.rewritten == {"c": ranges(at)}
     [obstacle] = [o for o in gate(replace(board.case(), rewritten=found.rewritten)).obstacles if o.model == "c"]
     assert "written over published ones" in obstacle.what and "--restate c:2024-01-03" in obstacle.remedy
@@ -196,19 +196,19 @@ def an_audit() -> Audit:
 
 def test_all_that_voids_an_approval(board: Board) -> None:
     """Other audits, another consumer, other columns, another finding: each gives another digest."""
-    world, hearing = board.world, board.hearing()
+    world, review = board.world, board.review()
     project, facts = world.project, world.facts()
-    digest = subject(project, facts, hearing).digest
-    assert subject(project, facts, hearing).digest == digest
+    digest = subject(project, facts, review).digest
+    assert subject(project, facts, review).digest == digest
 
     audited = replace(project.models["a"], audits=(*project.models["a"].audits, an_audit()))
     consumer = Consumer(name="board", owner="cy@x", reads=("a",), file=Path("consumers.yml"))
-    wider = [replace(p, columns=(*p.columns, ("more", "int"))) for p in hearing.pointers]
-    others: dict[str, tuple[Any, Hearing]] = {
-        "audits": (replace(project, models={**project.models, "a": audited}), hearing),
-        "consumers": (replace(project, consumers={"board": consumer}), hearing),
-        "columns": (project, replace(hearing, pointers=tuple(wider))),
-        "comparisons": (project, replace(hearing, proofs=[replace(p, document={"new": 1}) for p in hearing.proofs])),
+    wider = [replace(p, columns=(*p.columns, ("more", "int"))) for p in review.pointers]
+    others: dict[str, tuple[Any, PlanReview]] = {
+        "audits": (replace(project, models={**project.models, "a": audited}), review),
+        "consumers": (replace(project, consumers={"board": consumer}), review),
+        "columns": (project, replace(review, pointers=tuple(wider))),
+        "comparisons": (project, replace(review, proofs=[replace(p, document={"new": 1}) for p in review.proofs])),
     }
     digests = {name: subject(one, facts, two).digest for name, (one, two) in others.items()}
     assert digest not in digests.values() and len(set(digests.values())) == len(digests)
@@ -217,13 +217,13 @@ def test_all_that_voids_an_approval(board: Board) -> None:
 def test_later_days_of_another_version_are_not_covered(board: Board) -> None:
     approval = board.say("eve@x", "ana@x")
     approval = replace(approval, onward={"a": days("11").start})
-    facts, hearing = board.world.facts(), board.hearing()
-    [pointer] = [p for p in hearing.pointers if p.model == "a"]
+    facts, review = board.world.facts(), board.review()
+    [pointer] = [p for p in review.pointers if p.model == "a"]
 
     def covers(version: str) -> Ranges:
         last = Segment(version=version, commit=pointer.segments[-1].commit, interval=days("11"))
         longer = replace(pointer, segments=(*pointer.segments, last))
-        return covered(board.world.project, facts, hearing, approval, [longer])["a"]
+        return covered(board.world.project, facts, review, approval, [longer])["a"]
 
     assert covers("a-2") == ranges(days("01", "11"))
     assert covers("a-9") == ranges(days("01", "10"))

@@ -12,7 +12,7 @@ from backfill_assets.build.engine import Job
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.errors import ConflictError, PromotionError
 from backfill_assets.core.intervals import Interval, Ranges
-from backfill_assets.promote.janitor import Rounds, Swept, look_around, sweep
+from backfill_assets.promote.janitor import Swept, Unreachable, find_unreachable, sweep
 from backfill_assets.promote.lifecycle import abandon, open_plan
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind
@@ -29,8 +29,8 @@ def after(days: float) -> datetime:
     return datetime.now(UTC) + timedelta(days=days)
 
 
-def look(office: Office, later: float = 31) -> Rounds:
-    return look_around(office.world.control, office.world.tables, now=after(later), retention=KEEP)
+def look(office: Office, later: float = 31) -> Unreachable:
+    return find_unreachable(office.world.control, office.world.tables, now=after(later), retention=KEEP)
 
 
 def run(office: Office, later: float = 31, control: Control | None = None) -> Swept:
@@ -163,13 +163,13 @@ def test_whoever_points_first_keeps_the_table(office: Office) -> None:
     found = look(office)
     office.back()
     with pytest.raises(ConflictError):
-        office.world.control.removals.condemn({("a", "a-1"): ("", 1)}, revision=found.revision, by="eva")
+        office.world.control.removals.mark_for_deletion({("a", "a-1"): ("", 1)}, revision=found.revision, by="eva")
     run(office)
     assert everything_shown_is_readable(office) and {"a-1", "b-1"} <= there(office)
 
 
 def test_somebody_points_while_the_janitor_looks(office: Office) -> None:
-    """After it knew what is needed, and before it condemned: it looks again, and nothing is condemned in between."""
+    """After it knew what is needed, and before it marked: it looks again, and nothing is marked in between."""
     tables = office.world.tables
     looks: list[int] = []
 
@@ -221,18 +221,18 @@ def test_a_build_that_comes_first_keeps_its_table(office: Office) -> None:
 
 def test_a_build_between_condemnation_and_deletion(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """It wrote down that it begins before the janitor looked again: the table is pardoned."""
-    condemn = Removals.condemn
+    mark_for_deletion = Removals.mark_for_deletion
 
     def slow(self: Removals, *args: object, **named: object) -> object:
-        done = condemn(self, *args, **named)  # type: ignore[arg-type]
+        done = mark_for_deletion(self, *args, **named)  # type: ignore[arg-type]
         started = Entry(kind=Kind.STARTED, model="a", version="a-1", interval=days("20"), batch="x", at=after(0))
         office.world.control.ledger.append([started])
         return done
 
-    monkeypatch.setattr(Removals, "condemn", slow)
+    monkeypatch.setattr(Removals, "mark_for_deletion", slow)
     done = run(office)
     assert [r.version for r in done.pardoned] == ["a-1"] and [r.version for r in done.removed] == ["b-1"]
-    assert office.world.control.environments.read("prod").condemned == frozenset()
+    assert office.world.control.environments.read("prod").marked_for_deletion == frozenset()
 
 
 def test_a_removal_while_a_build_looks(office: Office) -> None:
@@ -274,7 +274,7 @@ def test_killed_anywhere_the_next_one_finishes(crash: int) -> None:
     run(office)
     assert there(office) == {"a-2", "b-2", "c-1"} and everything_shown_is_readable(office)
     assert all(r.done for r in office.world.control.removals.all().values())
-    assert office.prod.condemned == frozenset()
+    assert office.prod.marked_for_deletion == frozenset()
 
 
 def test_another_janitor_at_work_is_left_alone(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +282,7 @@ def test_another_janitor_at_work_is_left_alone(office: Office, monkeypatch: pyte
     found = look(office)
     doomed = {("a", "a-1"): ("", 1)}
     monkeypatch.setattr("backfill_assets.state.removals.socket.gethostname", lambda: "elsewhere")
-    [begun] = office.world.control.removals.condemn(doomed, revision=found.revision, by="x")
+    [begun] = office.world.control.removals.mark_for_deletion(doomed, revision=found.revision, by="x")
     monkeypatch.undo()
     assert look(office).unfinished == () and "a-1" not in goes(office)
     assert not begun.owned(now=after(2)) and begun.owned(now=after(0.5))

@@ -25,7 +25,7 @@ from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import Released, release_case
-from backfill_assets.promote.rollback import Rollback, look_back, rollback_plan
+from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import by_version
@@ -172,13 +172,13 @@ class Warehouse(RuleBasedStateMachine):
         before = world.control.environments.read("prod")
 
         def look(release: str | None, select: object) -> tuple[Rollback, list[Readability]]:
-            found = look_back(
+            found = propose_rollback(
                 world.project, world.control, world.tables, environment="prod", now=self.now, release=release
             )
             return found, rehearse(found.pointers, world.tables, world.tables, world.control.ledger)
 
         def build(found: Rollback) -> None:
-            apply(world.bench(project=found.project, shown=found.after.pointers), rollback_plan(found, self.now, {}))
+            apply(world.bench(project=found.project, shown=found.after.pointers), rollback_work(found, self.now, {}))
 
         def move(found: Rollback) -> tuple[Environment, Verdict]:
             def case() -> Case:
@@ -223,7 +223,7 @@ class Warehouse(RuleBasedStateMachine):
         """Now, or when the time of everything that was superseded is over; killed after so many steps."""
         world, life = self.world, Life(steps)
         there = {(t.model, t.version) for t in world.tables.tables()}
-        condemned = world.control.environments.read("prod").condemned
+        marked_for_deletion = world.control.environments.read("prod").marked_for_deletion
         world.tables.before_remove = lambda model, version: life.step()
         now = datetime.now(UTC) + timedelta(days=later)
         with suppress(Crash):
@@ -231,7 +231,9 @@ class Warehouse(RuleBasedStateMachine):
             sweep(self.as_a_process(life), world.tables, now=now, retention=timedelta(days=30), by="eva")
         world.tables.before_remove = lambda model, version: None
         left = {(t.model, t.version) for t in world.tables.tables()}
-        assert later > 30 or not self.in_releases() & (there - left - condemned), "a table went before its time"
+        assert later > 30 or not self.in_releases() & (there - left - marked_for_deletion), (
+            "a table went before its time"
+        )
 
     @rule(
         name=st.sampled_from("abc"),
@@ -300,7 +302,7 @@ class Warehouse(RuleBasedStateMachine):
         engine.after_commit = lambda job, interval: None
         engine.before_scan = lambda job, intervals: None
         self.the_janitor_comes(0, None)  # it finishes what an interrupted one began
-        assert not self.world.control.environments.read("prod").condemned
+        assert not self.world.control.environments.read("prod").marked_for_deletion
         apply(self.world.bench(), self.world.plan(now=self.now))
         outcomes = apply(self.world.bench(), self.world.plan(now=self.now))
         assert all(o.ok for o in outcomes.values())

@@ -12,7 +12,7 @@ from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import not_counted
-from backfill_assets.promote.approve import Giver, statements
+from backfill_assets.promote.approve import Approver, statements
 from backfill_assets.promote.lifecycle import end_promoted
 from backfill_assets.promote.release import Released
 from backfill_assets.state.control import Control
@@ -88,15 +88,15 @@ class Governed(Warehouse):
         facts, cases = self.world.facts(self.now), self.world.cases()
         if not cases.is_ours(facts, record) or not cases.complete(facts, record).open:
             return
-        hearing = cases.hearing(facts, record)
-        if not hearing.changed:
+        review = cases.review(facts, record)
+        if not review.changed:
             return
         control, now = self.world.control, self._clock()
         self.world.prove(record.id, now=self.now, at=now)
-        who = Giver(account="ana", host="laptop")
-        for said in statements(self.world.project, facts, cases.hearing(facts, record), who, now=now):
+        who = Approver(account="ana", host="laptop")
+        for said in statements(self.world.project, facts, cases.review(facts, record), who, now=now):
             control.approvals.put(said)
-        self.looked_at.append({at: cell for p in hearing.pointers for at, cell in self._rows(p).items()})
+        self.looked_at.append({at: cell for p in review.pointers for at, cell in self._rows(p).items()})
 
     def _rows(self, pointer: Pointer) -> Rows:
         found: Rows = {}

@@ -22,7 +22,7 @@ from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Audit
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.approve import Giver, statements
+from backfill_assets.promote.approve import Approver, statements
 from backfill_assets.promote.lifecycle import abandon, end_promoted, open_plan, show_candidate
 from backfill_assets.promote.release import Released
 from backfill_assets.state.control import Control
@@ -337,10 +337,15 @@ class Governed(Warehouse):
         assert shown is not None
         world.prove(record.id, now=self.now)
         facts = world.facts(self.now)
-        hearing = world.governed_cases(facts).hearing(facts, record)
+        review = world.governed_cases(facts).review(facts, record)
         try:
             made = statements(
-                world.project, facts, hearing, Giver(account=account, host="laptop"), owners=(owner,), now=world.clock()
+                world.project,
+                facts,
+                review,
+                Approver(account=account, host="laptop"),
+                owners=(owner,),
+                now=world.clock(),
             )
         except PlanError:
             return

@@ -48,12 +48,12 @@ def office() -> Office:
 
 def test_an_approval_covers_nothing_beside_its_scope(board: Board) -> None:
     """A model that moves with it and is not in its scope is not covered, although the plan is about both."""
-    facts, hearing, project = board.world.facts(), board.hearing(), board.world.project
-    alone = {"a": hearing.changed["a"]}
-    digest = subject(project, facts, hearing, alone).digest
+    facts, review, project = board.world.facts(), board.review(), board.world.project
+    alone = {"a": review.changed["a"]}
+    digest = subject(project, facts, review, alone).digest
     approval = replace(board.say("eve@x", "ana@x"), scope=alone, digest=digest)
-    found = covered(project, facts, hearing, approval, hearing.pointers)
-    assert found["a"] == hearing.changed["a"] and found["b"] == NOTHING
+    found = covered(project, facts, review, approval, review.pointers)
+    assert found["a"] == review.changed["a"] and found["b"] == NOTHING
 
 
 def test_whoever_opened_a_plan_is_its_author(board: Board) -> None:

@@ -11,7 +11,7 @@ import pytest
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
-from backfill_assets.promote.approve import Giver
+from backfill_assets.promote.approve import Approver
 from backfill_assets.promote.rules_change import (
     RulesChange,
     asked_for,
@@ -32,7 +32,7 @@ from backfill_assets_tests.fakes import days
 NOW = datetime(2024, 1, 11, 13, tzinfo=UTC)
 ANA, BO = "ana@example.com", "bo@example.com"
 PEOPLE = {ANA: ("ana",), BO: ("bo",), "dev@example.com": ("dev",)}
-DEV, AS_ANA, AS_BO = (Giver(account=name, host="laptop") for name in ("dev", "ana", "bo"))
+DEV, AS_ANA, AS_BO = (Approver(account=name, host="laptop") for name in ("dev", "ana", "bo"))
 START = Rules(people=PEOPLE, owners={"a": ANA, "b": BO, "later": "cy@example.com"})
 
 
@@ -64,10 +64,10 @@ class House:
     def now_in_force(self, edited: Rules = START) -> RulesInForce:
         return self.control.rules.in_force("prod", edited)
 
-    def propose(self, edited: Rules, who: Giver = DEV) -> RulesChange:
+    def propose(self, edited: Rules, who: Approver = DEV) -> RulesChange:
         return propose(self.control, self.now_in_force(edited), self.shown, who, now=NOW)
 
-    def approve(self, change: RulesChange, who: Giver, **more: object) -> RulesChange:
+    def approve(self, change: RulesChange, who: Approver, **more: object) -> RulesChange:
         rules = self.now_in_force()
         for said in change_statements(rules, change.record, self.shown.pointers, who, now=NOW, **more):  # type: ignore[arg-type]
             self.control.approvals.put(said)
@@ -190,8 +190,8 @@ def test_an_owner_that_the_rules_name_nobody_for() -> None:
     with pytest.raises(PlanError):
         house.approve(change, DEV)
     with pytest.raises(PlanError):
-        house.approve(change, Giver(account="dev", host="other", by="eve"))
-    assert house.approve(change, Giver(account="eve", host="laptop")).took_effect
+        house.approve(change, Approver(account="dev", host="other", by="eve"))
+    assert house.approve(change, Approver(account="eve", host="laptop")).took_effect
 
 
 def test_a_team_of_one_changes_its_own_rules() -> None:

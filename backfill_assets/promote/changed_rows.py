@@ -14,7 +14,7 @@ from backfill_assets.state.tables import TableLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weight:
+class ChangedRows:
     """Model → published intervals."""
 
     changed: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
@@ -25,9 +25,9 @@ class Weight:
     """Models of which a move would show the same rows from another commit."""
 
 
-def weigh(
+def find_changed_rows(
     project: Project, facts: Facts, log: TableLog, pointers: Sequence[Pointer], removed: Sequence[str] = ()
-) -> Weight:
+) -> ChangedRows:
     """Compare pointers with what is shown. What was built while it was open is not published for good: rows of the same
     logic that replace it are growth. Raises StateError for a table that cannot be read."""
     changed: dict[str, Ranges] = {}
@@ -51,7 +51,7 @@ def weigh(
     for name in removed:
         if (gone := facts.environment.pointers.get(name)) is not None:
             changed[name] = gone.covers
-    return Weight(changed=changed, rewritten=rewritten, idle=frozenset(idle))
+    return ChangedRows(changed=changed, rewritten=rewritten, idle=frozenset(idle))
 
 
 def cadence_of(project: Project, name: str) -> Cadence:
