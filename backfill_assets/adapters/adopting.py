@@ -96,7 +96,7 @@ def adopt(settings: Settings, root: Path, *, by: str, why: str) -> Identity:
     generation = max(there.generation, memory.generation if memory else 0) + 1
     history = (*there.history, event("adopted", why, by))
     made = replace(there, project=settings.name, generation=generation, history=history)
-    made = as_it_is(where, replace(made, format=FORMAT, reader=READER, writer=WRITER))
+    made = replace(as_it_is(where, made), format=FORMAT, reader=READER, writer=WRITER)
     write_memory(root, where, None)
     write_identity(where, made)
     write_memory(root, where, made)

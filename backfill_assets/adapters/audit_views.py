@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from backfill_assets.adapters.inputs import also_named, check_pin, input_frame, model_frame, range_arguments
+from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments
 from backfill_assets.adapters.table_log import rows_within
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.audits.reads import texts
@@ -88,19 +88,18 @@ class AuditViews:
     def _rows_of(self, parts: Sequence[Interval]) -> Table:
         path = table_path(self._warehouse, self._job.model.name, self._job.version)
         frame = self._spark.read.format("delta").option("versionAsOf", self._commit).load(path)
-        return self._view(also_named(frame.where(in_interval(self._job.model, *parts)), self._job.model.names))
+        return self._view(frame.where(in_interval(self._job.model, *parts)))
 
     def _own(self, segments: Segments) -> Table:
         model = self._job.model
         frame = model_frame(self._spark, self._warehouse, model, segments)
         covers = segments.covers
-        return self._view(also_named(frame, model.names), interval_text(model), in_interval(model, self._span), covers)
+        return self._view(frame, interval_text(model), in_interval(model, self._span), covers)
 
     def _other(self, read: Shown | SourceInput) -> Table:
         match read:
             case Shown():
                 frame = model_frame(self._spark, self._warehouse, read.model, read.segments)
-                frame = also_named(frame, read.model.names)
                 at = bucket(read.model.time_column, self._job.model.cadence)
                 covers = read.segments.covers
                 return self._view(frame, at, in_interval(read.model, self._span), covers, read.model.mask)

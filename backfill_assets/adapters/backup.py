@@ -92,7 +92,7 @@ def backup(warehouse: str, target: Path, *, data: bool) -> Manifest:
         )
     heads = _one_instant(warehouse)
     release = newest_release(warehouse, heads.get(ENVIRONMENTS.name, -1))
-    identity = replace(read_identity(warehouse) or identity, tables=heads, release=release)
+    identity = replace(identity, tables=heads, release=release)
     try:
         return _written(source, target, identity, data=data)
     except OSError as error:

@@ -45,9 +45,6 @@ class Guard:
     def before_write(self) -> None:
         """Raises StateError when the tables may not be written."""
 
-    def before_replace(self, table: str, rows: Sequence[Row]) -> None:
-        """What a replacement is about to write. Raises StateError when it may not."""
-
     def after_replace(self, table: str, rows: Sequence[Row], note: Mapping[str, str], commit: int) -> None:
         """What a replacement wrote, at which commit."""
 
@@ -116,7 +113,6 @@ class DeltaControlTable:
         table = self._whole()
         if table.version() != max(revision, 0):
             raise ConflictError(f"{self._spec.name}: expected revision {revision}, found {table.version()}")
-        self._guard.before_replace(self._spec.name, rows)
         with self._durable(table.version()):
             try:
                 write_deltalake(

@@ -227,7 +227,7 @@ class SparkEngine:
 
     def _input_view(self, spark: SparkSession, name: str, read: ModelInput | SourceInput) -> str:
         if isinstance(read, ModelInput):
-            at = digest(read.version, str(read.commit), *map(str, read.over), *read.columns, *map(list, read.names))
+            at = digest(read.version, str(read.commit), *map(str, read.over))
         else:
             at = read.pin.get("commit", read.pin.get("files", "now"))
             if "table" in read.pin:

@@ -14,7 +14,7 @@ from backfill_assets.build.engine import Input, ModelInput, SourceInput
 from backfill_assets.core.errors import PlanError, SourceChangedError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Source
-from backfill_assets.core.segments import Names, Segment, Segments, shown_name
+from backfill_assets.core.segments import Segment, Segments
 from backfill_assets.plan.patch import EVER
 from backfill_assets.state.versions import table_path
 
@@ -30,8 +30,7 @@ def input_frame(spark: SparkSession, warehouse: str, read: Input) -> DataFrame:
     match read:
         case ModelInput():
             below = Segments.of_table(read.version, read.commit, [EVER])
-            frame = model_frame(spark, warehouse, read.model, read.over.over(below))
-            return _ordered(_named(frame, read.names), read.columns)
+            return _ordered(model_frame(spark, warehouse, read.model, read.over.over(below)), read.columns)
         case SourceInput():
             return _source_frame(spark, read)
 
@@ -50,28 +49,14 @@ def _ordered(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 
 def model_frame(spark: SparkSession, warehouse: str, model: Model, segments: Segments) -> DataFrame:
-    """The rows of segments of a model's tables, together; a column that some lack is NULL there. Segments that have
-    `names` give their columns by these."""
+    """The rows of segments of a model's tables, together; a column that some lack is NULL there."""
     parts = [_table_frame(spark, warehouse, model, s, within) for s, within in segments.tables()]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 
-def also_named(frame: DataFrame, names: Names) -> DataFrame:
-    """The frame with its columns under further names: for audits, which know them by the one or the other."""
-    there = {name.lower() for name in frame.columns}
-    more = {shown: frame[quoted(stored)] for shown, stored in names if stored.lower() in there}
-    return frame.withColumns({shown: column for shown, column in more.items() if shown.lower() not in there})
-
-
-def _named(frame: DataFrame, names: Names) -> DataFrame:
-    if not names:
-        return frame
-    return frame.select(*(frame[quoted(name)].alias(shown_name(names, name)) for name in frame.columns))
-
-
 def _table_frame(spark: SparkSession, warehouse: str, model: Model, segment: Segment, within: Ranges) -> DataFrame:
     location = table_path(warehouse, model.name, segment.version)
-    frame = _named(spark.read.format("delta").option("versionAsOf", segment.commit).load(location), segment.names)
+    frame = spark.read.format("delta").option("versionAsOf", segment.commit).load(location)
     if segment.interval == EVER:
         return frame
     return frame.where(in_interval(model, *within))

@@ -88,18 +88,17 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
         low, high = pa.scalar(part.start, kind), pa.scalar(part.end, kind)
     else:
         low, high = pa.scalar(part.start.date(), pa.date32()), pa.scalar(part.end.date(), pa.date32())
-    there = pointer.stored(segment)
-    wanted = {name: there[name.lower()][0] for name in columns if name.lower() in there}
+    there = {name for name, _ in segment.columns or pointer.columns}
     try:
         files = table.to_pyarrow_dataset(filesystem=file_system(location))
-        rows = files.to_table(columns=list(wanted.values()), filter=(field >= low) & (field < high))
+        rows = files.to_table(columns=[c for c in columns if c in there], filter=(field >= low) & (field < high))
     except (OSError, pa.ArrowException) as error:
         lost = _unreadable(location, table, (field >= low) & (field < high))
         what = f"a file that cannot be read ({reason(error)})"
         raise short(pointer.model, segment, f"{what}: {', '.join(lost)}" if lost else what) from None
     if segment.held is not None and part == segment.held.interval and rows.num_rows != segment.held.rows:
         raise short(pointer.model, segment, f"{rows.num_rows} rows in its files; {segment.held.rows} were promoted")
-    return rows.rename_columns(list(wanted))
+    return rows
 
 
 def _unreadable(location: str, table: DeltaTable, chosen: Any) -> list[str]:

@@ -76,8 +76,7 @@ def in_interval(model: Model, *parts: Interval) -> str:
 
 def _check(model: Model, schema: StructType) -> None:
     fields = {f.name.lower(): f for f in schema.fields}
-    fields = {shown.lower(): fields[name.lower()] for shown, name in model.names if name.lower() in fields} | fields
-    if len({f.name.lower() for f in schema.fields}) < len(schema.fields):
+    if len(fields) < len(schema.fields):
         names = [f.name.lower() for f in schema.fields]
         raise BuildError(
             f"{model.name} has two columns named {next(n for n in names if names.count(n) > 1)}",

@@ -21,11 +21,10 @@ from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.settings import Settings
 from backfill_assets.project.settings import state_root
-from backfill_assets.state.environment import ENVIRONMENTS, names_columns, releases_of
+from backfill_assets.state.environment import ENVIRONMENTS, releases_of
 from backfill_assets.state.identity import (
     FORMAT,
     IDENTITY,
-    NAMES,
     Found,
     Identity,
     LastRelease,
@@ -82,10 +81,6 @@ class WarehouseGuard(Guard):
                 fix="upgrade backfill-assets here",
             )
 
-    def before_replace(self, table: str, rows: Sequence[Row]) -> None:
-        if table == ENVIRONMENTS.name and self._identity and self._identity.reader < NAMES and names_columns(rows):
-            self._identity = _raised(self._settings.warehouse)
-
     def after_replace(self, table: str, rows: Sequence[Row], note: Mapping[str, str], commit: int) -> None:
         if table != ENVIRONMENTS.name:
             return
@@ -129,23 +124,6 @@ def create(where: str, project: str) -> Identity:
         return there
 
 
-def _raised(where: str) -> Identity:
-    """The identity once programs that know no other names of columns can neither read nor write."""
-    with _locked(where):
-        there = read_identity(where)
-        if there is None:
-            raise StateError(f"{where}/{IDENTITY} is gone")
-        if there.reader < NAMES:
-            there = replace(knowing_names(there), history=(*there.history, event("raised", "columns have other names")))
-            write_identity(where, there)
-        return there
-
-
-def knowing_names(identity: Identity) -> Identity:
-    """The identity of a warehouse in which a pointer has columns by other names than its tables."""
-    return replace(identity, format=FORMAT, reader=max(identity.reader, NAMES), writer=max(identity.writer, NAMES))
-
-
 def event(what: str, why: str = "", by: str = "") -> dict[str, str]:
     """A line of the identity's history."""
     said = {"what": what, "at": datetime.now(UTC).isoformat(timespec="seconds")}
@@ -172,10 +150,7 @@ def control_heads(where: str) -> dict[str, int]:
 def as_it_is(where: str, identity: Identity) -> Identity:
     """The identity with the records as they are now: their newest commits, and the newest release among them."""
     heads = control_heads(where)
-    found = replace(identity, tables=heads, release=newest_release(where, heads.get(ENVIRONMENTS.name, -1)))
-    with suppress(StateError):  # what cannot be read is not taken for anything
-        return knowing_names(found) if names_columns(DeltaStore(where).table(ENVIRONMENTS).read()) else found
-    return found
+    return replace(identity, tables=heads, release=newest_release(where, heads.get(ENVIRONMENTS.name, -1)))
 
 
 def _caught_up(where: str, identity: Identity) -> Identity:

@@ -154,8 +154,7 @@ class Context:
         now, run = self.now(), run or new_id()
         if pins is None:
             pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
-        kept = self.project.hidden or self.project.renamed
-        project = computing(self.project, self.control.versions.all()) if kept else self.project
+        project = computing(self.project, self.control.versions.all()) if self.project.hidden else self.project
         return Workbench(
             project=bounded_now(project, self.control, self.log, self._extents(pins), now),
             control=self.control,

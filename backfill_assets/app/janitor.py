@@ -15,7 +15,6 @@ from backfill_assets.app.release import release_by_case, rules_in_force
 from backfill_assets.core.errors import BackfillError, PromotionError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.orphans import UNDER_WAY, PacketFolder, orphans
-from backfill_assets.plan.narrowed import computing
 from backfill_assets.project.settings import cache_folder
 from backfill_assets.promote.clock import check_clock
 from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
@@ -86,7 +85,7 @@ def _real_now(context: Context) -> datetime:
 
 
 def _join(context: Context, crowd: Crowd) -> str:
-    model = computing(context.project, context.control.versions.all()).models[crowd.pointer.model]
+    model = context.project.models[crowd.pointer.model]
 
     def show(pointer: Pointer) -> Environment:
         def look() -> Case:

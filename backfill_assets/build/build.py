@@ -26,7 +26,6 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.missing import batches, ready
-from backfill_assets.plan.narrowed import reading_tables
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.project.stored import made_from, to_definition
@@ -146,14 +145,12 @@ def _inputs(
                 over = patch.segments(heads[name, patch.version]).over(patch.below)
             else:
                 over = stays_beside(shown.get(name), version, have[name])
-            over = over.named(version, ())
             inputs[name] = ModelInput(
                 model=bench.project.models[name],
                 version=version,
                 commit=heads[name, version],
                 over=over,
                 columns=upstream.columns,
-                names=upstream.names,
             )
         else:
             source = bench.project.sources[upstream.name]
@@ -164,11 +161,10 @@ def _inputs(
 def _own(bench: Workbench, name: str, have: Coverage) -> tuple[Segments, Segments]:
     """What the environment shows of the model, and what of it stays beside the version that is built."""
     pointer, patch = bench.control.environments.read(bench.environment).pointers.get(name), bench.patches.get(name)
-    logic = bench.project.fingerprints[name]
-    shown = pointer.segments.named(logic, ()) if pointer else NO_ROWS
+    shown = pointer.segments if pointer else NO_ROWS
     if patch is None:
-        return shown, stays_beside(pointer, bench.version(name), have).named(logic, ())
-    return shown, patch.below.named(logic, ()).without(patch.intervals)
+        return shown, stays_beside(pointer, bench.version(name), have)
+    return shown, patch.below.without(patch.intervals)
 
 
 def _create(bench: Workbench, job: Job, sample: Interval) -> None:
@@ -179,7 +175,7 @@ def _create(bench: Workbench, job: Job, sample: Interval) -> None:
             version=job.version,
             upstream={n: i.version for n, i in job.inputs.items() if isinstance(i, ModelInput)},
             columns=columns,
-            signature=reading_tables(bench.project.signatures.get(job.model.name, UNKNOWN), job.model.upstreams),
+            signature=bench.project.signatures.get(job.model.name, UNKNOWN),
             definition=to_definition(job.model) | made_from(bench.project, job.model),
             created=datetime.now(UTC),
         )

@@ -10,7 +10,7 @@ from typing import Protocol
 from backfill_assets.audits.counts import Counts
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Source
-from backfill_assets.core.segments import NO_ROWS, Names, Segments
+from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.partial import over_json
 from backfill_assets.state.tables import DataCommit
 
@@ -20,7 +20,6 @@ class ModelInput:
     """An upstream model as a job reads it: one version at one commit, with restated days from the tables in `over`.
 
     `columns`: all, in the order in which the job's code reads them, whatever order the table has; none: the table's.
-    `names` are those that the job's code knows by another name than the table. Segments have the table's names.
     """
 
     model: Model
@@ -28,7 +27,6 @@ class ModelInput:
     commit: int
     over: Segments = NO_ROWS
     columns: tuple[str, ...] = ()
-    names: Names = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +45,7 @@ Input = ModelInput | SourceInput
 class Job:
     """One version to build, with everything it reads. `inputs` is keyed by upstream name.
 
-    `shown` is what the environment shows of the model, `beside` what of it stays around the version's own rows; rows of
-    the version's logic by the names of its table.
+    `shown` is what the environment shows of the model, `beside` what of it stays around the version's own rows.
     """
 
     model: Model
@@ -83,7 +80,7 @@ def _input_json(read: Input) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """Another model as audits look at it: in these segments of its tables, by their names and by `model.names`."""
+    """Another model as audits look at it: in these segments of its tables."""
 
     model: Model
     segments: Segments

@@ -11,7 +11,7 @@ from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pin import Pins
-from backfill_assets.core.segments import NO_ROWS, Segments, logic_of
+from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, by_version
@@ -35,7 +35,7 @@ def audit_reads(bench: Workbench, job: Job, commit: int, built: Ranges, judged: 
         return AuditReads()
     shown = bench.control.environments.read(bench.environment)
     pointer = shown.pointers.get(model.name)
-    below = pointer.segments.named(logic_of(job.version), ()) if pointer else NO_ROWS
+    below = pointer.segments if pointer else NO_ROWS
     mine = Segments.of_table(job.version, commit, built)
     return AuditReads(
         tables={name: _table(bench, shown, model, name, pins) for name in tables},
@@ -78,9 +78,8 @@ def _segments(bench: Workbench, shown: Environment, name: str) -> Segments:
     known = standing(pointer, groups, bench.log, audits=digest) if pointer and not patch else None
     have = as_shown(found, version, pointer, known)
     green = Segments.of_table(version, head, have.green)
-    below = pointer.segments if pointer else NO_ROWS
     if patch:
-        below = green.over(patch.below or below)
-    elif green:
-        below = stays_beside(pointer, logic, have).over(green)
-    return below.named(logic, ())
+        return green.over(patch.below or (pointer.segments if pointer else NO_ROWS))
+    if green:
+        return stays_beside(pointer, logic, have).over(green)
+    return pointer.segments if pointer else NO_ROWS

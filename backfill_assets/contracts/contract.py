@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from backfill_assets.audits.reads import texts
 from backfill_assets.core.model import Audit, Project
-from backfill_assets.plan.narrowed import listed
 from backfill_assets.state.versions import Version
 
 
@@ -61,7 +60,7 @@ def contract_from_json(said: Mapping[str, Any]) -> Contract:
 def promised(project: Project, name: str, built: Version | None = None) -> Contract:
     """What the loaded code promises of a model. `built` is its version's record, if any: that has exact types."""
     model = project.models[name]
-    known = dict(listed(project, name, built.columns)) if built else {}
+    known = dict(built.columns) if built else {}
     resolved = project.columns.get(name, model.columns)
     columns = {c.name: known.get(c.name, c.type) for c in resolved} or known
     return _contract(

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backfill_assets.contracts.contract import Contract, contract_from_json, promised, published
-from backfill_assets.core.model import Project
-from backfill_assets.plan.published import Promoted
-from backfill_assets.project.stored import audits_from_json, audits_json, names_from_json
+from backfill_assets.core.model import Audit, Project
+from backfill_assets.project.stored import audits_from_json, audits_json
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 
 AUDITS = "audits"
 """Where a stored contract keeps the audits; those of earlier releases do not."""
-NAMES = "names"
-"""Where it keeps the names that these know columns by, where they are not those of the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +49,13 @@ def publish_contracts(
     def news(name: str, version: str) -> bool:
         record, said = versions.get((name, version)), audits_json(project.models[name].audits)
         built_with = record.definition.get("audits") if record else None
-        then = known.get((name, version))
-        audits = audits_json(then.audits) if then else built_with
-        other = project.models[name].names != (then.names if then else ())
-        return contracts.old[name] != contracts.new[name] or other or not _alike(audits, said)
+        audits = audits_json(known[name, version]) if (name, version) in known else built_with
+        return contracts.old[name] != contracts.new[name] or not _alike(audits, said)
 
     control.contracts.append(
         shown.name,
         {
-            (name, pointer.version): contracts.new[name].to_json()
-            | {AUDITS: audits_json(project.models[name].audits)}
-            | ({NAMES: names} if (names := project.models[name].names) else {})
+            (name, pointer.version): contracts.new[name].to_json() | {AUDITS: audits_json(project.models[name].audits)}
             for name, pointer in shown.pointers.items()
             if name in models and project.fingerprints.get(name) == pointer.version and news(name, pointer.version)
         },
@@ -70,14 +63,10 @@ def publish_contracts(
     )
 
 
-def promoted_audits(control: Control, environment: str) -> dict[tuple[str, str], Promoted]:
+def promoted_audits(control: Control, environment: str) -> dict[tuple[str, str], tuple[Audit, ...]]:
     """The audits that versions were promoted with last, by (model, version), where they are not those of its record."""
     kept = control.contracts.read(environment)
-    return {
-        key: Promoted(audits=audits_from_json(document[AUDITS]), names=names_from_json(document.get(NAMES, ())))
-        for key, document in kept.items()
-        if AUDITS in document
-    }
+    return {key: audits_from_json(document[AUDITS]) for key, document in kept.items() if AUDITS in document}
 
 
 def _alike(one: object, other: object) -> bool:

@@ -11,7 +11,6 @@ from typing import Literal
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, begun, closed
-from backfill_assets.core.segments import Names
 from backfill_assets.core.settings import Settings
 
 STABLE_KEY = "stable_key"
@@ -86,8 +85,6 @@ class Upstream:
     name: str
     parameter: str = ""
     columns: tuple[str, ...] = ()
-    names: Names = ()
-    """The columns that the code knows by another name than the table of the upstream's version has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,8 +203,6 @@ class Model:
     """The columns by whose values a diff is told, besides by day."""
     mask: tuple[str, ...] = ()
     """The columns whose values nobody should see: the header's, and those computed from masked ones upstream."""
-    names: Names = ()
-    """The columns of its table that its audits know by another name."""
     unmask: Mapping[str, str] = field(default_factory=dict[str, str])
     """Column → why its values may be seen although they are computed from masked ones."""
     tolerance: float = TOLERANCE
@@ -281,10 +276,6 @@ class Project:
     hidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Columns (lower-cased) that a model's table has and its view does not list: the code dropped them, and the version
     that is shown is kept. That version's own definition computes its next intervals."""
-    renamed: Mapping[str, Names] = field(default_factory=dict[str, Names])
-    """Columns that a model's view has under another name than its table: the same, where the code renamed them."""
-    built_again: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Why a model's renamed columns make a version of it that is built, and not only another view."""
 
     @property
     def column_names(self) -> dict[str, list[str]]:

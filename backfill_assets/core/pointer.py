@@ -10,7 +10,7 @@ from typing import Any
 
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Column
-from backfill_assets.core.segments import Held, Names, Segment, Segments, logic_of, shown_name, stored_name
+from backfill_assets.core.segments import Held, Segment, Segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,17 +22,12 @@ class Pointer:
     timestamps: bool
     """Whether the time column holds instants (hourly models) rather than dates."""
     columns: tuple[tuple[str, str], ...]
-    """Name and Spark SQL type of every column, in the view's order, as readers know them."""
+    """Name and Spark SQL type of every column, in the view's order."""
     segments: Segments
     """May be given as any sequence."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "segments", Segments(self.segments))
-        newest = [s for s in self.segments if s.logic == self.segments[-1].logic]
-        if len({s.names for s in newest}) > 1:
-            raise ValueError(f"{self.model} would show tables of one logic by different names of their columns")
-        if any(s.names and not s.columns for s in self.segments if s not in newest):
-            raise ValueError(f"{self.model} would show older rows by names of columns that are not told")
 
     @property
     def id(self) -> str:
@@ -55,17 +50,6 @@ class Pointer:
         """What it shows by other logic than the newest: a change was made forward only."""
         return self.segments.of_other_logic(self.version)
 
-    @property
-    def names(self) -> Names:
-        """The columns that are shown under another name than the tables of the newest logic have."""
-        return self.segments[-1].names
-
-    def stored(self, segment: Segment) -> dict[str, tuple[str, str]]:
-        """What each column is called in a segment's table, and its type; by its lower-cased name to readers."""
-        if segment.columns:
-            return {shown_name(segment.names, name).lower(): (name, kind) for name, kind in segment.columns}
-        return {name.lower(): (stored_name(segment.names, name), kind) for name, kind in self.columns}
-
     def cut(self, to: Ranges) -> Pointer:
         """The pointer with what it shows within these ranges."""
         return replace(self, segments=self.segments.cut(to))
@@ -77,10 +61,7 @@ class Pointer:
                 "model": self.model,
                 "time_column": self.time_column,
                 "timestamps": self.timestamps,
-                "columns": [
-                    [name, kind, *((there,) if (there := stored_name(self.names, name)) != name else ())]
-                    for name, kind in self.columns
-                ],
+                "columns": self.columns,
                 "segments": [
                     {
                         "version": s.version,
@@ -88,7 +69,7 @@ class Pointer:
                         "start": s.interval.start.isoformat(),
                         "end": s.interval.end.isoformat(),
                     }
-                    | ({"columns": _columns_json(s)} if s.columns else {})
+                    | ({"columns": s.columns} if s.columns else {})
                     | ({"held": _held_json(s.held)} if s.held else {})
                     for s in self.segments
                 ],
@@ -111,41 +92,22 @@ def lists(pointer: Pointer, columns: Sequence[str]) -> bool:
 def pointer_from_json(text: str) -> Pointer:
     """The pointer that `Pointer`'s JSON says."""
     raw = json.loads(text)
-    newest = logic_of(raw["segments"][-1]["version"]) if raw["segments"] else ""
-    names: Names = tuple((name, *there) for name, _, *there in raw["columns"] if there)
-
-    def names_of(said: Mapping[str, Any]) -> Names:
-        if "columns" in said:
-            return tuple((*shown, name) for name, _, *shown in said["columns"] if shown)
-        return names if logic_of(said["version"]) == newest else ()
-
     return Pointer(
         model=raw["model"],
         time_column=raw["time_column"],
         timestamps=raw["timestamps"],
-        columns=tuple((name, kind) for name, kind, *_ in raw["columns"]),
+        columns=tuple((name, kind) for name, kind in raw["columns"]),
         segments=Segments(
             Segment(
                 version=s["version"],
                 commit=s["commit"],
                 interval=Interval(utc(s["start"]), utc(s["end"])),
-                columns=tuple((name, kind) for name, kind, *_ in s.get("columns", ())),
-                names=names_of(s),
+                columns=tuple((name, kind) for name, kind in s.get("columns", ())),
                 held=_held(s["held"]) if "held" in s else None,
             )
             for s in raw["segments"]
         ),
     )
-
-
-def _columns_json(segment: Segment) -> list[list[str]]:
-    """A table's columns: name, type, and what readers call it where that is another name. A release that knows of no
-    other names cannot read that, and takes nothing for NULL."""
-    names = segment.names
-    return [
-        [name, kind, *((shown,) if (shown := shown_name(names, name)) != name else ())]
-        for name, kind in segment.columns
-    ]
 
 
 def _held_json(held: Held) -> dict[str, object]:

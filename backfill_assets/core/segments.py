@@ -22,28 +22,6 @@ class Held:
     rows: int
 
 
-Names = tuple[tuple[str, str], ...]
-"""Of columns that readers know by another name than the table has: that name, and the table's."""
-
-
-def stored_name(names: Names, shown: str) -> str:
-    """What the table calls a column that readers know by this name.
-
-    >>> stored_name((("net", "revenue"),), "NET"), stored_name((("net", "revenue"),), "ds")
-    ('revenue', 'ds')
-    """
-    return next((stored for name, stored in names if name.lower() == shown.lower()), shown)
-
-
-def shown_name(names: Names, stored: str) -> str:
-    """What readers call a column of the table.
-
-    >>> shown_name((("net", "revenue"),), "Revenue"), shown_name((("net", "revenue"),), "ds")
-    ('net', 'ds')
-    """
-    return next((name for name, there in names if there.lower() == stored.lower()), stored)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
     """The rows of `interval` in the table of one version (or a revision of it), as they were at `commit`."""
@@ -53,13 +31,8 @@ class Segment:
     interval: Interval
     columns: tuple[tuple[str, str], ...] = ()
     """Name and type of the table's columns where they are not the pointer's: rows of older logic."""
-    names: Names = ()
-    """The columns that are shown under another name than the table has, in order."""
     held: Held | None = field(default=None, compare=False)
     """What a promotion counted; of a wider interval when this is a part of what was promoted."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(sorted(self.names)))
 
     @property
     def logic(self) -> str:
@@ -121,10 +94,6 @@ class Segments(tuple[Segment, ...]):
         """Those whose rows another version's logic made."""
         return Segments(s for s in self if s.logic != logic)
 
-    def named(self, logic: str, names: Names) -> Segments:
-        """The same rows, those that a version's logic made with these names of their columns (none: the table's)."""
-        return Segments(replace(s, names=names) if s.logic == logic else s for s in self)
-
     def in_table(self, version: str) -> Segments:
         """Those that are in the table of this version."""
         return Segments(s for s in self if s.version == version)
@@ -144,7 +113,7 @@ class Segments(tuple[Segment, ...]):
         """The first segment of each table at a commit, with the time of all of them: a table is opened once."""
         found: dict[tuple[object, ...], list[Segment]] = {}
         for segment in self:
-            found.setdefault((segment.version, segment.commit, segment.columns, segment.names), []).append(segment)
+            found.setdefault((segment.version, segment.commit, segment.columns), []).append(segment)
         return [(same[0], Segments(same).covers) for same in found.values()]
 
 
@@ -167,5 +136,4 @@ def logic_of(version: str) -> str:
 
 
 def _of_one_table(one: Segment, other: Segment) -> bool:
-    mine, its = ((s.version, s.commit, s.columns, s.names) for s in (one, other))
-    return mine == its
+    return (one.version, one.commit, one.columns) == (other.version, other.commit, other.columns)

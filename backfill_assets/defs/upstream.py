@@ -47,9 +47,7 @@ def version_frame(workspace: Context, model: Model, asked: Interval | None) -> D
         )
     if head < 0 or not wanted:
         raise BuildError(f"cannot read {model.name}: nothing of it is built", fix=f"materialize {model.name} first")
-    over = stays_beside(shown, version, have).named(version, ())
-    names = workspace.project.renamed.get(model.name, ())
-    read = ModelInput(model=model, version=version, commit=head, over=over, names=names)
+    read = ModelInput(model=model, version=version, commit=head, over=stays_beside(shown, version, have))
     frame = input_frame(workspace.spark, workspace.warehouse, read)
     condition = " OR ".join(f"({in_interval(model, part)})" for part in wanted)
     return frame.where(condition)

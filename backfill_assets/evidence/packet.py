@@ -12,7 +12,7 @@ from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import logic_of, shown_name
+from backfill_assets.core.segments import logic_of
 from backfill_assets.core.words import listed
 from backfill_assets.evidence.inputs import Inputs, Json, JudgedApproval, Subject
 from backfill_assets.evidence.meaning import meaning
@@ -251,14 +251,10 @@ def _kind(s: Subject, change: PlannedChange | None, known: bool) -> Kind:
 
 
 def _columns(s: Subject, change: PlannedChange | None) -> list[ColumnPart]:
-    was = s.before.names if s.before else ()
-    now = was if s.before and s.before.version == logic_of(s.target.version) else ()
-    old = {shown_name(was, name): kind for name, kind in s.old.columns} if s.old else {}
-    new = {shown_name(now, name): kind for name, kind in s.record.columns} if s.record else {}
+    old = dict(s.old.columns) if s.old else {}
+    new = dict(s.record.columns) if s.record else {}
     if s.target.columns:  # the same table: what its view lists
-        called = dict(change.renamed) if change else {}
         old = dict(s.before.columns) if s.before else old
-        new = {called.get(name.lower(), name): kind for name, kind in new.items()}
         new = {name: kind for name, kind in new.items() if name.lower() in s.target.columns}
     values = {c.lower() for c in (change.columns if change else ())}
     written = {c.name.lower(): c.description for c in s.model.columns}

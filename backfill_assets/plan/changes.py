@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.category import Category, Change, compare
-from backfill_assets.plan.narrowed import as_named, relisted
+from backfill_assets.plan.narrowed import relisted
 
 if TYPE_CHECKING:
     from backfill_assets.plan.plan import Facts
@@ -22,12 +22,12 @@ def changes_of(project: Project, facts: Facts) -> dict[str, Change]:
             changes[name] = Change(category=Category.NEW)
         elif pointer.version == project.fingerprints[name]:
             known = tuple(facts.shown.get(name, UNKNOWN).columns)
-            found = relisted(project, pointer, known if pointer.columns else ())
-            kind = Category.REMOVAL if found.removed else Category.ADDITIVE if found.added else Category.UNCHANGED
-            changes[name] = Change(category=kind, added=found.added, removed=found.removed, renamed=found.renamed)
+            added, removed = relisted(project, pointer, known if pointer.columns else ())
+            kind = Category.REMOVAL if removed else Category.ADDITIVE if added else Category.UNCHANGED
+            changes[name] = Change(category=kind, added=added, removed=removed)
         elif UNKNOWN not in (facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN)):
             there = [column for column, _ in pointer.columns]
-            changes[name] = compare(as_named(facts.shown[name], pointer.names), project.signatures[name], there)
+            changes[name] = compare(facts.shown[name], project.signatures[name], there)
         else:
             changes[name] = Change(category=Category.BREAKING, rows=True)
     return changes
@@ -58,9 +58,7 @@ def views(project: Project, facts: Facts, changes: Mapping[str, Change]) -> dict
         pointer = facts.environment.pointers.get(name)
         if pointer and pointer.version == project.fingerprints[name] and change.category is not Category.UNCHANGED:
             now = [column.lower() for column, _ in pointer.columns]
-            renamed = dict(change.renamed)
-            listed = dict.fromkeys((*(renamed.get(c, c) for c in now), *change.added))
-            found[name] = tuple(c for c in listed if c not in change.removed)
+            found[name] = tuple(c for c in (*now, *change.added) if c not in change.removed)
     return found
 
 

@@ -16,7 +16,6 @@ from backfill_assets.plan.bounds import bounded, cut_offs
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.changes import changes_of, reverts, unproved, views
 from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
-from backfill_assets.plan.narrowed import as_named
 from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, restatement, stays_beside
 from backfill_assets.plan.rewired import Rewired, Written, describe, rewired, written_in
@@ -203,7 +202,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         kept=kept,
         sources=facts.sources,
         changes=mine,
-        because=_all_because(project, facts, selected, changes),
+        because=_because(project, facts, selected, changes),
         strategies=ways,
         reverts=back,
         views=listing,
@@ -263,7 +262,7 @@ def _patched(
         sources=facts.sources,
         patches=patches,
         changes=touched,
-        because=_all_because(project, facts, patches, changes),
+        because=_because(project, facts, patches, changes),
         strategies=strategies(touched, patches, dict(request.strategies)),
         overrides=overrides(project, patches),
         warnings=warnings(project, patches),
@@ -271,25 +270,6 @@ def _patched(
         whole=whole(project, facts.now, stages, list(why), done),
         rewired=_rewired(project, facts, touched),
     )
-
-
-def _all_because(
-    project: Project, facts: Facts, names: Iterable[str], changes: Mapping[str, Change]
-) -> dict[str, tuple[str, ...]]:
-    found = {name: _because(project, facts, name, changes) for name in names}
-    return {name: said for name, said in found.items() if said}
-
-
-def _because(project: Project, facts: Facts, name: str, changes: Mapping[str, Change]) -> tuple[str, ...]:
-    """Why a model counts as changed, or does not."""
-    if name in project.built_again:
-        return (project.built_again[name], *(unproved(project, facts, name) or reasons(project, name, changes)))
-    pointer, change = facts.environment.pointers.get(name), changes.get(name)
-    if change and change.renamed and pointer and pointer.version == project.fingerprints[name]:
-        said = ", ".join(f"{old} is now called {new}" for old, new in change.renamed)
-        many = "s" * (len(change.renamed) > 1)
-        return (f"{said}: the view is given the new name{many}, nothing is computed",)
-    return unproved(project, facts, name) or reasons(project, name, changes)
 
 
 def _begun(facts: Facts, changed: Collection[str], reverted: Collection[str]) -> dict[str, Ranges]:
@@ -310,13 +290,20 @@ def _rewired(project: Project, facts: Facts, changes: Mapping[str, Change]) -> t
         if change.category not in (Category.NEW, Category.UNCHANGED) and name in facts.shown
         for found in rewired(
             name,
-            as_named(facts.shown[name], facts.environment.pointers[name].names),
+            facts.shown[name],
             project.signatures.get(name, UNKNOWN),
             facts.written.get(name, {}),
             written_in(project.models[name]),
             describe(project),
         )
     )
+
+
+def _because(
+    project: Project, facts: Facts, names: Iterable[str], changes: Mapping[str, Change]
+) -> dict[str, tuple[str, ...]]:
+    found = {name: unproved(project, facts, name) or reasons(project, name, changes) for name in names}
+    return {name: said for name, said in found.items() if said}
 
 
 def _move(

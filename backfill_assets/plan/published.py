@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from graphlib import TopologicalSorter
 from typing import Any, cast
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.errors import PlanError, StateError
-from backfill_assets.core.model import ALL, Audit, Column, ColumnRef, Model, Project, Upstream
-from backfill_assets.core.segments import Names, logic_of
-from backfill_assets.plan.narrowed import as_shown, called
+from backfill_assets.core.model import Audit, Model, Project
+from backfill_assets.plan.narrowed import as_shown
 from backfill_assets.plan.rewritten import same_text
-from backfill_assets.project.stored import audits_from_json, from_definition, names_then
+from backfill_assets.project.stored import audits_from_json, from_definition
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Promoted:
-    """The audits that a version was promoted with last, and the names that they know its columns by."""
-
-    audits: tuple[Audit, ...]
-    names: Names = ()
 
 
 def published(
     project: Project,
     environment: Environment,
     versions: Mapping[tuple[str, str], Version],
-    audits: Mapping[tuple[str, str], Promoted] | None = None,
+    audits: Mapping[tuple[str, str], tuple[Audit, ...]] | None = None,
 ) -> Project:
     """The project with every model as the environment shows it, by its stored definition where the code says another.
 
@@ -45,8 +36,7 @@ def published(
     for name, pointer in environment.pointers.items():
         definition = versions[name, pointer.version].definition
         loaded = project.models[name] if project.fingerprints.get(name) == pointer.version else None
-        whole = name not in project.hidden and name not in project.renamed
-        if loaded is not None and whole and same_text(loaded, definition) and _reads_alike(loaded, definition):
+        if loaded is not None and same_text(loaded, definition):
             models[name] = loaded
             own.add(name)
             continue
@@ -60,11 +50,8 @@ def published(
     for name, model in models.items():
         key = (name, environment.pointers[name].version)
         promoted = audits[key] if audits and key in audits else _built_with(versions[key])
-        if promoted is not None:
-            model = called(model, promoted.names)
-            if audits_digest(replace(model, audits=promoted.audits)) != audits_digest(model):
-                model = replace(model, audits=promoted.audits)
-        models[name] = _at_these(model, versions[key], environment, versions)
+        if promoted is not None and audits_digest(replace(model, audits=promoted)) != audits_digest(model):
+            models[name] = replace(model, audits=promoted)
     for model in models.values():
         for upstream in model.upstreams:
             if upstream.name not in models and upstream.name not in project.sources:
@@ -87,12 +74,7 @@ def published(
     return replace(
         project,
         models={name: models[name] for name in order},
-        columns={
-            n: project.columns[n]
-            if n in own and n in project.columns
-            else tuple(Column(name=c, type=kind) for c, kind in environment.pointers[n].columns)
-            for n in order
-        },
+        columns={n: columns for n, columns in project.columns.items() if n in own},
         lineage={},
         fingerprints={name: environment.pointers[name].version for name in order},
         signatures={name: s for name, s in project.signatures.items() if name in project.sources}
@@ -100,53 +82,10 @@ def published(
         overrides={name: o for name, o in project.overrides.items() if name in own},
         warnings={},
         hidden=as_shown(environment, versions),
-        renamed={name: p.names for name in order if (p := environment.pointers[name]).names},
-        built_again={},
     )
 
 
-def _built_with(record: Version) -> Promoted | None:
+def _built_with(record: Version) -> tuple[Audit, ...] | None:
     """The audits of a version's record; None where an earlier release made it."""
     said = cast("Sequence[Mapping[str, Any]] | None", record.definition.get("audits"))
-    return None if said is None else Promoted(audits=audits_from_json(said))
-
-
-def _reads_alike(loaded: Model, definition: Mapping[str, object]) -> bool:
-    """Whether a text of a version's record knows its upstreams' columns by the names that the loaded one does."""
-    return {u.name: u.names for u in loaded.upstreams if u.names} == names_then(definition)
-
-
-def _at_these(
-    model: Model, record: Version, environment: Environment, versions: Mapping[tuple[str, str], Version]
-) -> Model:
-    """The model with its upstreams' columns by the names that they have in the tables that are shown.
-
-    Raises PlanError where a column that it reads is not told any more.
-    """
-    if not any(u.names for u in model.upstreams):
-        return model
-    reads = {r for refs in (record.signature.row_reads, *record.signature.column_reads.values()) for r in refs}
-    reads |= record.signature.would_read
-
-    def named(upstream: Upstream) -> Upstream:
-        pointer, built = environment.pointers.get(upstream.name), logic_of(record.upstream.get(upstream.name, ""))
-        if pointer is None or pointer.version == built:
-            return upstream
-        then, now = (versions.get((upstream.name, v)) for v in (built, pointer.version))
-        old, new = (dict(v.signature.columns) if v else {} for v in (then, now))
-        kept: Names = ()
-        for shown, stored in upstream.names:
-            value = old.get(stored.lower())
-            if value is not None and new.get(stored.lower()) == value:
-                kept += ((shown, stored),)
-            elif not reads.isdisjoint(ColumnRef(table=upstream.name, column=c) for c in (stored.lower(), ALL)) and (
-                value is None or new.get(shown.lower()) != value
-            ):
-                raise PlanError(
-                    f"{model.name} cannot be extended: {upstream.name}.{shown}, which it reads, is not what it was",
-                    why=f"{model.name} was built from version {built}, and {pointer.version} is shown",
-                    fix=f"backfill apply --select {model.name}, then backfill promote",
-                )
-        return replace(upstream, names=kept)
-
-    return replace(model, upstreams=tuple(map(named, model.upstreams)))
+    return None if said is None else audits_from_json(said)

@@ -71,8 +71,8 @@ def rewritten(
     for name, have in coverage.items():
         model, version = project.models[name], project.fingerprints[name]
         record = versions.get((name, version))
-        # A version whose view lists other columns by now is computed by its own text, not by the one that is loaded.
-        if record is None or name in project.hidden or name in project.renamed:
+        # A version whose view lists fewer columns by now is computed by its own text, not by the one that is loaded.
+        if record is None or name in project.hidden:
             continue
         by_word = name in project.overrides and record.signature == UNKNOWN
         if same_text(model, record.definition) and not by_word:

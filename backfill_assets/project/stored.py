@@ -10,7 +10,6 @@ from typing import Any, cast
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.core.model import TOLERANCE, Audit, Column, Model, Order, Project, Rule, Terms, Upstream
-from backfill_assets.core.segments import Names
 from backfill_assets.project.algorithm import ALGORITHM
 
 _PLAIN = (
@@ -43,7 +42,6 @@ def to_definition(model: Model) -> dict[str, object]:
         "allow_nondeterministic": model.allow_nondeterministic,
         "same_as": asdict(model.same_as) if model.same_as else None,
         "upstreams": [[u.name, u.parameter, list(u.columns)] for u in model.upstreams],
-        **({"names": names} if (names := {u.name: u.names for u in model.upstreams if u.names}) else {}),
         "columns": [[c.name, c.type, c.description] for c in model.columns],
         "audits": audits_json(model.audits),
         "contract": terms_json(model.terms),
@@ -67,17 +65,6 @@ def audits_json(audits: Iterable[Audit]) -> list[dict[str, object]]:
 def audits_from_json(said: Sequence[Mapping[str, Any]]) -> tuple[Audit, ...]:
     """The same back."""
     return tuple(Audit(name=a["name"], kind=a["kind"], arguments=a["arguments"], blocking=a["blocking"]) for a in said)
-
-
-def names_from_json(said: Iterable[Sequence[str]]) -> Names:
-    """Names of columns as they are stored."""
-    return tuple((shown, stored) for shown, stored in said)
-
-
-def names_then(stored: Mapping[str, object]) -> dict[str, Names]:
-    """By upstream: the columns that a version's code knows by other names than the upstream's table had."""
-    said = cast("Mapping[str, Iterable[Sequence[str]]]", stored.get("names") or {})
-    return {name: names_from_json(names) for name, names in said.items()}
 
 
 def terms_json(terms: Terms) -> dict[str, object]:
@@ -123,7 +110,7 @@ def from_definition(name: str, version: str, stored: Mapping[str, object]) -> Mo
 
 def described(name: str, version: str, stored: Mapping[str, object]) -> Model:
     """The model that a version was built by, to look at, not to execute. Raises StateError when the record is old."""
-    said, names = cast(Mapping[str, Any], stored), names_then(stored)
+    said = cast(Mapping[str, Any], stored)
     try:
         return Model(
             name=name,
@@ -143,10 +130,7 @@ def described(name: str, version: str, stored: Mapping[str, object]) -> Model:
             tolerance=said.get("tolerance", TOLERANCE),
             spark=said["spark"],
             # An earlier release wrote no columns: its versions read them as they are in the table.
-            upstreams=tuple(
-                Upstream(name=n, parameter=p, columns=tuple(*c), names=names.get(n, ()))
-                for n, p, *c in said["upstreams"]
-            ),
+            upstreams=tuple(Upstream(name=n, parameter=p, columns=tuple(*c)) for n, p, *c in said["upstreams"]),
             columns=tuple(Column(name=n, type=t, description=d) for n, t, d in said["columns"]),
             audits=audits_from_json(said["audits"]),
             terms=terms_from_json(said.get("contract") or {}),

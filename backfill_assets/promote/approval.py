@@ -79,7 +79,7 @@ def subject(project: Project, facts: Facts, review: PlanReview, scope: Mapping[s
         review.record.id,
         review.record.environment,
         rows,
-        [[p.model, p.columns, *([p.names] if p.names else [])] for p in review.pointers if p.model in scope],
+        [[p.model, p.columns] for p in review.pointers if p.model in scope],
         {name: audits_digest(project.models[name]) for name in names},
         [[c.name, c.owner, list(c.reads)] for c in project.consumers.values() if set(c.reads) & set(scope)],
     )

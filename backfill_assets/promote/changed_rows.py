@@ -39,8 +39,7 @@ def find_changed_rows(
         others = replaced(before, pointer, log, cadence)
         if before is None:
             continue
-        same = (before.columns, before.names) == (pointer.columns, pointer.names)
-        if not others and before.covers == pointer.covers and same:
+        if not others and before.covers == pointer.covers and before.columns == pointer.columns:
             idle.add(name)
         state = facts.standing.get(name)
         grown = state.partial & _same_logic(before, pointer) if state else Ranges()

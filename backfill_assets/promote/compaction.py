@@ -16,7 +16,7 @@ from backfill_assets.core.errors import BackfillError, PromotionError, StateErro
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import Segments, revision_of, stored_name
+from backfill_assets.core.segments import Segments, revision_of
 from backfill_assets.plan.plan import Facts
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import Case, Purpose
@@ -34,8 +34,7 @@ of a session (measured on 2 cores, with up to 40 tables of one row)."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crowd:
-    """Corrections of one model, from more tables than it should have, by the names of these; and the revision that
-    takes their rows."""
+    """Corrections of one model, from more tables than it should have, and the revision that takes their rows."""
 
     pointer: Pointer
     corrections: Segments
@@ -64,7 +63,7 @@ def crowds(
         mine = pointer.segments.of_logic(pointer.version).in_other_tables(pointer.version)
         crowd = Crowd(
             pointer=pointer,
-            corrections=Segments(s for s in mine if not s.columns).named(pointer.version, ()),
+            corrections=Segments(s for s in mine if not s.columns),
             version=revision_of(pointer.version, digest("joined", pointer.id)[:8]),
         )
         if crowd.tables <= most or name in planned or project.fingerprints.get(name) != pointer.version:
@@ -142,7 +141,7 @@ def _copied(
     job = Job(model=model, version=crowd.version, inputs={})
     commit = engine().copy(job, blank.batch, crowd.corrections).table_commit
     copied = Segments.of_table(crowd.version, commit, crowd.intervals)
-    columns = [stored_name(pointer.names, name) for name, _ in pointer.columns]
+    columns = [name for name, _ in pointer.columns]
     if differ := engine().differing(model, columns, crowd.corrections, copied):
         raise StateError(
             f"the joined corrections of {model.name} are not equal to what is shown, in {differ}",
@@ -152,7 +151,7 @@ def _copied(
     rows = log.rows(model.name, crowd.version, commit)
     entries = _copied_entries(control, crowd, model, replace(blank, table_commit=commit, reason=""), rows)
     control.ledger.append(entries)
-    return replace(pointer, segments=copied.named(pointer.version, pointer.names).over(pointer.segments))
+    return replace(pointer, segments=copied.over(pointer.segments))
 
 
 def _planned(control: Control) -> set[str]:

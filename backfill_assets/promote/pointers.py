@@ -8,7 +8,7 @@ from dataclasses import replace
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer, as_written
-from backfill_assets.core.segments import Names, Segments, shown_name, stored_name
+from backfill_assets.core.segments import Segments
 from backfill_assets.plan.narrowed import listed
 from backfill_assets.plan.patch import Patch, kept_segments
 from backfill_assets.plan.plan import Facts
@@ -31,7 +31,7 @@ def pin(
     only, unless the version has those intervals by now.
     """
     model, version = project.models[name], project.fingerprints[name]
-    stays, names = facts.coverage[name].held, project.renamed.get(name, ())
+    stays = facts.coverage[name].held
     shown = facts.environment.pointers.get(name)
     own = Segments(
         (
@@ -45,7 +45,7 @@ def pin(
         time_column=model.time_column,
         timestamps=model.cadence is Cadence.HOURLY,
         columns=as_written(listed(project, name, versions[name, version].columns), project.columns.get(name, ())),
-        segments=shown_beside(facts, name, version).over(own).named(version, names),
+        segments=shown_beside(facts, name, version).over(own),
     )
 
 
@@ -62,21 +62,12 @@ def patched(
     """What the environment shows of a model, with the patch's intervals from the patch's table."""
     shown, record = facts.environment.pointers[name], versions[name, patch.version]
     columns = as_written(listed(project, name, record.columns), project.columns.get(name, ()))
-    version, names = project.fingerprints[name], project.renamed.get(name, ())
     known = versions.get((name, shown.version))  # its table may have columns that the view does not list
-    listing = tuple((stored_name(shown.names, c), kind) for c, kind in shown.columns)
-    whole = known.columns if known and set(listing) <= set(known.columns) else listing
-    kept = (patch.below or shown.segments).named(version, names)
-    below = Segments(
-        replace(s, columns=_other(s.columns or whole, s.names, columns, always=s.logic != version)) for s in kept
-    )
-    above = patch.segments(facts.head(name, patch.version)).named(version, names)
+    whole = known.columns if known and set(shown.columns) <= set(known.columns) else shown.columns
+    below = Segments(replace(s, columns=_other(s.columns or whole, columns)) for s in patch.below or shown.segments)
+    above = patch.segments(facts.head(name, patch.version))
     return replace(shown, columns=columns, segments=above.over(below))
 
 
-def _other(
-    there: tuple[tuple[str, str], ...], names: Names, wanted: tuple[tuple[str, str], ...], *, always: bool
-) -> tuple[tuple[str, str], ...]:
-    """A table's columns where it lacks one that is wanted, or (`always`) gives one another name."""
-    lacks = set(wanted) - {(shown_name(names, c), kind) for c, kind in there}
-    return there if lacks or (always and names) else ()
+def _other(there: tuple[tuple[str, str], ...], wanted: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return there if set(wanted) - set(there) else ()

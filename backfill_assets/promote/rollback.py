@@ -13,7 +13,7 @@ from backfill_assets.core.errors import BackfillError, PromotionError, StateErro
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import NO_ROWS, Segments, shown_name, stored_name
+from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import one_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
@@ -229,7 +229,7 @@ def _step(
 ) -> Step:
     newer = (shown.covers - older.covers) if shown else NOTHING
     alike = shown.segments.of_logic(older.version) if shown else NO_ROWS
-    own = record.columns if record else _stored_columns(shown) if shown else ()
+    own = record.columns if record else shown.columns if shown else ()
     taken = _with_columns(alike.cut(newer), own, older)
     rest = newer - taken.covers
     if model is None:
@@ -240,7 +240,7 @@ def _step(
         digest = audits_digest(model)
         have, head = version_coverage(entries, log, model=model.name, version=older.version, audits=digest)
         parts = Segments.of_table(older.version, head, rest & have.green)
-        columns = record.columns if record else _stored_columns(older)
+        columns = record.columns if record else older.columns
         taken = Segments((*taken, *_with_columns(parts, columns, older)))
     possible = (rest - have.green) & model.expected(now)
     return Step(
@@ -257,19 +257,10 @@ def _step(
     )
 
 
-def _stored_columns(pointer: Pointer) -> tuple[tuple[str, str], ...]:
-    return tuple((stored_name(pointer.names, name), kind) for name, kind in pointer.columns)
-
-
 def _with_columns(segments: Segments, of: tuple[tuple[str, str], ...], older: Pointer) -> Segments:
-    """Segments in a pointer of other columns, by the names that these have there: they say their own where they lack
-    any of these. `of` are those of the table."""
-    wanted, names = set(older.columns), older.names
-
-    def lacks(there: tuple[tuple[str, str], ...]) -> bool:
-        return bool(wanted - {(shown_name(names, name), kind) for name, kind in there})
-
-    return Segments(replace(s, columns=there if lacks(there := s.columns or of) else (), names=names) for s in segments)
+    """Segments in a pointer of other columns: they say their own where they lack any of these."""
+    wanted = set(older.columns)
+    return Segments(replace(s, columns=there if wanted - set(there := s.columns or of) else ()) for s in segments)
 
 
 def _after(seen: Environment, steps: Sequence[Step]) -> Environment:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from backfill_assets.audits.text import quoted, within
@@ -30,9 +30,8 @@ def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str, 
     The cutover lies after the environment's commit. A query has one `current_timestamp()`, for all views that it reads;
     each view's look at the environment's table is a subquery of its own, and a commit may fall between two of them.
 
-    It keeps the old columns: new ones are cast to them, removed ones are NULL, those with another name keep the old
-    one. Raises PromotionError when a cast could lose values. The branch that is off reads no files: the check becomes a
-    partition filter.
+    It keeps the old columns: new ones are cast to them, removed ones are NULL. Raises PromotionError when a cast could
+    lose values. The branch that is off reads no files: the check becomes a partition filter.
     """
     table = f"{warehouse}/_control/{ENVIRONMENTS.name}"
     now = f"(SELECT max(pointer_id) FROM delta.`{table}` WHERE environment = '{environment}' AND model = '{old.model}')"
@@ -40,36 +39,26 @@ def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str, 
     still = f"(current_timestamp() < {at} OR {now} = '{old.id}')"
     already = f"current_timestamp() >= {at} AND {now} = '{new.id}'"
     before = [f"{branch} AND {still}" for branch in _branches(old, old.columns, warehouse)]
-    after = [f"{branch} AND {already}" for branch in _branches(new, old.columns, warehouse, before=old)]
+    after = [f"{branch} AND {already}" for branch in _branches(new, old.columns, warehouse)]
     return _UNION.join([*before, *after])
 
 
 _UNION = "\nUNION ALL\n"
 
 
-def _branches(
-    pointer: Pointer, wanted: Sequence[tuple[str, str]], warehouse: str, before: Pointer | None = None
-) -> list[str]:
-    """A query for each table that the pointer shows, which ends in a condition. A column may be wanted by the name that
-    `before` shows it by."""
-
-    def there(segment: Segment) -> Mapping[str, tuple[str, str]]:
-        now = pointer.stored(segment)
-        same = next((s for s in before.segments if s.version == segment.version), None) if before else None
-        then = before.stored(same) if before and same else {}
-        return {name: column for name, column in then.items() if column in now.values()} | now
-
+def _branches(pointer: Pointer, wanted: Sequence[tuple[str, str]], warehouse: str) -> list[str]:
+    """A query for each table that the pointer shows, which ends in a condition."""
     return [
-        f"SELECT {_selected(pointer, wanted, there(segment))} FROM "
+        f"SELECT {_selected(pointer, wanted, segment)} FROM "
         f"delta.`{table_path(warehouse, pointer.model, segment.version)}` VERSION AS OF {segment.commit} "
         f"WHERE {within(pointer.time_column, parts, timestamps=pointer.timestamps)}"
         for segment, parts in pointer.segments.tables()
     ]
 
 
-def _selected(pointer: Pointer, wanted: Sequence[tuple[str, str]], there: Mapping[str, tuple[str, str]]) -> str:
-    """The select list that gives a segment's rows the wanted columns: cast where safe, NULL for what it lacks. `there`
-    is what its table calls them."""
+def _selected(pointer: Pointer, wanted: Sequence[tuple[str, str]], segment: Segment) -> str:
+    """The select list that gives a segment's rows the wanted columns: cast where safe, NULL for what it lacks."""
+    there = {name.lower(): (name, kind) for name, kind in segment.columns or pointer.columns}
     parts: list[str] = []
     for name, kind in wanted:
         found = there.get(name.lower())

@@ -7,7 +7,7 @@ are the record of each release, written by the commit that moves the pointers, a
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
@@ -258,18 +258,6 @@ def _release_row(
         "release": release,
         "at": at,
     }
-
-
-def names_columns(rows: Iterable[Row]) -> bool:
-    """Whether a row's pointer, or one of a release's, has columns by other names than its tables."""
-    return any(s.names for row in rows for pointer in _pointers_in(row) for s in pointer.segments)
-
-
-def _pointers_in(row: Row) -> list[Pointer]:
-    said = json.loads(cast(str, row["pointer"])) if row["pointer"] else {}
-    texts = [cast(str, row["pointer"])] if "segments" in said else []
-    texts += [text for _, *either in said.get("moves", ()) for text in either if text]
-    return [pointer_from_json(text) for text in texts]
 
 
 def _to_row(environment: str, pointer: Pointer, release: str, at: datetime) -> Row:

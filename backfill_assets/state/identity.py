@@ -15,11 +15,8 @@ from typing import Any
 from backfill_assets.core.errors import StateError
 
 IDENTITY = "warehouse.json"
-FORMAT = 3
-"""How records are laid out. 1: as releases before this file wrote them; 2: with this file, and counts in pointers; 3:
-with pointers whose columns have other names than those of their tables, where there is one."""
-NAMES = 3
-"""What readers and writers must know from the first such pointer on."""
+FORMAT = 2
+"""How records are laid out. 1: as releases before this file wrote them; 2: with this file, and counts in pointers."""
 READER, WRITER = 1, 2
 """The oldest format that a program must know to read, and to write, the records that this one writes."""
 

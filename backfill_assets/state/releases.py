@@ -102,7 +102,7 @@ class Releases:
 def grown(before: Pointer, after: Pointer) -> bool:
     """Whether a pointer shows what another one shows, and at most more intervals of the same logic."""
     return (
-        (before.columns, before.names) == (after.columns, after.names)
+        before.columns == after.columns
         and before.version == after.version
         and not before.covers - after.covers
         and not elsewhere(before, after)
@@ -186,12 +186,7 @@ def compare(
     pairs = [(m, one.get(m), other.get(m)) for m in sorted({*one, *other})]
     found = [Difference(model=m, one=a, other=b, rewritten=rewritten(a, b)) for m, a, b in pairs]
     return [
-        d
-        for d in found
-        if d.changed
-        or d.gained
-        or d.lost
-        or (d.one and d.other and (d.one.columns, d.one.names) != (d.other.columns, d.other.names))
+        d for d in found if d.changed or d.gained or d.lost or (d.one and d.other and d.one.columns != d.other.columns)
     ]
 
 

@@ -62,16 +62,12 @@ def _wrote(commit: DataCommit, unit: Interval) -> bool:
 
 
 def _columns_stay(before: Pointer, one: Segment, after: Pointer, other: Segment) -> bool:
-    """Whether all columns that a segment shows are there afterwards, of the same types to readers and in its table, and
-    from the same columns of it: older rows are shown in the types of the newest logic. New columns change no old one.
-    """
+    """Whether all columns that a segment shows are there afterwards, of the same types to readers and in its table:
+    older rows are shown in the types of the newest logic. New columns change no old one."""
 
     def lower(columns: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
         return {name.lower(): kind.lower() for name, kind in columns}
 
-    def in_table(pointer: Pointer, segment: Segment) -> Mapping[str, tuple[str, str]]:
-        return {shown: (name.lower(), kind.lower()) for shown, (name, kind) in pointer.stored(segment).items()}
-
     shown, then = lower(before.columns), lower(after.columns)
-    stored, kept = in_table(before, one), in_table(after, other)
+    stored, kept = lower(one.columns or before.columns), lower(other.columns or after.columns)
     return all(then.get(n) == kind and kept.get(n) == stored[n] for n, kind in shown.items() if n in stored)

@@ -71,19 +71,6 @@ def test_looking_makes_nothing_and_the_first_record_makes_the_identity(tmp_path:
     assert identity_from_json(said.to_json(), "x") == said
 
 
-def test_a_column_by_another_name_raises_the_format(house: House) -> None:
-    """Before the pointer is written, and for good: also where the identity is made anew from the records."""
-    said = read_identity(str(house.warehouse))
-    assert said is not None and (said.reader, said.writer) == (1, 2)
-    house.promote(replace(A3, segments=A3.segments.named("a-3", (("id", "key"),))))
-    raised = read_identity(str(house.warehouse))
-    assert raised is not None and (raised.format, raised.reader, raised.writer) == (3, 3, 3)
-    house.promote(A1)
-    (house.warehouse / IDENTITY).unlink()
-    adopted = adopt(house.settings, house.root, by="ana", why="it was deleted")
-    assert (adopted.reader, adopted.writer) == (3, 3), "releases lead back to it"
-
-
 def test_each_release_is_noted_here_and_in_the_project(house: House) -> None:
     """Release, commit and the newest commit of each control table."""
     house.promote(A3)

@@ -1,4 +1,4 @@
-"""When is a dropped or renamed column a change of the view only? When nothing else differs, and its version goes on."""
+"""When does a dropped column leave the view only? When nothing else differs, and its version can go on by itself."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from backfill_assets.core.model import Audit, Column, ColumnRef, Order, Project, Signature
-from backfill_assets.core.segments import Segments
+from backfill_assets.core.model import Audit, Column, ColumnRef, Project, Signature
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.leases import claim
-from backfill_assets.plan.narrowed import Relisting, as_named, as_shown, computing, listed, narrowed, relisted
+from backfill_assets.plan.narrowed import as_shown, computing, narrowed
 from backfill_assets.plan.plan import Facts, make_plan
-from backfill_assets.plan.stages import Approve, Build, Promote, Request
+from backfill_assets.plan.stages import Approve, Promote, Request
 from backfill_assets.project.algorithm import ALGORITHM
 from backfill_assets.project.stored import to_definition
 from backfill_assets.state.environment import Environment
@@ -156,145 +155,3 @@ def test_two_ways_to_narrow_are_two_plans() -> None:
     assert claim(one, [stored("ana")], SHOWN, by="ana", request_of=asked).continues == stored("ana")
     assert claim(other, [stored("ana")], SHOWN, by="ana", request_of=asked).supersedes == (stored("ana"),)
     assert claim(other, [stored("bob")], SHOWN, by="ana", request_of=asked).collisions
-
-
-def renamed(own: Signature, *, version: Version | None = None, shown: Environment = SHOWN, **model: Any) -> Project:
-    made = project(own)
-    models = {**made.models, "a": replace(made.models["a"], **model)}
-    return narrowed(replace(made, models=models), shown, {("a", "a-old"): version or record()})
-
-
-def called(**names: str) -> Signature:
-    """The columns of NAMES, these by other names: `called(m="net")`."""
-    columns = {names.get(c, c): c for c in NAMES}
-    return Signature(rows="r", columns=columns, column_reads={names.get(c, c): reads for c, reads in READS.items()})
-
-
-def test_another_name_keeps_the_version() -> None:
-    """Its definition computes the table's column, its audits know it by the new name, and who reads it does so too."""
-    found = renamed(called(m="net"))
-    assert found.fingerprints["a"] == "a-old" and dict(found.renamed) == {"a": (("net", "m"),)} and not found.hidden
-    assert found.models["b"].upstreams[0].names == (("net", "m"),)
-    model = computing(found, {("a", "a-old"): record()}).models["a"]
-    assert (model.code, model.names) == ("SELECT all", (("net", "m"),))
-    assert listed(found, "a", COLUMNS)[-1] == ("net", "bigint")
-
-
-def test_another_name_and_a_column_less() -> None:
-    """Both at once."""
-    own = Signature(rows="r", columns={"ds": "ds", "id": "id", "net": "m"})
-    found = renamed(own)
-    assert dict(found.renamed) == {"a": (("net", "m"),)} and dict(found.hidden) == {"a": ("n",)}
-
-
-def test_names_are_spelled_as_the_code_and_the_table_do() -> None:
-    """Spark does not tell case apart; files do."""
-    version = replace(record(), columns=(*COLUMNS[:3], ("M", "bigint")))
-    made = replace(project(called(m="net")), columns={"a": (Column(name="Net"),)})
-    found = narrowed(made, SHOWN, {("a", "a-old"): version})
-    assert dict(found.renamed) == {"a": (("Net", "M"),)}
-
-
-OLDER = Segments((*Segments.of_table("a-0", 1, [days("01", "03")]), *Segments.of_table("a-old", 1, [days("04", "10")])))
-
-
-def seen(**more: Any) -> Environment:
-    return replace(SHOWN, pointers={"a": replace(SHOWN.pointers["a"], **more)})
-
-
-@pytest.mark.parametrize(
-    ("found", "why"),
-    [
-        (lambda: renamed(called(m="net"), version=record(grain=["ds", "m"])), "it is a part of the grain"),
-        (lambda: renamed(called(m="net"), grain=("ds", "net")), "it is a part of the grain"),
-        (lambda: renamed(called(m="net"), version=record(dedupe=[["m", True]])), "it is what `dedupe` goes by"),
-        (lambda: renamed(called(m="net"), dedupe=(Order(column="net", descending=True),)), "what `dedupe` goes by"),
-        (lambda: renamed(called(m="net"), version=record(updated_at="m")), "it is the `updated_at` column"),
-        (lambda: renamed(called(ds="day"), time_column="day", grain=("day", "id")), "it is the time column"),
-        (lambda: renamed(called(m="net"), version=record(mask=["m"])), "m is masked and net is not"),
-        (lambda: renamed(called(m="net"), version=record(helpers=["h"])), "it imports h, which may be others now"),
-        (lambda: renamed(called(m="net"), shown=seen(segments=OLDER)), "rows of older logic are shown beside it"),
-        (
-            lambda: renamed(called(m="net"), version=replace(record(), columns=(*COLUMNS, ("NET", "int")))),
-            "net is another column of what is shown",
-        ),
-        (
-            lambda: renamed(
-                called(m="net"),
-                shown=seen(
-                    columns=(*COLUMNS[:2], ("net", "bigint"), COLUMNS[3]),
-                    segments=SHOWN.pointers["a"].segments.named("a-old", (("net", "n"),)),
-                ),
-            ),
-            "net is another column of what is shown",
-        ),
-        (
-            lambda: renamed(
-                Signature(rows="r", columns={"ds": "ds", "id": "id", "x": "same", "y": "same"}),
-                version=replace(record(), signature=signed(*NAMES, n="same", m="same")),
-            ),
-            "cannot be told",
-        ),
-        (
-            lambda: renamed(
-                Signature(rows="r", columns={"ds": "ds", "id": "id", "n": "n", "x": "m", "y": "m"}),
-            ),
-            "cannot be told",
-        ),
-        (lambda: narrowed(project(called(m="net"), "x"), SHOWN, {("a", "a-old"): record()}), "raw.y, which it reads"),
-    ],
-)
-def test_a_name_that_more_hangs_on_is_built(found: Any, why: str) -> None:
-    """And the plan says why."""
-    made: Project = found()
-    assert not made.renamed and not made.hidden and made.fingerprints["a"] == "a-1"
-    assert why in made.built_again["a"]
-    facts = Facts(
-        now=NOW, environment=SHOWN, coverage={"a": Coverage(), "b": Coverage()}, heads={"a": -1, "b": -1}, sources={},
-        shown={"a": signed(*NAMES)},
-    )  # fmt: skip
-    plan = make_plan(made, facts, Request(select=("a",)))
-    assert plan.because["a"][0] == made.built_again["a"] and type(plan.stages[0]) is Build
-
-
-def test_a_masked_column_may_get_another_name() -> None:
-    """As long as it stays masked: then it is so by either name."""
-    found = renamed(called(m="net"), version=record(mask=["m"]), mask=("net",))
-    assert found.renamed
-    assert set(computing(found, {("a", "a-old"): record(mask=["m"])}).models["a"].mask) == {"m", "net"}
-    later = renamed(called(m="net"), mask=("net",))
-    assert set(computing(later, {("a", "a-old"): record()}).models["a"].mask) == {"m", "net"}
-
-
-def test_the_plan_says_the_new_name_and_builds_nothing() -> None:
-    """It asks the owners, as its readers break."""
-    facts = Facts(
-        now=NOW,
-        environment=SHOWN,
-        coverage={"a": Coverage(green=ranges(days("01", "10"))), "b": Coverage()},
-        heads={"a": 1, "b": -1},
-        sources={},
-        shown={"a": signed(*NAMES)},
-    )
-    plan = make_plan(renamed(called(m="net")), facts, Request(select=("a",)))
-    assert [type(s) for s in plan.stages] == [Approve, Promote] and not plan.work
-    assert plan.because["a"] == ("m is now called net: the view is given the new name, nothing is computed",)
-    assert plan.views == {"a": ("ds", "id", "n", "net")} and plan.changes["a"].renamed == (("m", "net"),)
-    assert plan.strategies["a"] == "view-only"
-
-
-def test_the_next_name_and_the_old_one_again_are_changes_of_the_view() -> None:
-    """Told by what is shown, not by the table."""
-    under = seen(
-        columns=(*COLUMNS[:3], ("net", "bigint")),
-        segments=SHOWN.pointers["a"].segments.named("a-old", (("net", "m"),)),
-    )
-    pointer = under.pointers["a"]
-    again = renamed(called(m="gross"), shown=under)
-    assert relisted(again, pointer, NAMES) == Relisting(added=("gross",), removed=("net",), renamed=(("net", "gross"),))
-    same = renamed(called(m="net"), shown=under)
-    assert relisted(same, pointer, NAMES) == Relisting(added=(), removed=(), renamed=())
-    back = replace(project(signed(*NAMES)), fingerprints={"a": "a-old", "b": "b-1"})
-    assert relisted(back, pointer, NAMES).renamed == (("net", "m"),)
-    assert as_shown(under, {("a", "a-old"): record()}) == {}
-    assert list(as_named(signed(*NAMES), pointer.names).columns) == ["ds", "id", "n", "net"]

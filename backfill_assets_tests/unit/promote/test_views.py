@@ -81,21 +81,6 @@ def test_an_expanded_view_shows_one_of_two_states() -> None:
     assert all("environment = 'prod'" in c and "model = 'orders'" in c for c in checks)
 
 
-def test_a_renamed_column_is_read_by_the_name_of_its_table() -> None:
-    """Under the new name; while a promotion is under way, under the old one from both sides."""
-    old = typed(ONE, ("ds", "date"), ("revenue", "bigint"))
-    new = replace(
-        typed(ONE, ("ds", "date"), ("net", "bigint")), segments=ONE.segments.named("v1", (("net", "revenue"),))
-    )
-    [after] = branches(plain_view(new, "/w"))
-    assert [c.sql("spark") for c in after.expressions] == ["`ds`", "`revenue` AS `net`"]
-    for way in ((old, new), (new, old)):
-        for branch in branches(expanded_view(*way, "prod", "/w", cutover=utc("2024-02-01"))):
-            shown = way[0].columns[1][0]
-            assert branch.expressions[1].sql("spark") in ("`revenue`", f"`revenue` AS `{shown}`")
-            assert branch.expressions[1].alias_or_name == shown
-
-
 def typed(pointer: Pointer, *columns: tuple[str, str]) -> Pointer:
     return replace(pointer, columns=columns)
 

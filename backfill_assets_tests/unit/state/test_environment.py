@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,8 +13,8 @@ from hypothesis import strategies as st
 from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.pointer import Pointer, pointer_from_json
-from backfill_assets.core.segments import Segment, Segments
-from backfill_assets.state.environment import ENVIRONMENTS, Environment, Environments, Promotion, names_columns
+from backfill_assets.core.segments import Segment
+from backfill_assets.state.environment import ENVIRONMENTS, Environment, Environments, Promotion
 from backfill_assets.state.store import MemoryStore, MemoryTable
 from backfill_assets_tests.fakes import a_pointer, days
 from backfill_assets_tests.strategies import spans
@@ -269,58 +268,6 @@ def test_pointers_survive_json(pointer: Pointer) -> None:
     again = pointer_from_json(pointer.to_json())
     assert again == pointer
     assert again.id == pointer.id
-
-
-@st.composite
-def renamed_pointers(draw: st.DrawFn) -> Pointer:
-    """Columns of the newest logic, and of an older one, that readers know by other names than their tables have."""
-    shown = draw(st.lists(st.sampled_from("abcdef"), min_size=1, unique=True))
-    renamed = tuple((n, f"{n}_then") for n in draw(st.lists(st.sampled_from(shown), unique=True)))
-    older = draw(st.lists(st.sampled_from(shown), unique=True))
-    return Pointer(
-        model="m",
-        time_column="ds",
-        timestamps=False,
-        columns=tuple((n, "bigint") for n in shown),
-        segments=Segments(
-            (
-                Segment(
-                    version="old",
-                    commit=1,
-                    interval=draw(spans()),
-                    columns=tuple((f"{n}_first" if n in older else n, "bigint") for n in shown),
-                    names=tuple((n, f"{n}_first") for n in older),
-                ),
-                Segment(version="new", commit=1, interval=draw(spans()), names=renamed),
-                Segment(version="new.r1", commit=2, interval=draw(spans()), names=renamed),
-            )
-        ),
-    )
-
-
-@given(renamed_pointers())
-def test_names_survive_json(pointer: Pointer) -> None:
-    """What each table calls a column reads back, and a release that knows no names refuses the text."""
-    again = pointer_from_json(pointer.to_json())
-    assert again == pointer and again.id == pointer.id
-    assert [again.stored(s) for s in again.segments] == [pointer.stored(s) for s in pointer.segments]
-    assert names_columns([{"pointer": pointer.to_json()}]) == any(s.names for s in pointer.segments)
-    if any(s.names for s in pointer.segments):
-        said = json.loads(pointer.to_json())
-        listings = [said["columns"], *(s["columns"] for s in said["segments"] if "columns" in s)]
-        assert any(len(column) > 2 for columns in listings for column in columns), "no pair: it cannot be unpacked"
-
-
-def test_tables_of_one_logic_have_one_naming() -> None:
-    """A pointer that would show a column of some days only cannot be made; nor one that gives names to nothing."""
-    named, plain = (
-        Segment(version="v", commit=1, interval=days(day), names=names)
-        for day, names in (("01", (("net", "m"),)), ("02", ()))
-    )
-    with pytest.raises(ValueError, match="different names"):
-        replace(A1, segments=Segments((named, plain)))
-    with pytest.raises(ValueError, match="not told"):
-        replace(A1, segments=Segments((named, replace(plain, version="w"))))
 
 
 @given(pointers(), pointers())

@@ -34,21 +34,6 @@ def shown(commit: int = 1, version: str = "a-1") -> Pointer:
     return a_pointer("a", version, WHOLE, commit=commit)
 
 
-def called(pointer: Pointer, name: str, stored: str) -> Pointer:
-    """The pointer with its second column under a name, from this column of the table."""
-    names = ((name, stored),) if name != stored else ()
-    columns = (pointer.columns[0], (name, "bigint"))
-    return replace(pointer, columns=columns, segments=pointer.segments.named("a-1", names))
-
-
-def test_another_name_and_another_column_of_that_name_are_changes(tables: FakeTables) -> None:
-    """A reader finds no column, or another one; the same column by the same name is the same."""
-    before = called(shown(), "net", "id")
-    assert changed(tables, shown(), before) == ranges(WHOLE) and changed(tables, before, shown()) == ranges(WHOLE)
-    assert changed(tables, before, called(shown(), "net", "other")) == ranges(WHOLE)
-    assert changed(tables, before, called(shown(), "net", "id")) == ranges()
-
-
 def changed(tables: FakeTables, before: Pointer, after: Pointer | None) -> Ranges:
     return replaced(before, after, tables, Cadence.DAILY)
 
