@@ -127,6 +127,8 @@ def find_drift(context: Context, plan: Plan, facts: Facts) -> list[Drift]:
         pointer = facts.environment.pointers[name]
         if kept.word and pointer.version != kept.word.version:
             continue  # the word is about a version that is not shown
+        if name in plan.views:
+            continue  # its tables stay, corrections and all
         version, commit = context.project.fingerprints[name], facts.heads[name]
         built = Segments.of_table(version, commit, facts.coverage[name].green)
         if not built:

@@ -10,7 +10,8 @@ from typing import Any, cast
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.errors import PlanError, StateError
-from backfill_assets.core.model import Audit, Model, Project
+from backfill_assets.core.model import ALL, Audit, ColumnRef, Model, Project
+from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.narrowed import as_shown
 from backfill_assets.plan.rewritten import same_text
 from backfill_assets.project.stored import audits_from_json, from_definition
@@ -47,6 +48,19 @@ def published(
                 raise
             models[name] = loaded  # the gate waits until its text was compared
             own.add(name)
+    for name in list(models):
+        if (other := _another(environment, versions, name)) is None:
+            continue
+        loaded = project.models.get(name)
+        if loaded is None or not _is_loaded(project, environment, name, loaded):
+            read, place = f"{other.table}.{other.column}", environment.name
+            raise PlanError(
+                f"{name} cannot be extended by its text that {place} shows: {read} is another column by now",
+                why=f"{other.table} was promoted in a version with other names; {name} kept its version",
+                fix="load the code that was promoted: its text has the present names",
+            )
+        models[name] = loaded
+        own.add(name)
     for name, model in models.items():
         key = (name, environment.pointers[name].version)
         promoted = audits[key] if audits and key in audits else _built_with(versions[key])
@@ -83,6 +97,30 @@ def published(
         warnings={},
         hidden=as_shown(environment, versions),
     )
+
+
+def _another(environment: Environment, versions: Mapping[tuple[str, str], Version], name: str) -> ColumnRef | None:
+    """A column that a version reads and that is another one, or none, in the shown version of its table. Columns are
+    the same where their hashes are."""
+    record = versions[name, environment.pointers[name].version]
+    for ref in sorted(
+        record.signature.row_reads.union(*record.signature.column_reads.values()), key=lambda r: (r.table, r.column)
+    ):
+        shown = environment.pointers.get(ref.table)
+        before = versions.get((ref.table, logic_of(record.upstream.get(ref.table, ""))))
+        if shown is None or before is None or before.version == shown.version or ref.column == ALL:
+            continue
+        now = versions[ref.table, shown.version].signature.columns
+        if ref.column in before.signature.columns and before.signature.columns[ref.column] != now.get(ref.column):
+            return ref
+    return None
+
+
+def _is_loaded(project: Project, environment: Environment, name: str, model: Model) -> bool:
+    """Whether the loaded text is of the version that is shown, over the versions of its upstreams that are shown."""
+    above = [u.name for u in model.upstreams if u.name in project.models]
+    shown = environment.pointers
+    return all(n in shown and project.fingerprints.get(n) == shown[n].version for n in (name, *above))
 
 
 def _built_with(record: Version) -> tuple[Audit, ...] | None:

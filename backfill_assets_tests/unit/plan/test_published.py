@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+
+import pytest
 
 from backfill_assets.build.apply import apply
 from backfill_assets.contracts.publish import promoted_audits, publish_contracts
-from backfill_assets.core.model import Audit, Model, Project
+from backfill_assets.core.errors import PlanError
+from backfill_assets.core.model import Audit, ColumnRef, Model, Project, Signature
 from backfill_assets.plan.published import published
 from backfill_assets.project.stored import to_definition
-from backfill_assets_tests.fakes import NOW, World, a_model, a_project
+from backfill_assets.state.environment import Environment
+from backfill_assets.state.versions import Version
+from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, a_project, days
 
 FIRST = a_model("a", "raw")
 STRICT = replace(FIRST, audits=(Audit(name="strict", kind="range", arguments={"column": "id", "min": 1}),))
@@ -63,3 +69,52 @@ def test_it_is_the_loaded_model_otherwise() -> None:
     shown = world.control.environments.read("prod")
     found = published(project, shown, world.control.versions.all())
     assert found.columns == {"a": ()} and found.models["a"].code == STRICT.code
+
+
+def shown_beside(columns: Mapping[str, str], code: Project) -> Project:
+    """`r`, built over `a` of two columns, as routine runs extend it over a newer `a` that has these."""
+    read = Signature(
+        rows="r", columns={"top": "t"}, column_reads={"top": frozenset({ColumnRef(table="a", column="m")})}
+    )
+    old = Signature(rows="a", columns={"m": "one", "n": "other"})
+    records = [
+        a_version("a", "a-1", old),
+        a_version("a", "a-2", replace(old, columns=columns)),
+        a_version("r", "r-1", read, text="SELECT max(m) AS top FROM a", upstream={"a": "a-1"}),
+    ]
+    pointers = {"a": a_pointer("a", "a-2", days("01", "10")), "r": a_pointer("r", "r-1", days("01", "10"))}
+    environment = Environment(name="prod", revision=3, pointers=pointers, releases={})
+    return published(code, environment, {(v.model, v.version): v for v in records})
+
+
+def a_version(model: str, version: str, signature: Signature, text: str = "SELECT 1", **more: object) -> Version:
+    definition = to_definition(a_model(model, *(["a"] if model == "r" else ["raw"]), code=text))
+    values: dict[str, object] = {"upstream": {}, "columns": (), "definition": definition, "created": NOW}
+    return Version(model=model, version=version, signature=signature, **(values | more))  # type: ignore[arg-type]
+
+
+NOW_N = a_model("r", "a", code="SELECT max(n) AS top FROM a", text="n")
+"""The text that followed when the columns of `a` changed their names: the same version."""
+
+
+def test_a_stored_text_reads_the_columns_that_it_meant() -> None:
+    """More columns change nothing; where names are swapped, the loaded text of the version has the new ones."""
+    code = a_project(a_model("a", "raw"), NOW_N, versions={"a": "2"})
+    assert "max(m)" in shown_beside({"m": "one", "n": "other", "k": "more"}, code).models["r"].code
+    assert "max(n)" in shown_beside({"m": "other", "n": "one"}, code).models["r"].code
+    assert "max(n)" in shown_beside({"n": "one"}, code).models["r"].code
+
+
+@pytest.mark.parametrize("versions", [{"a": "2", "r": "2"}, {"a": "3"}])
+def test_no_text_has_the_present_names(versions: Mapping[str, str]) -> None:
+    """Other code is loaded than what was promoted: a routine run would read another column, and says so."""
+    code = a_project(a_model("a", "raw"), NOW_N, versions=versions)
+    with pytest.raises(PlanError, match=r"a\.m is another column by now"):
+        shown_beside({"m": "other", "n": "one"}, code)
+
+
+def test_the_loaded_text_is_of_other_upstreams() -> None:
+    """Code of before the names were swapped is loaded again: its text would read the other column as well."""
+    code = a_project(a_model("a", "raw"), a_model("r", "a", code="SELECT max(m) AS top FROM a"))
+    with pytest.raises(PlanError, match="another column by now"):
+        shown_beside({"m": "other", "n": "one"}, code)
