@@ -14,6 +14,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted, promote_plan
+from backfill_assets.app.routine import extend
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.words import amount
 from backfill_assets.defs.diff import log_checked
@@ -128,7 +129,7 @@ def routine_job(workspace: Context) -> dg.JobDefinition:
     environment = workspace.environment
 
     @dg.op(name=f"extend_{environment}", out=dg.Out(dg.Nothing))
-    def extend(context: dg.OpExecutionContext) -> None:
+    def extend_environment(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)
             done = extend(acting(workspace, context.run), run=run_name(context.run), follow=following(context))
@@ -142,7 +143,7 @@ def routine_job(workspace: Context) -> dg.JobDefinition:
 
     @dg.job(name="routine", description=f"Extend what {environment} shows, by the published versions, and publish it.")
     def routine() -> None:
-        extend()
+        extend_environment()
 
     return routine
 
