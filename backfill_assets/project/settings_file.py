@@ -73,7 +73,8 @@ def _people(value: object) -> object:
     return {text(person): said for person, said in value.items()}
 
 
-def _place(value: object) -> str:
+def location(value: object) -> str:
+    """Where a folder can be. Raises ValueError."""
     found = text(value)
     if problem := wrong_location(found):
         raise ValueError(problem)
@@ -136,7 +137,7 @@ class _Person(Strict):
 class _Settings(Strict):
     name: Annotated[str, BeforeValidator(_name)] = Settings().name
     environment: Annotated[str, BeforeValidator(_environment)] = Settings().environment
-    warehouse: Annotated[str, BeforeValidator(_place)] = Settings().warehouse
+    warehouse: Annotated[str, BeforeValidator(location)] = Settings().warehouse
     clock: Instant | None = None
     batch_size: int = Field(default=Settings().batch_size, ge=1, le=1_000_000, strict=True)
     retention_days: int = Field(default=Settings().retention_days, ge=14, le=30, strict=True)

@@ -29,7 +29,8 @@ from backfill_assets.files.validation import (
     validate,
 )
 from backfill_assets.project.header import SparkType
-from backfill_assets.project.settings import resolve_location, state_root, wrong_location
+from backfill_assets.project.settings import resolve_location, state_root
+from backfill_assets.project.settings_file import location
 
 SOURCES_FILE = "sources.yml"
 _READABLE = ("delta", "parquet")
@@ -63,13 +64,6 @@ def _columns(value: object) -> object:
     return value
 
 
-def _place(value: object) -> str:
-    found = text(value)
-    if problem := wrong_location(found):
-        raise ValueError(problem)
-    return found
-
-
 def _table(value: object) -> str:
     """`table`, `schema.table` or `catalog.schema.table`; nothing that could be more SQL than a name."""
     found = text(value)
@@ -89,7 +83,7 @@ class _Entry(Strict):
     description: Text = ""
     owner: Text = ""
     format: Literal["delta", "parquet", "csv", "json", "orc", "avro"] = "delta"
-    path: Annotated[str, BeforeValidator(_place)] | None = None
+    path: Annotated[str, BeforeValidator(location)] | None = None
     table: Annotated[str, BeforeValidator(_table)] | None = Field(default=None, validate_default=True)
     time_column: ColumnName | None = None
     freshness: Duration | None = None
