@@ -15,7 +15,7 @@ from backfill_assets.compare.expect import expectations
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.proof import Drift
-from backfill_assets.plan.stages import Plan
+from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import subject
 from backfill_assets.promote.findings import drifted, incomparable, unanswered, unexpected
 from backfill_assets.promote.lifecycle import find_plan
@@ -59,7 +59,8 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
         )
 
     if about.scope and DIFF not in known:
-        said, request = cases.stored(record), cases.request(record)
+        said = cases.stored(record)
+        request = said.request if said else Request()
         lost = unreadable_rows(context, facts, about.scope)
         without = {name: Ranges.of(i for part in found.values() for i in part) for name, found in lost.items()}
         diff = compare_sides(context, record.id, models=tuple(about.scope), without=without)

@@ -93,8 +93,9 @@ class Cases:
 
     def complete(self, facts: Facts, record: PlanRecord) -> Verdict:
         """Whether all that a stored plan moves is there and audited, apart from who has to approve it."""
-        versions, wanted = self.control.versions.all(), self.proposal(facts, record)
-        request = self.request(record)
+        versions, stored = self.control.versions.all(), self.stored(record)
+        wanted = propose_plan(self.project, facts, versions, record, stored)
+        request = stored.request if stored else Request()
         return gate(Case(project=self.project, facts=facts, versions=versions, wanted=wanted, request=request), ROWS)
 
     def proposal(self, facts: Facts, record: PlanRecord) -> Proposal:
