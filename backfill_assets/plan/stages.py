@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -228,7 +228,7 @@ class Plan:
         clock says."""
         content: list[object] = [
             [self.environment, list(self.models)],
-            [to_plain(s) for s in self.stages],
+            to_plain(self.stages),
             dict(self.sources),
         ]
         if self.request != Request():
@@ -236,7 +236,7 @@ class Plan:
         if self.views:
             content.append({name: list(columns) for name, columns in self.views.items()})
         if self.overrides:
-            content.append([asdict(override) | {"place": ""} for override in self.overrides])
+            content.append([to_plain(override) | {"place": ""} for override in self.overrides])
         if self.continued.frozen:
             content.append(to_plain(self.continued.frozen))
         text = json.dumps(content, sort_keys=True, default=str)
@@ -265,7 +265,7 @@ class Plan:
             "now": self.now.isoformat(),
             "request": self.request.to_plain(),
             "models": list(self.models),
-            "stages": [to_plain(s) for s in self.stages],
+            "stages": to_plain(self.stages),
             "blocked": to_plain(self.blocked),
             "kept": dict(self.kept),
             "patches": to_plain(self.patches),
@@ -278,7 +278,7 @@ class Plan:
             "sources": {name: dict(pin) for name, pin in self.sources.items()},
             "overrides": to_plain(self.overrides),
             "warnings": to_plain(self.warnings),
-            "texts": [to_plain(t) for t in self.texts],
+            "texts": to_plain(self.texts),
             "whole": to_plain(self.whole),
             "lineage": to_plain(self.rewired),
             "continued": to_plain(self.continued),
