@@ -13,18 +13,10 @@ from backfill_assets.adapters.machine import check_java, check_room, conf_dir, d
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.settings import Settings
 from backfill_assets.project.settings import state_root
+from backfill_assets.project.spark_settings import SESSION
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_ALWAYS = {
-    "spark.sql.session.timeZone": "UTC",
-    # Delta's parser drops the named parameters of Spark >= 4.1 (delta-io/delta #7640): bind them in the analyzer.
-    "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
-    # `'${env:HOME}'` in a query would be the account's home, and `'${name}'` nothing at all.
-    "spark.sql.variable.substitute": "false",
-}
-"""What results depend on, whatever the configuration says."""
 
 
 def check_machine(root: Path, settings: Settings) -> None:
@@ -76,7 +68,7 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
                 )
             if conf.get("spark.sql.catalogImplementation") == "hive":
                 builder = builder.enableHiveSupport()
-        for key, value in (settings.spark | _ALWAYS).items():
+        for key, value in (settings.spark | SESSION).items():
             builder = builder.config(key, value)
         log = state_root(root) / ".backfill" / "spark.log"
         try:

@@ -253,9 +253,11 @@ def column_name(value: object) -> str:
 
 
 def text(value: object) -> str:
-    """A text, or a number as text; no list, and nothing that a terminal or a file name cannot hold."""
+    """A text, or a whole number as text; no list, and nothing that a terminal or a file name cannot hold."""
     if value is None or isinstance(value, Mapping | list | tuple):
         raise ValueError("not text")
+    if isinstance(value, float):
+        raise ValueError("a number with a point loses its zeros in YAML (1.10 is 1.1): write it in quotes")
     if isinstance(value, bool):
         raise ValueError(_BOOLEAN)
     found = str(value).strip()

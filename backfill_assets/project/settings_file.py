@@ -14,7 +14,7 @@ from backfill_assets.files.documents import read_yaml
 from backfill_assets.files.texts import read_text
 from backfill_assets.files.validation import Instant, Strict, Text, setting, text, validate_partly
 from backfill_assets.project.settings import spark_conf, wrong_environment, wrong_location
-from backfill_assets.project.spark_settings import wrong_setting
+from backfill_assets.project.spark_settings import overridden, wrong_setting
 
 
 def read_settings(file: Path, problems: list[Problem]) -> Settings:
@@ -50,7 +50,7 @@ def _scalars(value: object) -> object:
             raise ValueError(f"`{name}` is not one name with one value")
         setting(one)
     found = spark_conf(value)
-    if problem := wrong_setting(found):
+    if problem := wrong_setting(found) or overridden(found):
         raise ValueError(problem)
     return found
 

@@ -57,6 +57,14 @@ def read_as_usual(settings: Mapping[str, str]) -> bool:
 
 
 _ZONE = "spark.sql.session.timeZone"
+SESSION = {
+    _ZONE: "UTC",
+    # Delta's parser drops the named parameters of Spark >= 4.1 (delta-io/delta #7640): bind them in the analyzer.
+    "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
+    # `'${env:HOME}'` in a query would be the account's home, and `'${name}'` nothing at all.
+    "spark.sql.variable.substitute": "false",
+}
+"""What results depend on, whatever the configuration says; a model may choose a time zone of its own."""
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?[-+](\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2}))?")
 _SHORT = frozenset(
     ("Z", "UTC", "GMT", "UT", "ACT", "AET", "AGT", "ART", "AST", "BET", "BST", "CAT", "CNT", "CST", "CTT", "EAT", "ECT",
@@ -77,6 +85,23 @@ def wrong_setting(settings: Mapping[str, str]) -> str:
     if zone is None or _is_zone(zone):
         return ""
     return f'`{_ZONE}` is no time zone: write UTC, Europe/Berlin or "+02:00"'
+
+
+def overridden(settings: Mapping[str, str]) -> str:
+    """Why a project's settings would have no effect on its session; empty when they have.
+
+    >>> overridden({"spark.sql.session.timeZone": "UTC"})
+    ''
+    >>> overridden({"spark.sql.session.timeZone": "Europe/Berlin"})
+    '`spark.sql.session.timeZone` is UTC in every project: a model that needs another one says so in its header'
+    >>> overridden({"spark.sql.variable.substitute": "true"})
+    '`spark.sql.variable.substitute` is false in every project'
+    """
+    for name, fixed in SESSION.items():
+        if (value := settings.get(name)) is not None and value.lower() != fixed.lower():
+            own = ": a model that needs another one says so in its header" if name == _ZONE else ""
+            return f"`{name}` is {fixed} in every project{own}"
+    return ""
 
 
 def _is_zone(name: str) -> bool:

@@ -199,6 +199,7 @@ CASES: list[tuple[str, int, str]] = [
     ("allow_nondeterministic: no", 0, "put it in quotes"),
     ("unmask: {clicks: yes}", 0, "put it in quotes"),
     ("contract: {rules: [{rule: on}]}", 0, "put it in quotes"),
+    ("code_version: 1.10", 0, "write it in quotes"),
     ("spark: {spark.sql.session.timeZone: Nowhere/Land}", 0, "is no time zone"),
     ("spark: {spark.sql.session.timeZone: utc}", 0, "is no time zone"),
     ("spark: {spark.sql.session.timeZone: ''}", 0, "is no time zone"),

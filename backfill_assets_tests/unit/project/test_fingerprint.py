@@ -42,7 +42,7 @@ CASES: list[tuple[str, str, str, set[str]]] = [
     ("p_py", "return events", "# why\n    return (events)", set()),
     ("p_py", "return events", "return events.distinct()", {"roi"}),
     ("_h_py", "return 1", "return 2", {"roi"}),
-    ("backfill", "", "spark: {spark.sql.session.timeZone: Europe/Berlin}\n", ALL),
+    ("backfill", "", "spark: {spark.sql.mapKeyDedupPolicy: LAST_WIN}\n", ALL),
 ]
 
 
