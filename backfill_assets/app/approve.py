@@ -1,23 +1,104 @@
-"""How does an owner approve a plan: what is stated, what is recorded, what counts?"""
+"""How does an owner approve a plan, or a change of the rules: what is stated, signed, recorded?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 from backfill_assets.adapters.account import host
-from backfill_assets.adapters.signatures import not_genuine
+from backfill_assets.adapters.signatures import sign
+from backfill_assets.app.approver import acting_approver
 from backfill_assets.app.context import Context
-from backfill_assets.app.gate import cases_of
-from backfill_assets.core.errors import PlanError
-from backfill_assets.plan.plan import Facts
-from backfill_assets.promote.approval import PlanReview, why_not
-from backfill_assets.promote.approve import Approver, complete, statements
+from backfill_assets.app.gate import cases_of, why_not_counted
+from backfill_assets.app.rules import approve_change, change_statements, is_change
+from backfill_assets.core.errors import PlanError, SettingsError
+from backfill_assets.plan.asked import name_and_value
+from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.lifecycle import find_plan
-from backfill_assets.state.approvals import Approval
+from backfill_assets.promote.rules_change import RulesChange
+from backfill_assets.state.approvals import Approval, approval_of
+from backfill_assets.state.rules import Rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A statement that was prepared here, and its signature, made elsewhere; `names` are what its user calls both."""
+
+    statement: str
+    signature: str
+    names: tuple[str, str] = ("the statement", "its signature")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """What somebody approves: `plan` is the id of one, or of a change of the rules, or the beginning of it."""
+
+    plan: str
+    by: str = ""
+    """Whom they claim to be."""
+    owners: tuple[str, ...] = ()
+    """Whose models; none: all that they may approve for."""
+    reason: str = ""
+    accepted: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Finding → why it may be so."""
+    key: Path | None = None
+    """Sign with this SSH key, or its agent."""
+    prepared: Prepared | None = None
+    """Instead of all else: a statement that was signed elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approved:
+    """The approvals that were recorded, and what there is to say about them."""
+
+    approvals: tuple[Approval, ...]
+    change: RulesChange | None = None
+    """The change of the rules that they are about; None: a plan."""
+    rules: Rules
+    """The rules by which they count."""
+    authors: Collection[str] = ()
+    """Who made the plan."""
+    why: str = ""
+    """What the plan's author said that it is for."""
+
+
+def approve(context: Context, request: ApprovalRequest) -> Approved:
+    """Record what a request states. Raises PlanError when it could not count, SettingsError for a statement that is
+    none, StateError when other rules are in force by now."""
+    if request.prepared:
+        given = [_read(request.plan, request.prepared)]
+    else:
+        given = [_signed(one, request.key) for one in prepare(context, request, signs=request.key is not None)]
+    if is_change(given[0].plan):
+        change = approve_change(context, given)
+        return Approved(approvals=tuple(given), change=change, rules=context.rules().rules)
+    given = [approve_plan(context, one) for one in given]
+    return Approved(
+        approvals=tuple(given),
+        rules=context.rules().rules,
+        authors=find_plan(context.control, given[0].plan).authors,
+        why=context.control.plans.why(given[0].plan),
+    )
+
+
+def prepare(context: Context, request: ApprovalRequest, *, signs: bool = True) -> list[Approval]:
+    """What a request states, unsigned; with `signs`, a signature will prove who states it. Nothing is recorded.
+
+    Raises PlanError when the account that acts may not state it.
+    """
+    said: dict[str, Any] = {"by": request.by, "owners": request.owners, "signs": signs, "reason": request.reason}
+    if is_change(request.plan):
+        return change_statements(context, request.plan, **said)
+    return approval_statements(context, request.plan, accepted=request.accepted, **said)
+
+
+def accepted_findings(texts: Sequence[str], option: str = "--accept") -> dict[str, str]:
+    """`["roi.drift=expected"]` → finding → reason. Raises UsageError for a text without `=`."""
+    why = "a difference is accepted by its name, with a reason"
+    return dict(name_and_value(option, text, why=why, value='"why it may be so"') for text in texts)
 
 
 def approval_statements(
@@ -32,7 +113,7 @@ def approval_statements(
     complete(record, cases.complete(facts, record))
     case, now = cases.review(facts, record), datetime.now(UTC)
     return statements(
-        context.project, facts, case, giver_of(context, by, signs=signs), owners=tuple(owners), now=now, **said
+        context.project, facts, case, acting_approver(context, by, signs=signs), owners=tuple(owners), now=now, **said
     )
 
 
@@ -51,12 +132,24 @@ def approve_plan(context: Context, approval: Approval) -> Approval:
     return given
 
 
-def why_not_counted(context: Context, facts: Facts, case: PlanReview, approval: Approval) -> str:
-    """Why an approval does not count for the rows as they are; "" when it does."""
-    genuine = partial(not_genuine, facts.rules_for(context.project).signers)
-    return why_not(context.project, facts, case, approval, now=datetime.now(UTC), genuine=genuine)
+def _signed(approval: Approval, key: Path | None) -> Approval:
+    return replace(approval, signature=sign(approval.statement, key.expanduser())) if key else approval
 
 
-def giver_of(context: Context, by: str = "", *, signs: bool = False) -> Approver:
-    """Who acts here, and whom they claim to be."""
-    return Approver(account=context.user, host=host(), by=by, signs=signs)
+def _read(plan: str, prepared: Prepared) -> Approval:
+    statement, signature = prepared.names
+    try:
+        approval = approval_of(prepared.statement, prepared.signature)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SettingsError(
+            f"{statement} and {signature} are no statement with its signature",
+            why=f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error),
+            fix=f"make one with: backfill approve {plan} --prepare > said.json; one statement a file",
+        ) from None
+    if not approval.plan.startswith(plan.removeprefix("plan-")):
+        raise PlanError(
+            f"the statement is about plan {approval.plan}, not {plan}",
+            why="an approval is about one plan",
+            fix=f"approve {approval.plan} with {statement}, or state it of {plan}: backfill approve {plan} --prepare",
+        )
+    return approval

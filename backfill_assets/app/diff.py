@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from backfill_assets.app.context import Context
 from backfill_assets.compare.ask import questions
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import SAMPLE, Diff, ModelDiff
+from backfill_assets.compare.expect import Judgement, expectations, judge_moves
 from backfill_assets.compare.known import answers
 from backfill_assets.compare.sides import Side, cut, resolve_side
 from backfill_assets.core.intervals import Interval, Ranges
@@ -29,6 +30,63 @@ class Known:
 
     diff: ModelDiff
     at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffRequest:
+    """Which sides are compared, and how. `target` is a plan or `A..B`; None: the only open plan."""
+
+    target: str | None = None
+    models: tuple[str, ...] = ()
+    """None named: all that either side shows."""
+    within: Interval | None = None
+    slices: tuple[str, ...] = ()
+    """Columns by whose values it is compared as well."""
+    tolerance: float | None = None
+    """How far apart equal floats may be, relative; None: the model's."""
+    sample: int = SAMPLE
+    """Rows of how many keys of each kind are shown."""
+    expect_moved: tuple[str, ...] = ()
+    expect_unmoved: tuple[str, ...] = ()
+    """`model` or `model.column`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A diff, and what is to be said about it."""
+
+    diff: Diff
+    judgement: Judgement
+    """Whether it is as expected."""
+    rewired: tuple[Rewired, ...] = ()
+    """Columns that read others on the new side."""
+    known: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+    """Models that were not compared again, since when that is known."""
+
+
+def compare(context: Context, request: DiffRequest) -> Compared:
+    """Compare two sides; what `apply` compared of a plan is not compared again where it answers what is asked.
+
+    Raises UsageError for expectations about what there is not, and what `compare_sides` raises.
+    """
+    expected = expectations(context.project.column_names, request.expect_moved, request.expect_unmoved)
+    known = known_diffs(context, request.target)
+    diff = compare_sides(
+        context,
+        request.target,
+        models=request.models,
+        within=request.within,
+        slices=request.slices,
+        tolerance=request.tolerance,
+        sample=request.sample,
+        known=known,
+    )
+    return Compared(
+        diff=diff,
+        judgement=judge_moves(diff, expected),
+        rewired=rewired_columns(context, request.target, models=request.models),
+        known={m.model: known[m.model].at for m in diff.models if m.model in known and known[m.model].diff is m},
+    )
 
 
 def sides_of(context: Context, target: str | None = None) -> tuple[Side, Side]:

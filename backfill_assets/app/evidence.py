@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.table_files import DeltaTableFiles
-from backfill_assets.app.approve import why_not_counted
 from backfill_assets.app.context import Context
-from backfill_assets.app.gate import cases_of
+from backfill_assets.app.gate import cases_of, why_not_counted
 from backfill_assets.app.preflight import plan_impacts
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.pointer import Pointer
@@ -38,6 +38,25 @@ class ReleaseEvidence:
     said: Mapping[str, Any]
     location: str
     digest: str
+
+
+def plan_or_release(context: Context, target: str | None = None) -> Evidence | ReleaseEvidence:
+    """Write the packet of a plan (None: of the newest one), or find that of a release.
+
+    Raises PlanError, PromotionError when there is no such thing, StateError for a packet that is damaged.
+    """
+    if target is not None and is_release(context, target):
+        return read_release_evidence(context, target)
+    return write_evidence(context, target)
+
+
+def is_release(context: Context, name: str) -> bool:
+    """Whether somebody means a release and no plan: ids of plans have no `r`."""
+    if re.match(r"r\d", name):
+        return True
+    if any(p.id.startswith(name.removeprefix("plan-")) for p in context.control.plans.all()):
+        return False
+    return any(r.id.endswith(name) for r in context.control.releases.all(context.environment))
 
 
 def write_evidence(

@@ -12,11 +12,12 @@ from backfill_assets.app.preflight import find_gaps
 from backfill_assets.core.errors import StateError
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Plan, Promote, Request
-from backfill_assets.promote.approval import not_counted
+from backfill_assets.promote.approval import PlanReview, not_counted, why_not
 from backfill_assets.promote.beforehand import beforehand
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.gate import Case, Verdict, gate
 from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.state.approvals import Approval
 from backfill_assets.state.plans import PlanRecord
 
 
@@ -60,3 +61,9 @@ def cases_of(context: Context, facts: Facts) -> Cases:
             context.project, facts, record, approval, now=datetime.now(UTC), genuine=genuine
         ),
     )
+
+
+def why_not_counted(context: Context, facts: Facts, case: PlanReview, approval: Approval) -> str:
+    """Why an approval does not count for the rows as they are; "" when it does."""
+    genuine = partial(not_genuine, facts.rules_for(context.project).signers)
+    return why_not(context.project, facts, case, approval, now=datetime.now(UTC), genuine=genuine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
 
@@ -35,13 +35,31 @@ class Housework:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JanitorRequest:
+    """What the janitor is asked for."""
+
+    apply: bool = False
+    """Really do it; without it nothing is changed."""
+    today: date | None = None
+    """The date, where somebody confirms it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cleared:
     """What the janitor found and did."""
 
     found: Housework
-    swept: Swept
-    joined: Mapping[str, str]
+    swept: Swept | None = None
+    """What was removed; None: nothing was to be changed."""
+    joined: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model → why its corrections could not be joined; "" where they are."""
+
+
+def clear_up(context: Context, request: JanitorRequest) -> Cleared:
+    """Find what is not needed any more, and remove it if the request says so. Raises what `remove_garbage` does."""
+    if request.apply:
+        return remove_garbage(context, today=request.today)
+    return Cleared(found=find_garbage(context))
 
 
 def find_garbage(context: Context) -> Housework:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.app.approve import giver_of
+from backfill_assets.app.approver import acting_approver
 from backfill_assets.app.context import Context
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.plan import Facts
@@ -59,7 +59,7 @@ def record_new_rules(
     """
     rules = facts.rules or context.rules()
     wanted = rules_to_record(rules, facts.environment, pointers, changed) if pointers else None
-    return record_rules(context.control, rules, wanted, giver_of(context), now=datetime.now(UTC))
+    return record_rules(context.control, rules, wanted, acting_approver(context), now=datetime.now(UTC))
 
 
 def rules_in_force(context: Context, case: Case) -> Mapping[str, object]:

@@ -9,7 +9,7 @@ from functools import partial
 
 from backfill_assets.adapters.account import host
 from backfill_assets.adapters.signatures import not_genuine
-from backfill_assets.app.approve import giver_of
+from backfill_assets.app.approver import acting_approver
 from backfill_assets.app.context import Context
 from backfill_assets.core.errors import ConflictError, PlanError, StateError
 from backfill_assets.promote import rules_change
@@ -36,7 +36,7 @@ def propose_rules(context: Context, *, reason: str = "") -> RulesChange:
     shown = context.control.environments.read(context.environment)
     try:
         return rules_change.propose(
-            context.control, context.rules(), shown, giver_of(context), now=datetime.now(UTC), reason=reason
+            context.control, context.rules(), shown, acting_approver(context), now=datetime.now(UTC), reason=reason
         )
     except ConflictError as error:
         raise _busy(error) from None
@@ -47,7 +47,7 @@ def change_statements(
 ) -> list[Approval]:
     """What the account that acts states when approving a proposed change. Raises PlanError, StateError."""
     record = rules_change.find_change(context.control.rules.of(context.environment), name)
-    who, now = giver_of(context, by, signs=signs), datetime.now(UTC)
+    who, now = acting_approver(context, by, signs=signs), datetime.now(UTC)
     shown = context.control.environments.read(context.environment).pointers
     return rules_change.change_statements(context.rules(), record, shown, who, owners=owners, reason=reason, now=now)
 
@@ -80,7 +80,7 @@ def _look(context: Context, record: RulesRecord, *, settle: bool = False) -> Rul
     if settle:
         try:
             return rules_change.settle(
-                context.control, rules, record, shown, giver_of(context), now=now, genuine=genuine
+                context.control, rules, record, shown, acting_approver(context), now=now, genuine=genuine
             )
         except ConflictError as error:
             raise _busy(error) from None

@@ -1,60 +1,40 @@
-"""How does somebody approve a plan on the command line: what is stated, signed and printed?"""
+"""How does somebody approve a plan on the command line: what is read, and what is printed?"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection
 from pathlib import Path
 
 from rich.text import Text
 
-from backfill_assets.adapters.signatures import sign
+from backfill_assets.app.approve import Approved, Prepared
+from backfill_assets.cli.rules import change_json, print_change
 from backfill_assets.cli.terminal import out, styled
-from backfill_assets.core.errors import PlanError, Problem, ProjectError, SettingsError
+from backfill_assets.core.errors import Problem, ProjectError
 from backfill_assets.core.inert import one_line
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.files.texts import read_text
-from backfill_assets.plan.asked import name_and_value
-from backfill_assets.state.approvals import Approval, approval_of
+from backfill_assets.state.approvals import Approval
 from backfill_assets.state.counting import expires, is_own
 from backfill_assets.state.rules import Rules
 
 
-def asked(options: Sequence[str]) -> dict[str, str]:
-    """`["roi.drift=expected"]` → finding → reason. Raises SettingsError for an option without `=`."""
-    why = "a difference is accepted by its name, with a reason"
-    return dict(name_and_value("--accept", o, why=why, value='"why it may be so"') for o in options)
-
-
-def signed(said: Sequence[Approval], key: Path | None) -> list[Approval]:
-    """The approvals with a signature each; as they are without a key."""
-    if key is None:
-        return list(said)
-    return [replace(one, signature=sign(one.statement, key.expanduser())) for one in said]
-
-
-def statement_given(plan: str, statement: Path | None, signature: Path | None) -> Approval:
-    """An approval that was prepared here and signed elsewhere. Raises SettingsError, PlanError."""
-    assert statement is not None and signature is not None  # the options need each other
+def prepared(statement: Path | None, signature: Path | None) -> Prepared | None:
+    """A statement that was prepared here and signed elsewhere, from its files. Raises ProjectError."""
+    if statement is None or signature is None:  # the options need each other
+        return None
     problems: list[Problem] = []
-    texts = [read_text(file, problems) for file in (statement, signature)]
+    said, sealed = (read_text(file, problems) for file in (statement, signature))
     if problems:
         raise ProjectError(problems)
-    try:
-        approval = approval_of(*(text or "" for text in texts))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SettingsError(
-            f"{statement} and {signature} are no statement with its signature",
-            why=f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error),
-            fix=f"make the statement with: backfill approve {plan} --prepare > {statement.name}; one statement a file",
-        ) from None
-    if not approval.plan.startswith(plan.removeprefix("plan-")):
-        raise PlanError(
-            f"the statement is about plan {approval.plan}, not {plan}",
-            why="an approval is about one plan",
-            fix=f"backfill approve {approval.plan} --statement {statement} --signature {signature}",
-        )
-    return approval
+    return Prepared(statement=said or "", signature=sealed or "", names=(str(statement), str(signature)))
+
+
+def approved_json(done: Approved) -> object:
+    """What was recorded as plain values: the change of the rules, or each approval of a plan."""
+    if done.change:
+        return change_json(done.change)
+    return [approval_json(one, done.rules, done.authors) for one in done.approvals]
 
 
 def approval_json(said: Approval, rules: Rules, authors: Collection[str]) -> dict[str, object]:
@@ -77,14 +57,17 @@ def approval_json(said: Approval, rules: Rules, authors: Collection[str]) -> dic
     }
 
 
-def print_approved(given: Sequence[Approval], rules: Rules, authors: Collection[str], why: str = "") -> None:
-    """Who approved what, how long it holds, and what comes next; `why` is what the plan's author said it is for."""
-    console = out()
-    if why:
-        console.print(Text(f"Plan {given[0].plan} is for: {one_line(why)}"))
+def print_approved(done: Approved) -> None:
+    """Who approved what, how long it holds, and what comes next."""
+    if done.change:
+        print_change(done.change)
+        return
+    console, given, rules = out(), done.approvals, done.rules
+    if done.why:
+        console.print(Text(f"Plan {given[0].plan} is for: {one_line(done.why)}"))
     for one in given:
         how = "signed" if one.signature else f"unsigned: recorded of the account {one.account} on {one.host}"
-        own = "; it is the author's own plan, which the record says too" if is_own(one, rules, authors) else ""
+        own = "; it is the author's own plan, which the record says too" if is_own(one, rules, done.authors) else ""
         owner = one.owner or "models without an owner"
         console.print(styled("[bold]{}[/] approves for {} ({}{})", one.by, owner, how, own))
         for model, ranges in one.scope.items():

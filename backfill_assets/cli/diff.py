@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from backfill_assets.app.diff import Compared
 from backfill_assets.cli.terminal import grid, out, styled, that_fit
-from backfill_assets.compare.diff import Diff, Group, ModelDiff, Sample, moved
-from backfill_assets.compare.expect import Judgement
+from backfill_assets.compare.diff import Group, ModelDiff, Sample, moved
 from backfill_assets.compare.plots import Series, plot_series
 from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.inert import one_line
-from backfill_assets.plan.rewired import Rewired
 
 DAYS, COLUMNS, BARS, SLICES = 10, 2, 60, 12
-Known = Mapping[str, datetime]
 WIDE = 120
 """Columns of a terminal that has room for two columns day by day."""
 _LEAST_FIRST = (7, 8, 6, 9, 10, 5, 4, 2)
@@ -28,31 +25,29 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 _STYLES = {"changed": "yellow", "added": "green", "removed": "red", "unpaired": "magenta"}
 
 
-def diff_json(
-    diff: Diff, judgement: Judgement, lineage: Sequence[Rewired] = (), known: Known | None = None
-) -> dict[str, object]:
-    """A diff with its verdict, what columns read otherwise, and what a plot would show, as plain values; `known` says
-    of models since when that is known."""
+def diff_json(found: Compared) -> dict[str, object]:
+    """A diff with its verdict, what columns read otherwise, and what a plot would show, as plain values."""
+    diff = found.diff
     return diff.to_json() | {
         "id": diff.id,
         "same": diff.same,
-        "expected": judgement.to_json(),
-        "lineage": to_plain(tuple(lineage)),
-        "known": {name: at.isoformat() for name, at in (known or {}).items()},
+        "expected": found.judgement.to_json(),
+        "lineage": to_plain(found.rewired),
+        "known": {name: at.isoformat() for name, at in found.known.items()},
         "series": [s.to_json() for m in diff.models for s in plot_series(m)],
     }
 
 
-def print_diff(diff: Diff, judgement: Judgement, lineage: Sequence[Rewired] = (), known: Known | None = None) -> None:
+def print_diff(found: Compared) -> None:
     """Every model that is different, the others in a line; what was expected and is not so comes last."""
-    console = out()
+    console, diff, judgement = out(), found.diff, found.judgement
     for model in diff.models:
         console.print(Text(model.model, style="bold") + Text(f"  {diff.old} → {diff.new}", style="dim"))
-        if at := (known or {}).get(model.model):
+        if at := found.known.get(model.model):
             console.print(Text(f"  as compared by apply at {at:%Y-%m-%d %H:%M} UTC: the same rows", style="dim"))
-        for found in lineage:
-            if found.model == model.model:
-                console.print(Text(f"  {one_line(found.text)}", style="yellow"))
+        for column in found.rewired:
+            if column.model == model.model:
+                console.print(Text(f"  {one_line(column.text)}", style="yellow"))
         _print_model(console, model, diff.old, diff.new)
     if not diff.models:
         console.print(f"{diff.old} and {diff.new} show no model of the project")

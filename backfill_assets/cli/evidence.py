@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from functools import partial
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import typer
 from rich.text import Text
 
-from backfill_assets.adapters.folder import ArrowFolder
-from backfill_assets.adapters.signatures import not_genuine
-from backfill_assets.adapters.table_files import DeltaTableFiles
-from backfill_assets.adapters.table_log import DeltaTableLog
-from backfill_assets.adapters.table_storage import DeltaTableStorage
-from backfill_assets.app.context import Context
-from backfill_assets.app.evidence import (
-    ReleaseEvidence,
-    evidence_folder,
-    read_release_evidence,
-    release_folder,
-    write_evidence,
-)
-from backfill_assets.cli.terminal import out, print_json, styled
+from backfill_assets.app.evidence import ReleaseEvidence
+from backfill_assets.cli.terminal import out, styled
 from backfill_assets.core.inert import one_line
 from backfill_assets.evidence.make import Evidence
-from backfill_assets.evidence.release_tables import Tables
-from backfill_assets.evidence.verify import Verification, verify
-from backfill_assets.evidence.write import MANIFEST, PAGE, RELEASE_PAGE
-from backfill_assets.promote.lifecycle import meant_plan
-from backfill_assets.state.releases import find_release
+from backfill_assets.evidence.verify import Verification
+from backfill_assets.evidence.write import PAGE, RELEASE_PAGE
 
 
 def print_evidence(made: Evidence) -> None:
@@ -53,26 +35,19 @@ def print_evidence(made: Evidence) -> None:
     console.print(Text(f"  manifest {made.digest}", style="dim"))
 
 
-def tell(place: Context, name: str | None, *, show: bool, as_json: bool) -> None:
-    """Write the packet of a plan, or find that of a release, and say what is in it."""
-    if name is not None and is_release(place, name):
-        found = read_release_evidence(place, name)
-        values, tell_it = release_json(found), partial(print_release, found)
-    else:
-        made = write_evidence(place, name)
-        values, tell_it = evidence_json(made), partial(print_evidence, made)
-    print_json(values) if as_json else tell_it()
-    if show:
-        open_page(str(values["page"]))
+def print_any(found: Evidence | ReleaseEvidence) -> None:
+    """What a packet says at a glance, and where it is."""
+    print_release(found) if isinstance(found, ReleaseEvidence) else print_evidence(found)
 
 
-def is_release(place: Context, name: str) -> bool:
-    """Whether somebody means a release and no plan: ids of plans have no `r`."""
-    if re.match(r"r\d", name):
-        return True
-    if any(p.id.startswith(name.removeprefix("plan-")) for p in place.control.plans.all()):
-        return False
-    return any(r.id.endswith(name) for r in place.control.releases.all(place.environment))
+def any_json(found: Evidence | ReleaseEvidence) -> dict[str, object]:
+    """The same as plain values."""
+    return release_json(found) if isinstance(found, ReleaseEvidence) else evidence_json(found)
+
+
+def page_of(found: Evidence | ReleaseEvidence) -> str:
+    """Where its page is."""
+    return f"{found.location}/{RELEASE_PAGE if isinstance(found, ReleaseEvidence) else PAGE}"
 
 
 def print_release(found: ReleaseEvidence) -> None:
@@ -90,7 +65,7 @@ def release_json(found: ReleaseEvidence) -> dict[str, object]:
     return {
         "release": found.said["release"],
         "location": found.location,
-        "page": f"{found.location}/{RELEASE_PAGE}",
+        "page": page_of(found),
         "digest": found.digest,
         "changed": False,
         "plans": dict(found.said["plans"]),
@@ -103,7 +78,7 @@ def evidence_json(made: Evidence) -> dict[str, object]:
     return {
         "plan": made.packet.plan.id,
         "location": made.location,
-        "page": f"{made.location}/{PAGE}",
+        "page": page_of(made),
         "digest": made.digest,
         "changed": made.changed,
         "summary": made.packet.summary.model_dump(mode="json"),
@@ -114,30 +89,6 @@ def open_page(page: str) -> None:
     """Show the page in the browser, if it is on this machine."""
     if urlsplit(page).scheme in ("", "file"):
         typer.launch(f"file://{urlsplit(page).path}")
-
-
-def tables_of(warehouse: str) -> Tables:
-    """The tables that a release's packet is held against."""
-    return Tables(log=DeltaTableLog(warehouse), storage=DeltaTableStorage(warehouse))
-
-
-def check(target: str | None) -> Verification:
-    """Verify a folder, with nothing but it where no warehouse is around it; or else a plan or a release."""
-    if target is not None and (Path(target, MANIFEST).exists() or Path(target).is_dir() or "/" in target):
-        folder = Path(target).resolve() if "://" not in target else None
-        warehouse = folder.parent.parent if folder else None
-        at_home = warehouse is not None and (warehouse / "_control").is_dir()
-        tables = DeltaTableFiles(str(warehouse)) if at_home else None
-        pointed = tables_of(str(warehouse)) if at_home else None
-        return verify(ArrowFolder(str(folder or target)), tables, pointed=pointed, genuine=not_genuine)
-    place = Context.open()
-    if target is not None and is_release(place, target):
-        release = find_release(place.control.releases.all(place.environment), target)
-        digest, pointed = release.evidence.get(release.id, ""), tables_of(place.warehouse)
-        return verify(release_folder(place, release.id), None, pointed=pointed, expected=digest)
-    record = meant_plan(place.control, target)
-    folder, expected = evidence_folder(place, record)
-    return verify(folder, DeltaTableFiles(place.warehouse), expected=expected, genuine=not_genuine)
 
 
 def print_verification(found: Verification) -> None:

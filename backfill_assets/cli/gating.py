@@ -17,8 +17,21 @@ from backfill_assets.cli.base import (
     open_place,
     tell_promoted,
 )
-from backfill_assets.cli.request import End, Start, between, with_request
+from backfill_assets.cli.request import End, Start, between, typed, with_request
 from backfill_assets.cli.terminal import print_json
+from backfill_assets.plan.request_options import (
+    ACCEPTED,
+    ACTION,
+    APPROVED,
+    CLAIMED,
+    GROUNDS,
+    OWNERS,
+    SIGNATURE,
+    STATEMENT,
+    STORED_PLAN,
+    TARGET,
+    WHY_CHANGED,
+)
 from backfill_assets.plan.stages import Request
 
 
@@ -61,32 +74,25 @@ def diff(
     slices, and sample rows. Days that are the same files on both sides are not read; what `apply` compared of a plan is
     not compared again, unless the options ask for something else.
     """
-    from backfill_assets.app.diff import compare_sides, known_diffs, rewired_columns
+    from backfill_assets.app.diff import DiffRequest, compare
     from backfill_assets.cli.diff import diff_json, print_diff
-    from backfill_assets.compare.expect import expectations, judge_moves
 
-    place = open_place()
-    expected = expectations(place.project.column_names, expect_moved or (), expect_unmoved or ())
-    within = between(start, end)
-    known = known_diffs(place, target)
-    found = compare_sides(
-        place,
-        target,
-        models=model or (),
-        within=within,
-        slices=slices or (),
+    request = DiffRequest(
+        target=target,
+        models=tuple(model or ()),
+        within=between(start, end),
+        slices=tuple(slices or ()),
         tolerance=tolerance,
         sample=sample,
-        known=known,
+        expect_moved=tuple(expect_moved or ()),
+        expect_unmoved=tuple(expect_unmoved or ()),
     )
-    again = {m.model: known[m.model].at for m in found.models if m.model in known and known[m.model].diff is m}
-    judgement = judge_moves(found, expected)
-    lineage = rewired_columns(place, target, models=model or ())
+    found = compare(open_place(), request)
     if as_json:
-        print_json(diff_json(found, judgement, lineage, again))
+        print_json(diff_json(found))
     else:
-        print_diff(found, judgement, lineage, again)
-    if not judgement.ok:
+        print_diff(found)
+    if not found.judgement.ok:
         raise typer.Exit(UNEXPECTED)
 
 
@@ -125,30 +131,17 @@ def consumers(
 
 @app.command()
 def approve(
-    plan: Annotated[
-        str, typer.Argument(metavar="PLAN", help="Its id, or the beginning of it; or of a change of the rules.")
-    ],
-    owner: Annotated[
-        list[str] | None, typer.Option("--for", metavar="OWNER", help="Whose models; default: all you may approve for.")
-    ] = None,
-    reason: Annotated[str, typer.Option(help="Why it may be promoted; the evidence keeps it.")] = "",
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FINDING=WHY", help="Accept a difference that was found, by its name, with a reason."),
-    ] = None,
-    by: Annotated[
-        str, typer.Option(help="Who you claim to be: the account that runs this, or a signature, has to be of them.")
-    ] = "",
+    plan: Annotated[str, typed(APPROVED)],
+    owner: Annotated[list[str] | None, typed(OWNERS)] = None,
+    reason: Annotated[str, typed(GROUNDS)] = "",
+    accept: Annotated[list[str] | None, typed(ACCEPTED)] = None,
+    by: Annotated[str, typed(CLAIMED)] = "",
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="Sign with this SSH key (or its agent).")] = None,
-    prepare: Annotated[
+    only_prepare: Annotated[
         bool, typer.Option("--prepare", help="Print the statement to be signed elsewhere; record nothing.")
     ] = False,
-    statement: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A prepared statement, signed elsewhere: with --signature.")
-    ] = None,
-    signature: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its signature: ssh-keygen -Y sign -n backfill-approval.")
-    ] = None,
+    statement: Annotated[Path | None, typed(STATEMENT)] = None,
+    signature: Annotated[Path | None, typed(SIGNATURE)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Approve a plan for an owner.
@@ -156,42 +149,29 @@ def approve(
     It is about the rows as they are now: any later write in its scope voids it, and it is over after some days. The
     account that runs this is recorded, and decides with the rules in force whether it counts. Needs no Spark.
     """
-    from backfill_assets.app.approve import approval_statements, approve_plan
-    from backfill_assets.app.rules import approve_change, change_statements, is_change
-    from backfill_assets.cli.approve import approval_json, asked, print_approved, signed, statement_given
-    from backfill_assets.cli.rules import change_json, print_change
-    from backfill_assets.promote.lifecycle import find_plan
+    from backfill_assets.app.approve import ApprovalRequest, accepted_findings, prepare
+    from backfill_assets.app.approve import approve as record
+    from backfill_assets.cli.approve import approved_json, prepared, print_approved
 
+    request = ApprovalRequest(
+        plan=plan,
+        by=by,
+        owners=tuple(owner or ()),
+        reason=reason,
+        accepted=accepted_findings(accept or []),
+        key=key,
+        prepared=prepared(statement, signature),
+    )
     place = open_place()
-    signs = key is not None or prepare
-    if statement or signature:
-        given = [statement_given(plan, statement, signature)]
-    elif is_change(plan):
-        given = change_statements(place, plan, by=by, owners=owner or (), signs=signs, reason=reason)
-    else:
-        accepted = asked(accept or [])
-        given = approval_statements(
-            place, plan, by=by, owners=owner or (), signs=signs, reason=reason, accepted=accepted
-        )
-    if prepare:
-        for one in given:
+    if only_prepare:
+        for one in prepare(place, request):
             typer.echo(one.statement, nl=False)
         return
-    if not (statement or signature):
-        given = signed(given, key)
-    if is_change(given[0].plan):
-        change = approve_change(place, given)
-        if as_json:
-            print_json(change_json(change))
-        else:
-            print_change(change)
-        return
-    given = [approve_plan(place, one) for one in given]
-    rules, authors = place.rules().rules, find_plan(place.control, given[0].plan).authors
+    done = record(place, request)
     if as_json:
-        print_json([approval_json(one, rules, authors) for one in given])
+        print_json(approved_json(done))
     else:
-        print_approved(given, rules, authors, place.control.plans.why(given[0].plan))
+        print_approved(done)
 
 
 class RulesAction(StrEnum):
@@ -203,8 +183,8 @@ class RulesAction(StrEnum):
 
 @app.command()
 def rules(
-    action: Annotated[RulesAction, typer.Argument(help="Show them, or propose what the files say.")] = RulesAction.SHOW,
-    reason: Annotated[str, typer.Option(help="Why they are changed; the record keeps it.")] = "",
+    action: Annotated[RulesAction, typed(ACTION)] = RulesAction.SHOW,
+    reason: Annotated[str, typed(WHY_CHANGED)] = "",
     as_json: AsJson = False,
 ) -> None:
     """Show the rules of approval that are in force, or propose a change.
@@ -237,9 +217,7 @@ def rules(
 @with_request
 def promote(
     request: Request,
-    plan: Annotated[
-        str, typer.Argument(metavar="[PLAN]", help="What a stored plan built; default: what the options say.")
-    ] = "",
+    plan: Annotated[str, typed(STORED_PLAN)] = "",
     as_json: AsJson = False,
 ) -> None:
     """Point prod at what was built, in one atomic step.
@@ -253,10 +231,7 @@ def promote(
 
 @app.command()
 def evidence(
-    target: Annotated[
-        str | None,
-        typer.Argument(metavar="PLAN|RELEASE", help="Its id, or the beginning of it; default: the newest plan."),
-    ] = None,
+    target: Annotated[str | None, typed(TARGET)] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -265,9 +240,16 @@ def evidence(
     Which intervals changed, who depends on them, which tests passed, who accepted, how to go back. A promotion seals
     it. Every release has a packet of its own, also routine runs and rollbacks. Needs no Spark.
     """
-    from backfill_assets.cli.evidence import tell
+    from backfill_assets.app.evidence import plan_or_release
+    from backfill_assets.cli.evidence import any_json, open_page, page_of, print_any
 
-    tell(open_place(), target, show=show, as_json=as_json)
+    found = plan_or_release(open_place(), target)
+    if as_json:
+        print_json(any_json(found))
+    else:
+        print_any(found)
+    if show:
+        open_page(page_of(found))
 
 
 @app.command()
@@ -294,9 +276,11 @@ def verify(
 
         print_whole(every_file=True, as_json=as_json)
         return
-    from backfill_assets.cli.evidence import check, print_verification
+    from backfill_assets.app.context import Context
+    from backfill_assets.app.verify import verify_packet
+    from backfill_assets.cli.evidence import print_verification
 
-    found = check(target)
+    found = verify_packet(target, Context.open)
     if as_json:
         print_json(found.to_json())
     else:

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from datetime import date
+from collections.abc import Mapping
 
-import typer
 from rich.text import Text
 
-from backfill_assets.app.context import Context
-from backfill_assets.app.janitor import Cleared, Housework, find_garbage, remove_garbage
-from backfill_assets.cli.base import INCOMPLETE
+from backfill_assets.app.janitor import Cleared, Housework
 from backfill_assets.cli.estimates import BYTES, quantity
 from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.intervals import ranges_json
-from backfill_assets.promote.janitor import Kept
+from backfill_assets.promote.janitor import Kept, Swept
 from backfill_assets.state.tables import StoredTable
 
 
-def run_janitor(place: Context, *, apply_it: bool, today: date | None, as_json: bool) -> None:
-    """Look, or (`apply_it`) look and delete; print what there is."""
-    done = remove_garbage(place, today=today) if apply_it else None
-    found = done.found if done else find_garbage(place)
-    if as_json:
-        typer.echo(json.dumps(housework_json(found, done), indent=2, default=str))
-    else:
-        _print_all(found, done, place.project.settings.retention_days)
-    if done and any(done.joined.values()):
-        raise typer.Exit(INCOMPLETE)
-
-
-def _print_all(found: Housework, done: Cleared | None, days: int) -> None:
+def print_janitor(done: Cleared, days: int) -> None:
+    """What there is to do, and what was done; `days` is the retention."""
+    found = done.found
     print_housework(found, days)
-    if done:
-        print_cleared(done)
+    if done.swept:
+        print_cleared(found, done.swept, done.joined)
     elif found.rounds.goes or found.caches or found.packets or found.rounds.unfinished or found.crowds:
         out().print(styled("Nothing was changed. To do it: [bold]backfill janitor --apply[/]"))
 
@@ -84,22 +70,21 @@ def print_housework(found: Housework, days: int) -> None:
         console.print(styled("[yellow]No record knows {}/{}:[/] it is left alone", stored.model, stored.version))
 
 
-def print_cleared(done: Cleared) -> None:
+def print_cleared(found: Housework, swept: Swept, joined: Mapping[str, str]) -> None:
     """What was really deleted and joined."""
-    found, swept = done.found, done.swept
     freed = sum(r.bytes for r in swept.removed) + sum(c.bytes for c in (*found.caches, *found.packets))
     files = len(found.caches) + sum(len(p.files) for p in found.packets)
     out().print(f"Removed {len(swept.removed)} tables and {files} files: {quantity(freed, BYTES)} are free")
-    for model, problem in done.joined.items():
+    for model, problem in joined.items():
         said = f"{model}: its tables of corrections are one now; no row is another one"
         out().print(Text(problem, style="yellow") if problem else said)
     for removal in swept.pardoned:
         out().print(f"{removal.model} {removal.version} stays: somebody came to need it")
 
 
-def housework_json(found: Housework, done: Cleared | None) -> dict[str, object]:
+def janitor_json(done: Cleared) -> dict[str, object]:
     """The same as plain values; `removed` is null for a dry run, and so is what came of what is to be joined."""
-    rounds, swept = found.rounds, done and done.swept
+    found, rounds, swept = done.found, done.found.rounds, done.swept
     return {
         "goes": [_table_json(g.table) | {"why": g.why, "since": g.since.isoformat()} for g in rounds.goes],
         "kept": [_table_json(k.table) | {"why": k.why, "until": k.until and k.until.isoformat()} for k in rounds.kept],
@@ -110,8 +95,8 @@ def housework_json(found: Housework, done: Cleared | None) -> dict[str, object]:
                 "model": c.pointer.model,
                 "tables": c.tables,
                 "intervals": ranges_json(c.intervals),
-                "done": done and not done.joined[c.pointer.model],
-                "problem": (done and done.joined[c.pointer.model]) or None,
+                "done": swept and not done.joined[c.pointer.model],
+                "problem": (swept and done.joined[c.pointer.model]) or None,
             }
             for c in found.crowds
         ],

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place
+from backfill_assets.cli.request import typed
 from backfill_assets.cli.terminal import print_json
+from backfill_assets.plan.request_options import DRY_RUN, MODELS, NOW, REALLY, RELEASE, TODAY, WHY_BACK
 
 
 @app.command()
@@ -84,19 +86,11 @@ def releases(
 
 @app.command()
 def rollback(
-    release: Annotated[
-        str | None, typer.Argument(metavar="RELEASE", help="What to go back to; default: before the last change.")
-    ] = None,
-    select: Annotated[
-        list[str] | None, typer.Option("--select", "-s", metavar="MODELS", help="These models only.")
-    ] = None,
-    at_once: Annotated[
-        bool, typer.Option("--now", help="Move at once, without the newer days that the older version lacks.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would happen, and prove that the older rows can all be read.")
-    ] = False,
-    reason: Annotated[str, typer.Option(help="Why; the release's evidence keeps it.")] = "",
+    release: Annotated[str | None, typed(RELEASE)] = None,
+    select: Annotated[list[str] | None, typed(MODELS)] = None,
+    at_once: Annotated[bool, typed(NOW)] = False,
+    dry_run: Annotated[bool, typed(DRY_RUN)] = False,
+    reason: Annotated[str, typed(WHY_BACK)] = "",
     as_json: AsJson = False,
 ) -> None:
     """Point prod back at an older release, in one step.
@@ -134,13 +128,8 @@ def watch(as_json: AsJson = False) -> None:
 
 @app.command()
 def janitor(
-    apply_it: Annotated[bool, typer.Option("--apply", help="Really do it; without it nothing is changed.")] = False,
-    today: Annotated[
-        datetime | None,
-        typer.Option(
-            formats=["%Y-%m-%d"], metavar="DATE", help="Confirm the date, where the janitor asks whether it is right."
-        ),
-    ] = None,
+    apply_it: Annotated[bool, typed(REALLY)] = False,
+    today: Annotated[datetime | None, typed(TODAY, formats=["%Y-%m-%d"])] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say which tables nothing needs any more; delete them.
@@ -149,6 +138,14 @@ def janitor(
     what those were built from. Joins the tables of corrections of a model that was restated many times. Removes nothing
     when the clock is the retention or more away from the newest record, until somebody confirms the date.
     """
-    from backfill_assets.cli.janitor import run_janitor
+    from backfill_assets.app.janitor import JanitorRequest, clear_up
+    from backfill_assets.cli.janitor import janitor_json, print_janitor
 
-    run_janitor(open_place(), apply_it=apply_it, today=today.date() if today else None, as_json=as_json)
+    place = open_place()
+    done = clear_up(place, JanitorRequest(apply=apply_it, today=today.date() if today else None))
+    if as_json:
+        print_json(janitor_json(done))
+    else:
+        print_janitor(done, place.project.settings.retention_days)
+    if any(done.joined.values()):
+        raise typer.Exit(INCOMPLETE)

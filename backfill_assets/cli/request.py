@@ -17,13 +17,16 @@ from backfill_assets.plan.request_options import APPLY_OPTIONS, REQUEST_OPTIONS,
 from backfill_assets.plan.stages import Request
 
 
-def _typed(option: Option) -> Any:
-    """The option as typer declares it."""
+def typed(option: Option, **more: Any) -> Any:
+    """The option as typer declares it; `more` is what only typer knows of it."""
+    if option.argument:
+        return typer.Argument(metavar=option.metavar or None, help=option.help, **more)
     decls = [f"--{option.name}", *([f"-{option.short}"] if option.short else [])]
-    return typer.Option(*decls, metavar=option.metavar or None, help=option.help, min=option.least, max=option.most)
+    metavar = option.metavar or None
+    return typer.Option(*decls, metavar=metavar, help=option.help, min=option.least, max=option.most, **more)
 
 
-_BY_NAME = {option.name: _typed(option) for option in (*REQUEST_OPTIONS, WHY, *APPLY_OPTIONS)}
+_BY_NAME = {option.name: typed(option) for option in (*REQUEST_OPTIONS, WHY, *APPLY_OPTIONS)}
 _TYPES: dict[type, Any] = {str: str | None, bool: bool, list: list[str] | None}
 Start = Annotated[str | None, _BY_NAME["start"]]
 End = Annotated[str | None, _BY_NAME["end"]]

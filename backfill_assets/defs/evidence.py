@@ -1,41 +1,35 @@
 """How does somebody get the packet of a plan or a release in Dagster? A job that does what `backfill evidence` does."""
 
-# No `from __future__ import annotations`: Dagster reads the annotations of `context` and `config`.
+# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
-from pydantic import Field
 
 from backfill_assets.app.context import Context
-from backfill_assets.app.evidence import read_release_evidence, write_evidence
-from backfill_assets.core.errors import UsageError
+from backfill_assets.app.evidence import ReleaseEvidence, plan_or_release
 from backfill_assets.core.inert import markdown
+from backfill_assets.defs.config import fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.texts import Log
+from backfill_assets.evidence.write import PAGE, RELEASE_PAGE
 
-
-class EvidenceConfig(dg.Config):
-    """Which plan or release the packet is of."""
-
-    plan: str = Field(default="", description="The plan's id, or the beginning of it; empty: the newest one.")
-    release: str = Field(default="", description="Instead: a release's id, or a beginning or an end of it.")
+if TYPE_CHECKING:
+    from backfill_assets.evidence.make import Evidence  # pydantic: loading has no need of it
 
 
 def evidence_job(workspace: Context) -> dg.JobDefinition:
     """Writes a plan's packet, or finds a release's; the step's output says where it is, and the answers at a glance."""
 
-    @dg.op(name="write_packet", out=dg.Out(dg.Nothing))
-    def write_packet(context: dg.OpExecutionContext, config: EvidenceConfig) -> None:
+    @dg.op(name="write_packet", out=dg.Out(dg.Nothing), config_schema=fields("evidence"))
+    def write_packet(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)
-            if config.plan and config.release:
-                why = "a packet is of one of them"
-                raise UsageError("a plan and a release were named", why=why, fix="leave one of them out")
-            told = _of_release(workspace, config.release) if config.release else _of_plan(workspace, config.plan)
+            found = plan_or_release(workspace, given("evidence", context.op_config).get("target"))
+        told = _of_release(found) if isinstance(found, ReleaseEvidence) else _of_plan(found)
         context.add_output_metadata(told.metadata)
         Log(context).info(told.line)
 
@@ -52,10 +46,7 @@ class _Told:
     line: str
 
 
-def _of_plan(workspace: Context, plan: str) -> _Told:
-    from backfill_assets.evidence.write import PAGE
-
-    made = write_evidence(workspace, plan or None)
+def _of_plan(made: "Evidence") -> _Told:
     said, page = made.packet.summary, f"{made.location}/{PAGE}"
     parts = {
         "changed": said.changed,
@@ -76,10 +67,7 @@ def _of_plan(workspace: Context, plan: str) -> _Told:
     )
 
 
-def _of_release(workspace: Context, name: str) -> _Told:
-    from backfill_assets.evidence.write import RELEASE_PAGE
-
-    found = read_release_evidence(workspace, name)
+def _of_release(found: ReleaseEvidence) -> _Told:
     lines, page = list(found.said["summary"]), f"{found.location}/{RELEASE_PAGE}"
     return _Told(
         metadata={

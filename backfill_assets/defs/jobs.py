@@ -2,9 +2,6 @@
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context`.
 
-from collections.abc import Mapping
-from typing import Any
-
 import dagster as dg
 
 from backfill_assets.app.apply import Started, build_started, check_built, promote_applied, start_apply
@@ -15,8 +12,8 @@ from backfill_assets.app.estimate import estimate_plan
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted, promote_plan
 from backfill_assets.app.routine import extend
-from backfill_assets.core.errors import UsageError
 from backfill_assets.core.words import amount
+from backfill_assets.defs.config import asked, fields
 from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
@@ -25,58 +22,14 @@ from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import done_text, failure_text, log_outcome
 from backfill_assets.defs.runs import PLAN_TAG, following, run_name
 from backfill_assets.defs.texts import Log
-from backfill_assets.plan.asked import request_of
 from backfill_assets.plan.estimate import duration
 from backfill_assets.plan.frozen_words import frozen_words
-from backfill_assets.plan.options import check_options
-from backfill_assets.plan.request_options import APPLY_OPTIONS, REQUEST_OPTIONS, WHY, Option
-from backfill_assets.plan.stages import Request
-
-_FIELDS = {str: dg.Noneable(str), int: dg.Noneable(int), bool: bool, list: dg.Array(str)}
-_DEFAULTS = {str: None, int: None, bool: False, list: []}
-
-PLAN = Option(name="plan", help="What this plan built: its id, or the beginning of it.")
-
-
-def fields(*options: Option) -> dict[str, dg.Field]:
-    """Options as the fields of a job's configuration: the same as those of the command."""
-    return {
-        option.key: dg.Field(_FIELDS[option.kind], default_value=_DEFAULTS[option.kind], description=option.help)
-        for option in options
-    }
-
-
-def asked(command: str, config: Mapping[str, Any]) -> Request:
-    """What a job's configuration asks for, as `command` reads it; what is empty is not given.
-
-    Raises UsageError for what is no day, and for options that do not go together.
-    """
-    given = {key: value for key, value in config.items() if value not in (None, False, [], "")}
-    for option in APPLY_OPTIONS:
-        _check_bounds(option, config.get(option.key))
-    check_options(command, [key.upper() if key == "plan" else key.replace("_", "-") for key in given], _key)
-    beside = {PLAN.key, *(option.key for option in APPLY_OPTIONS)}
-    return request_of(**{key: value for key, value in given.items() if key not in beside}, spell=_key)
-
-
-def _check_bounds(option: Option, value: int | None) -> None:
-    low, high = option.least, option.most
-    if value is not None and ((low is not None and value < low) or (high is not None and value > high)):
-        raise UsageError(f"{option.key}: {value}", why=f"it is not in {low}..{high}", fix="name a number in it")
-
-
-def _key(option: str) -> str:
-    return option.replace("-", "_")
 
 
 def apply_job(workspace: Context) -> dg.JobDefinition:
     """Plans, and builds and audits what the plan says. Nothing is promoted, unless its configuration says so."""
 
-    @dg.op(
-        name="build_what_is_missing",
-        out=dg.Out(dg.Nothing),
-        config_schema=fields(*REQUEST_OPTIONS, WHY, *APPLY_OPTIONS),
-    )
+    @dg.op(name="build_what_is_missing", out=dg.Out(dg.Nothing), config_schema=fields("apply"))
     def build_missing(context: dg.OpExecutionContext) -> None:
         place, config = acting(workspace, context.run), context.op_config
         with short_failures():
@@ -163,7 +116,7 @@ def promote_job(workspace: Context) -> dg.JobDefinition:
     """Moves the environment to what is complete, all models in one commit; fails when anything is in the way."""
     environment = workspace.environment
 
-    @dg.op(name=f"point_{environment}", out=dg.Out(dg.Nothing), config_schema=fields(PLAN, *REQUEST_OPTIONS))
+    @dg.op(name=f"point_{environment}", out=dg.Out(dg.Nothing), config_schema=fields("promote"))
     def point(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)

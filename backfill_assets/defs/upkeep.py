@@ -1,13 +1,13 @@
 """What jobs look after what was released? `rollback` goes back to an older release, `janitor` clears up."""
 
-# No `from __future__ import annotations`: Dagster reads the annotations of `context` and `config`.
+# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
 
 import dagster as dg
-from pydantic import Field
 
 from backfill_assets.app.context import Context
-from backfill_assets.app.janitor import find_garbage, remove_garbage
+from backfill_assets.app.janitor import JanitorRequest, clear_up
 from backfill_assets.app.rollback import plan_rollback, roll_back
+from backfill_assets.defs.config import fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
@@ -18,47 +18,30 @@ from backfill_assets.plan.asked import instant
 from backfill_assets.promote.go_back import in_the_way
 
 
-class RollbackConfig(dg.Config):
-    """What `backfill rollback` takes."""
-
-    release: str = Field(default="", description="What to go back to; empty: before the last change.")
-    select: list[str] = Field(default=[], description="These models only; empty: all.")
-    now: bool = Field(default=False, description="Move at once, without newer days that the older version lacks.")
-    dry_run: bool = Field(default=False, description="Say what would happen, and whether all can be read.")
-    reason: str = Field(default="", description="Why; the release's evidence keeps it.")
-
-
-class JanitorConfig(dg.Config):
-    """What `backfill janitor` takes."""
-
-    apply: bool = Field(default=False, description="Really do it; without it the job only says what would go.")
-    today: str = Field(default="", description="Confirms the date (2024-05-31), where the janitor asks for that.")
-
-
 def rollback_job(workspace: Context) -> dg.JobDefinition:
     """Goes back to an older release, all models in one commit; fails when anything is in the way."""
     environment = workspace.environment
 
-    @dg.op(name=f"point_{environment}_back", out=dg.Out(dg.Nothing))
-    def point_back(context: dg.OpExecutionContext, config: RollbackConfig) -> None:
-        place = acting(workspace, context.run)
+    @dg.op(name=f"point_{environment}_back", out=dg.Out(dg.Nothing), config_schema=fields("rollback"))
+    def point_back(context: dg.OpExecutionContext) -> None:
+        place, config = acting(workspace, context.run), context.op_config
         with short_failures():
             require_lasting(context.instance)
-            found, proofs = plan_rollback(place, config.release or None, config.select)
+            found, proofs = plan_rollback(place, config["release"] or None, config["select"])
             for step in found.steps:
                 lacks = f"lacks {step.lacks}" if step.lacks else "lacks nothing"
                 Log(context).info(f"{step.model}: back to release {found.release.id}, {lacks}")
             files = sum(p.files for p in proofs)
-            if config.dry_run:
-                obstacles = in_the_way(found, proofs, at_once=config.now)
+            if config["dry_run"]:
+                obstacles = in_the_way(found, proofs, at_once=config["now"])
                 Log(context).info(f"{files} files looked at; nothing was changed")
             else:
                 ended = roll_back(
                     place,
                     found.release.id,
-                    config.select,
-                    at_once=config.now,
-                    reason=config.reason,
+                    config["select"],
+                    at_once=config["now"],
+                    reason=config["reason"] or "",
                     run=run_name(context.run),
                     follow=following(context),
                 ).ended
@@ -69,7 +52,7 @@ def rollback_job(workspace: Context) -> dg.JobDefinition:
         if obstacles:
             listed = "\n".join(map(str, obstacles))
             raise dg.Failure(description=f"{environment} was not moved; in the way:\n{listed}", allow_retries=False)
-        if not config.dry_run:
+        if not config["dry_run"]:
             for event in unreported_views(workspace, context.instance):
                 context.log_event(event)
 
@@ -83,13 +66,15 @@ def rollback_job(workspace: Context) -> dg.JobDefinition:
 def janitor_job(workspace: Context) -> dg.JobDefinition:
     """Says which tables nothing needs any more, and deletes them when its config says so."""
 
-    @dg.op(name="clear_up", out=dg.Out(dg.Nothing))
-    def clear_up(context: dg.OpExecutionContext, config: JanitorConfig) -> None:
+    @dg.op(name="clear_up", out=dg.Out(dg.Nothing), config_schema=fields("janitor"))
+    def clear(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)
-            today = instant(config.today or None, "today")
-            done = remove_garbage(workspace, today=today.date() if today else None) if config.apply else None
-            found = done.found if done else find_garbage(workspace)
+            said = given("janitor", context.op_config)
+            today = instant(said.get("today"), "today")
+            request = JanitorRequest(apply=said.get("apply", False), today=today.date() if today else None)
+            done = clear_up(workspace, request)
+        found = done.found
         for goes in found.rounds.goes:
             table = goes.table
             Log(context).info(f"{table.model} {table.version}: {table.bytes} bytes, last used {goes.since}; {goes.why}")
@@ -99,9 +84,11 @@ def janitor_job(workspace: Context) -> dg.JobDefinition:
             )
         for packet in found.packets:
             Log(context).info(f"evidence {packet.name}: {packet.bytes} bytes, of a release that did not happen")
-        freed = sum(r.bytes for r in done.swept.removed) if done else 0
-        Log(context).info(f"{freed} bytes freed" if done else "nothing was changed: set `apply: true` to do it")
-        if done and (problems := [problem for problem in done.joined.values() if problem]):
+        if done.swept:
+            Log(context).info(f"{sum(r.bytes for r in done.swept.removed)} bytes freed")
+        else:
+            Log(context).info("nothing was changed: set `apply: true` to do it")
+        if problems := [problem for problem in done.joined.values() if problem]:
             raise dg.Failure(description="\n\n".join(problems), allow_retries=False)
 
     @dg.job(
@@ -109,6 +96,6 @@ def janitor_job(workspace: Context) -> dg.JobDefinition:
         description="Delete tables that nothing needs any more, join corrections. Only says so, by default.",
     )
     def janitor() -> None:
-        clear_up()
+        clear()
 
     return janitor

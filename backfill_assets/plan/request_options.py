@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option. `kind` is `str`, `int`, `bool`, or `list` of texts that may be given several times."""
+    """One option. `kind` is `str`, `int`, `bool`, `list` of texts that may be given several times, or `Path`: a text,
+    which a command reads from a file and a job finds in its configuration."""
 
     name: str
     """As it is written on the command line, without the dashes."""
-    kind: type[str] | type[int] | type[bool] | type[list[str]] = str
+    kind: type[str] | type[int] | type[bool] | type[list[str]] | type[Path] = str
+    argument: bool = False
+    """Whether the command line tells it by its place."""
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    """The values that it can have, the default first; none: any."""
     short: str = ""
     metavar: str = ""
     help: str
@@ -73,3 +81,64 @@ SAMPLE = Option(
 EMPTY = Option(name="empty", kind=bool, help="Record what is missing as complete, without computing it.")
 APPLY_OPTIONS = (PROMOTE, SAMPLE, EMPTY)
 """What `apply` takes beside."""
+
+STORED_PLAN = Option(
+    name="plan", metavar="[PLAN]", argument=True, help="What a stored plan built; default: what the options say."
+)
+
+RELEASE = Option(
+    name="release", metavar="RELEASE", argument=True, help="What to go back to; default: before the last change."
+)
+MODELS = Option(name="select", kind=list, short="s", metavar="MODELS", help="These models only.")
+NOW = Option(name="now", kind=bool, help="Move at once, without the newer days that the older version lacks.")
+DRY_RUN = Option(
+    name="dry-run", kind=bool, help="Say what would happen, and prove that the older rows can all be read."
+)
+WHY_BACK = Option(name="reason", help="Why; the release's evidence keeps it.")
+
+TARGET = Option(
+    name="target",
+    metavar="PLAN|RELEASE",
+    argument=True,
+    help="Its id, or the beginning of it; default: the newest plan.",
+)
+
+APPROVED = Option(
+    name="plan", metavar="PLAN", argument=True, required=True,
+    help="Its id, or the beginning of it; or of a change of the rules.",
+)  # fmt: skip
+OWNERS = Option(name="for", kind=list, metavar="OWNER", help="Whose models; default: all you may approve for.")
+GROUNDS = Option(name="reason", help="Why it may be promoted; the evidence keeps it.")
+ACCEPTED = Option(
+    name="accept", kind=list, metavar="FINDING=WHY",
+    help="Accept a difference that was found, by its name, with a reason.",
+)  # fmt: skip
+CLAIMED = Option(name="by", help="Who you claim to be: the account that runs this, or a signature, has to be of them.")
+STATEMENT = Option(
+    name="statement", kind=Path, metavar="FILE", help="A prepared statement, signed elsewhere: with --signature."
+)
+SIGNATURE = Option(
+    name="signature", kind=Path, metavar="FILE", help="Its signature: ssh-keygen -Y sign -n backfill-approval."
+)
+
+ACTION = Option(
+    name="action", choices=("show", "change"), argument=True, help="Show them, or propose what the files say."
+)
+WHY_CHANGED = Option(name="reason", help="Why they are changed; the record keeps it.")
+
+REALLY = Option(name="apply", kind=bool, help="Really do it; without it nothing is changed.")
+TODAY = Option(name="today", metavar="DATE", help="Confirm the date, where the janitor asks whether it is right.")
+
+SHARED: Mapping[str, tuple[Option, ...]] = {
+    "apply": (*REQUEST_OPTIONS, WHY, *APPLY_OPTIONS),
+    "promote": (STORED_PLAN, *REQUEST_OPTIONS),
+    "routine": (),
+    "rollback": (RELEASE, MODELS, NOW, DRY_RUN, WHY_BACK),
+    "evidence": (TARGET,),
+    "approve": (APPROVED, OWNERS, GROUNDS, ACCEPTED, CLAIMED, STATEMENT, SIGNATURE),
+    "rules": (ACTION, WHY_CHANGED),
+    "janitor": (REALLY, TODAY),
+}
+"""What each command takes that is also a job: both offer exactly these, and a terminal beside them `TERMINAL`."""
+TERMINAL = ("json", "open", "key", "prepare")
+"""Forms of output, and what is done with keys and files of the machine that the command runs on."""

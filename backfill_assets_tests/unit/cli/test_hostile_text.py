@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import backfill_assets
+from backfill_assets.app.approve import Approved
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.approve import print_approved
 from backfill_assets.cli.evidence import print_evidence, print_verification
@@ -165,7 +166,7 @@ def test_each_renderer(bad: str, capsys: pytest.CaptureFixture[str]) -> None:
     rules = some_rules(bad)
     for show in (
         lambda: print_plans([a_plan(bad)], {a_plan(bad).id: bad}),
-        lambda: print_approved([said], Rules(), [bad]),
+        lambda: print_approved(Approved(approvals=(said,), rules=Rules(), authors=[bad])),
         lambda: print_rules(rules, [a_change(bad).record], [a_change(bad)]),
         lambda: print_change(replace(a_change(bad), took_effect=True)),
         lambda: print_promotion(shown, shown, Verdict(pointers=(), obstacles=(obstacle,))),
@@ -304,7 +305,9 @@ def test_what_a_plan_is_for(bad: str, capsys: pytest.CaptureFixture[str]) -> Non
         f"Why: {one_line(bad)}\n" in said
         and f"\nNext: {one_line(f'backfill apply --why {shlex.quote(bad)}')}\n" in said
     )
-    approved = printed(capsys, lambda: print_approved([an_approval().approval], Rules(), (), bad))
+    approved = printed(
+        capsys, lambda: print_approved(Approved(approvals=(an_approval().approval,), rules=Rules(), why=bad))
+    )
     assert approved.startswith(f"Plan 7f3c is for: {one_line(bad)}\n")
     text = plan_markdown(plan, world.project, guess)
     assert f"**Why:** {markdown(bad)}\n" in text and not SEEN.search(text)

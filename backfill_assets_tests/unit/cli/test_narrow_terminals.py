@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from backfill_assets.app.diff import Compared
 from backfill_assets.cli.diff import print_diff
 from backfill_assets.cli.render import print_plan
 from backfill_assets.cli.status import ModelStatus, Status, print_status
@@ -69,7 +70,7 @@ def the_diff(capsys: pytest.CaptureFixture[str], width: int) -> list[str]:
         samples=(),
     )  # type: ignore[arg-type]
     diff = Diff(old="prod", new="plan-1f3a9c02", models=(model,))
-    said = lines(lambda: print_diff(diff, Judgement(held=(), surprises=())), width, capsys)
+    said = lines(lambda: print_diff(Compared(diff=diff, judgement=Judgement(held=(), surprises=()))), width, capsys)
     assert any(line.startswith(f"  {COLUMN}  ") for line in said)
     prose = ("  keys", "  unchanged", "  compared", "  8 rows", f"  {COLUMN} moved")  # the terminal wraps it
     return [line for line in said if not line.startswith(prose)]

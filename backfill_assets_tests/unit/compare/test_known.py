@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from backfill_assets.app.diff import Compared
 from backfill_assets.cli.diff import diff_json, print_diff
 from backfill_assets.compare.ask import Question, ask
 from backfill_assets.compare.codec import diff_from_json
@@ -67,7 +68,8 @@ def test_another_question(other: Callable[[], Question]) -> None:
 def test_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """Since when it is known."""
     diff, at = Diff(old="prod", new="plan-1", models=(stored(),)), datetime(2024, 1, 6, 12, tzinfo=UTC)
-    print_diff(diff, judge_moves(diff, []), (), {"orders": at})
+    found = Compared(diff=diff, judgement=judge_moves(diff, []), known={"orders": at})
+    print_diff(found)
     assert "as compared by apply at 2024-01-06 12:00 UTC" in capsys.readouterr().out
-    assert diff_json(diff, judge_moves(diff, []), (), {"orders": at})["known"] == {"orders": at.isoformat()}
-    assert diff_json(diff, judge_moves(diff, []))["known"] == {}
+    assert diff_json(found)["known"] == {"orders": at.isoformat()}
+    assert diff_json(replace(found, known={}))["known"] == {}

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 
+from backfill_assets.app.diff import Compared
 from backfill_assets.cli.diff import print_diff
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import (
@@ -96,7 +97,7 @@ def test_the_terminal_says_keys_first(capsys: pytest.CaptureFixture[str]) -> Non
     """Broken keys before rows, every day old and new, the rows, what was not read and why; surprises last."""
     diff = a_diff()
     judgement = judge_moves(diff, [Expectation(model="ads", column="spend", moves=False)])
-    print_diff(diff, judgement)
+    print_diff(Compared(diff=diff, judgement=judgement))
     text = capsys.readouterr().out
     lines = text.splitlines()
     assert "plan-1 has 2 keys (ds) more than once, 5 rows" in lines[1] and "NULL in the key" in lines[2]
@@ -113,7 +114,8 @@ def test_the_terminal_says_keys_first(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_nothing_to_tell(capsys: pytest.CaptureFixture[str]) -> None:
     """Sides that share no model, and no expectation."""
-    print_diff(Diff(old="prod", new="dev", models=()), Judgement(held=(), surprises=()))
+    none = Diff(old="prod", new="dev", models=())
+    print_diff(Compared(diff=none, judgement=Judgement(held=(), surprises=())))
     assert "prod and dev show no model" in capsys.readouterr().out
 
 

@@ -184,7 +184,7 @@ def test_edited_files_do_not_open_the_gate(instance: dg.DagsterInstance, owner: 
         assert f"needs approval by {ANA}" in refusal(other, instance, "promote", "dev", **config)
     assert "may not approve" in refusal(other, instance, "approve", "dev", plan=plan)
 
-    assert "proposed, and not in force" in refusal(other, instance, "rules", "dev", change=True)
+    assert "proposed, and not in force" in refusal(other, instance, "rules", "dev", action="change")
     [change] = other.control.rules.of("prod")[1:]
     assert refusal(other, instance, "approve", "dev", plan=change.id)
     assert f"needs approval by {ANA}" in refusal(other, instance, "promote", "dev", plan=plan)

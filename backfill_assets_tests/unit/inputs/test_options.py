@@ -198,7 +198,7 @@ def test_a_value_that_cannot_be_meant(project: Path, arguments: list[str], words
 def test_the_job_configuration_knows_the_same_pairs() -> None:
     """Dagster's jobs refuse what the command line refuses, in their own spelling."""
     from backfill_assets.core.errors import UsageError
-    from backfill_assets.defs.jobs import asked
+    from backfill_assets.defs.config import asked
 
     def request(**config: object) -> Request:
         return asked("apply", config)
@@ -221,22 +221,29 @@ def test_the_job_configuration_knows_the_same_pairs() -> None:
 
 
 def test_jobs_have_the_options_of_their_commands(project: Path) -> None:
-    """One declaration: what `apply` and `promote` take in a terminal, their jobs take, with the same help."""
+    """One declaration: what a command takes in a terminal, its job takes, with the same help; and every job has one."""
     from typer.main import get_command
 
     from backfill_assets.app.context import Context
     from backfill_assets.cli.app import app
+    from backfill_assets.cli.base import _spelling
     from backfill_assets.core.errors import UsageError
-    from backfill_assets.defs.jobs import apply_job, asked, promote_job
+    from backfill_assets.defs.build_definitions import definitions
+    from backfill_assets.defs.config import asked, given
+    from backfill_assets.plan.request_options import SHARED, TERMINAL
 
-    commands, place = get_command(app).commands, Context.open(project)  # type: ignore[attr-defined]
-    for job in (apply_job(place), promote_job(place)):
-        there = {p.name: p.help for p in commands[job.name].params if p.name not in ("plan", "as_json")}
+    commands, loaded = get_command(app).commands, definitions(Context.open(project))  # type: ignore[attr-defined]
+    jobs = {job.name: job for job in loaded.jobs}
+    assert set(jobs) == set(SHARED) <= set(commands)
+    for name, job in jobs.items():
+        there = {_spelling(p).lower().replace("-", "_"): p.help for p in commands[name].params}
         [node] = job.nodes
-        fields = node.definition.config_schema.config_type.fields  # type: ignore[union-attr]
-        mine = {key: field.description for key, field in fields.items() if key != "plan"}
-        assert mine == there
-        assert asked(job.name, {key: field.default_value for key, field in fields.items()}) == Request()
+        fields = getattr(node.definition.config_schema.config_type, "fields", {})  # type: ignore[union-attr]
+        mine = {key: field.description for key, field in fields.items()}
+        assert mine == {key: said for key, said in there.items() if key not in TERMINAL}, name
+        defaults = {key: field.default_value for key, field in fields.items() if field.default_provided}
+        assert {k: v for k, v in given(name, defaults).items() if k != "action"} == {}
+    assert asked("apply", {}) == asked("promote", {}) == Request()
     with pytest.raises(UsageError, match="empty with promote"):
         asked("apply", {"empty": True, "promote": True})
     for number in (0, 100_001):
@@ -244,3 +251,7 @@ def test_jobs_have_the_options_of_their_commands(project: Path) -> None:
             asked("apply", {"sample": number})
     every = asked("apply", {"strategy": ["daily=dual-run"], "expect_moved": ["daily.amount"], "ignore_cron": True})
     assert every == Request(strategies=(("daily", "dual-run"),), expect_moved=("daily.amount",), ignore_cron=True)
+    with pytest.raises(UsageError, match="statement needs signature"):
+        given("approve", {"plan": "1f3a", "statement": "{}"})
+    with pytest.raises(UsageError, match="none of show, change"):
+        given("rules", {"action": "drop"})

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from backfill_assets.app.diff import Compared
 from backfill_assets.cli.diff import diff_json, print_diff
 from backfill_assets.cli.render import plan_markdown
 from backfill_assets.compare.expect import judge_moves
@@ -103,10 +104,11 @@ ONE = Rewired(
 def test_the_diff_says_it(capsys: pytest.CaptureFixture[str]) -> None:
     """Below its model, before the rows; and as values."""
     diff, judgement = a_diff(), judge_moves(a_diff(), [])
-    print_diff(diff, judgement, [ONE, replace(ONE, model="other", text="not of this")])
+    other = replace(ONE, model="other", text="not of this")
+    print_diff(Compared(diff=diff, judgement=judgement, rewired=(ONE, other)))
     head, line, *_ = capsys.readouterr().out.splitlines()
     assert head.startswith("ads  ") and line.strip() == ONE.text
-    assert diff_json(diff, judgement, [ONE])["lineage"] == [to_plain(ONE)]
+    assert diff_json(Compared(diff=diff, judgement=judgement, rewired=(ONE,)))["lineage"] == [to_plain(ONE)]
 
 
 def test_the_pull_request_and_the_packet_say_it() -> None:

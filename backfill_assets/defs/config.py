@@ -1,0 +1,75 @@
+"""What can the configuration of a job say? The options of its command, and they go together as they do there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from backfill_assets.core.errors import UsageError
+from backfill_assets.plan.asked import request_of
+from backfill_assets.plan.options import check_options
+from backfill_assets.plan.request_options import REQUEST_OPTIONS, SHARED, WHY, Option
+from backfill_assets.plan.stages import Request
+
+_FIELDS = {
+    str: dg.Noneable(str),
+    Path: dg.Noneable(str),
+    int: dg.Noneable(int),
+    bool: bool,
+    list: dg.Array(str),
+}
+_DEFAULTS = {str: None, Path: None, int: None, bool: False, list: []}
+
+
+def fields(command: str) -> dict[str, dg.Field]:
+    """The options of a command as the fields of its job's configuration."""
+    return {option.key: _field(option) for option in SHARED[command]}
+
+
+def given(command: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a job's configuration says, by the options' keys; what is empty is not given.
+
+    Raises UsageError for values out of bounds, and for options that do not go together.
+    """
+    found = {key: value for key, value in config.items() if value not in (None, False, [], "")}
+    options = {option.key: option for option in SHARED[command]}
+    for option in options.values():
+        _check(option, config.get(option.key))
+    check_options(command, [o.name.upper() if (o := options[key]).argument else o.name for key in found], key_of)
+    return found
+
+
+def asked(command: str, config: Mapping[str, Any]) -> Request:
+    """The request that a job's configuration makes, as `command` reads it.
+
+    Raises UsageError for what is no day, and for options that do not go together.
+    """
+    keys = {option.key for option in (*REQUEST_OPTIONS, WHY)}
+    return request_of(**{k: v for k, v in given(command, config).items() if k in keys}, spell=key_of)
+
+
+def key_of(option: str) -> str:
+    """How a configuration spells an option."""
+    return option.replace("-", "_")
+
+
+def _field(option: Option) -> dg.Field:
+    kind = _FIELDS[option.kind]
+    if option.required:
+        return dg.Field(str, description=option.help)
+    default = option.choices[0] if option.choices else _DEFAULTS[option.kind]
+    return dg.Field(kind, default_value=default, description=option.help)
+
+
+def _check(option: Option, value: Any) -> None:
+    if value is None:
+        return
+    low, high = option.least, option.most
+    if (low is not None and value < low) or (high is not None and value > high):
+        raise UsageError(f"{option.key}: {value}", why=f"it is not in {low}..{high}", fix="name a number in it")
+    if option.choices and value not in option.choices:
+        known = ", ".join(option.choices)
+        raise UsageError(f"{option.key}: {value}", why=f"it is none of {known}", fix="name one of them")
