@@ -19,6 +19,7 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.stages import Build
+from backfill_assets.project.stored import made_from, to_definition
 from backfill_assets.state.ledger import Entry, Kind, new_id
 from backfill_assets.state.versions import Version, table_path
 
@@ -46,8 +47,13 @@ def fill(project: Path, warehouse: Path, *, run: str = "bench") -> int:
             entries.append(Entry(kind=Kind.BUILT, at=at, table_commit=number, rows=1000, **common))
             entries.append(Entry(kind=Kind.AUDITED, at=at, table_commit=number, audits=digest, **common))
         place.control.versions.put(
-            Version(model=stage.model, version=stage.version, upstream={}, columns=columns,
-                    definition={"language": model.language, "code": model.code}, created=at)
+            Version(
+                model=stage.model, version=stage.version, columns=columns, created=at,
+                upstream={u.name: place.project.fingerprints[u.name]
+                          for u in model.upstreams if u.name in place.project.models},
+                signature=place.project.signatures[stage.model],
+                definition=to_definition(model) | made_from(place.project, model),
+            )
         )  # fmt: skip
     place.control.ledger.append(entries)
     return len(builds)
