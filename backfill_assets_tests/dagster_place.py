@@ -20,6 +20,7 @@ from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Model
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.ledger_sensor import ledger_sensor
+from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import EVERY_PROOF, subject
 from backfill_assets.promote.lifecycle import find_plan
@@ -46,9 +47,9 @@ class Place(Context):
         return None
 
 
-def nothing_found(place: Context, plan: str, _: Plan) -> Proved:
+def nothing_found(place: Context, plan: str, _: Plan, facts: Facts) -> Proved:
     """What is complete is compared, by nobody, and nothing is found: Spark is what would do it."""
-    record, facts = find_plan(place.control, plan), place.facts()
+    record = find_plan(place.control, plan)
     cases = cases_of(place, facts)
     if not cases.complete(facts, record).open:
         return Proved()

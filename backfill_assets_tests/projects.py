@@ -216,7 +216,7 @@ def compare(place: Context, request: Request | None = None) -> str:
     opened = open_plan(place, made := plan_request(place, request))
     assert opened is not None, "there is nothing to approve"
     show_candidate(place, opened.plan.id)
-    prove_built(place, opened.plan.id, made)
+    prove_built(place, opened.plan.id, made, place.facts())
     return opened.plan.id
 
 

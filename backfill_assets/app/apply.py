@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.candidate import open_plan, show_candidate
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.check_texts import check_texts
@@ -18,7 +19,10 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted, promote_plan
 from backfill_assets.app.prove import Proved, prove_built
 from backfill_assets.core.errors import BackfillError
+from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import Actual, PlanEstimate
+from backfill_assets.plan.leases import targets
+from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.sample import sampled
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import Opened
@@ -40,6 +44,8 @@ class Started:
     ahead: tuple[Obstacle, ...]
     """What will stand in its way when all of it is built."""
     estimate: PlanEstimate
+    amendment: Amendment | None = None
+    """What became of the world since the stored plan that is gone on with was opened."""
 
     @property
     def stored(self) -> str:
@@ -94,7 +100,14 @@ def start_apply(context: Context, request: Request, *, sample: int | None = None
         opened=opened,
         ahead=obstacles_ahead(context, whole, facts),
         estimate=estimate_plan(context, plan),
+        amendment=_amended(context, whole, opened, facts),
     )
+
+
+def _amended(context: Context, whole: Plan, opened: Opened | None, facts: Facts) -> Amendment | None:
+    if opened is None or not opened.continues:
+        return None
+    return amend_stored(context, opened.plan, facts, {t.model: t.intervals for t in targets(whole)})
 
 
 def build_started(context: Context, started: Started, *, run: str = "", follow: Follow = unseen) -> Built:
@@ -119,7 +132,7 @@ def check_rows(context: Context, plan: Plan, stored: str) -> Checked:
     if not stored:
         return Checked(texts=texts)
     try:
-        return Checked(texts=texts, proved=prove_built(context, stored, plan))
+        return Checked(texts=texts, proved=prove_built(context, stored, plan, context.facts()))
     except BackfillError as error:
         return Checked(texts=texts, unproved=error)
 

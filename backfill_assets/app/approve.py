@@ -16,6 +16,7 @@ from backfill_assets.app.gate import cases_of, why_not_counted
 from backfill_assets.app.rules import approve_change, change_statements, is_change
 from backfill_assets.core.errors import PlanError, SettingsError
 from backfill_assets.plan.asked import name_and_value
+from backfill_assets.plan.plan import Facts
 from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rules_change import RulesChange
@@ -75,7 +76,8 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
     if is_change(given[0].plan):
         change = approve_change(context, given)
         return Approved(approvals=tuple(given), change=change, rules=context.rules().rules)
-    given = [approve_plan(context, one) for one in given]
+    facts = context.facts()
+    given = [approve_plan(context, one, facts) for one in given]
     return Approved(
         approvals=tuple(given),
         rules=context.rules().rules,
@@ -117,10 +119,13 @@ def approval_statements(
     )
 
 
-def approve_plan(context: Context, approval: Approval) -> Approval:
-    """Record an approval as given by the account that acts, now. Raises PlanError when it could not count."""
+def approve_plan(context: Context, approval: Approval, facts: Facts | None = None) -> Approval:
+    """Record an approval as given by the account that acts, now, by `facts` or as they are read here.
+
+    Raises PlanError when it could not count.
+    """
     given = replace(approval, account=context.user, host=host(), recorded=datetime.now(UTC))
-    record, facts = find_plan(context.control, given.plan), context.facts()
+    record, facts = find_plan(context.control, given.plan), facts or context.facts()
     case = cases_of(context, facts).review(facts, record)
     if problem := why_not_counted(context, facts, case, given):
         raise PlanError(

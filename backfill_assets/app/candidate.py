@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from backfill_assets.adapters.session import check_machine
 from backfill_assets.app.context import Context
+from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote import lifecycle
 from backfill_assets.promote.lifecycle import Abandoned, Opened
@@ -20,10 +21,17 @@ def open_plan(context: Context, plan: Plan) -> Opened | None:
     return lifecycle.open_plan(context.control, plan, by=context.user, views=context.shared_views)
 
 
-def show_candidate(context: Context, plan: str) -> Environment | None:
-    """Point the plan's candidate environment at what is complete by now; None when the plan has ended."""
+def show_candidate(context: Context, plan: str, facts: Facts | None = None) -> Environment | None:
+    """Point the plan's candidate environment at what is complete, by `facts` or as they are read here; None when the
+    plan has ended. They are read again when somebody else moved the candidate at the same time."""
+    given = iter((facts,) if facts else ())
     return lifecycle.show_candidate(
-        context.control, context.project, context.facts, plan, by=context.user, views=context.shared_views
+        context.control,
+        context.project,
+        lambda: next(given, None) or context.facts(),
+        plan,
+        by=context.user,
+        views=context.shared_views,
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.table_files import DeltaTableFiles
+from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of, why_not_counted
 from backfill_assets.app.preflight import plan_impacts
@@ -87,11 +88,14 @@ def write_evidence(
         return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
     tables, content, said, meant, proofs = DeltaTableFiles(context.warehouse), "", None, None, None
     asked: Mapping[str, tuple[str, ...]] = {}
+    amendment = None
     others = [review for review in vouching if review.record.id != record.id]
     facts = context.facts()
     cases = cases_of(context, facts)
     if record.live and cases.is_ours(facts, record):
         case = cases.review(facts, record)
+        gives = {name: pointer.covers for name, pointer in (after or {}).items()}
+        amendment = amend_stored(context, record, facts, gives)
         said = [
             JudgedApproval(approval=a, doubt=why_not_counted(context, facts, h, a))
             for h in (case, *others)
@@ -118,6 +122,7 @@ def write_evidence(
         impacts=meant,
         rules=facts.rules,
         asked=asked,
+        amendment=amendment,
     )
     made, files = make(inputs)
     written = write_packet(folder, record.id, files, sealed=sealed)

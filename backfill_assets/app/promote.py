@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
+from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.candidate import show_candidate
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release, write_packets
@@ -15,6 +16,7 @@ from backfill_assets.app.prove import prove_built
 from backfill_assets.app.release import release_by_case, rules_of
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import PlanError
+from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stored import request_of
@@ -37,6 +39,8 @@ class Promoted:
     """What keeps models of a routine run from moving."""
     notes: tuple[str, ...] = ()
     """That approvals are off, and where files say other rules than those in force now."""
+    amendment: Amendment | None = None
+    """What became of the world since the stored plan that was named was opened."""
 
 
 def promote_plan(context: Context, request: Request | None = None, *, plan: str = "") -> Promoted:
@@ -55,20 +59,22 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
     stored = find_plan(context.control, plan) if plan else None
     asked = request_of(context.control, stored.id) if stored else asked
     before = context.control.environments.read(context.environment)
-    views, made = context.shared_views(), None
+    views, made, amendment = context.shared_views(), None, None
     records: list[PlanRecord] = []
 
     def look() -> Case:
-        nonlocal made
+        nonlocal made, amendment
         facts = context.facts()
         made = make_plan(context.project, facts, asked)
         case = promotion_case(context, asked, facts, made, stored)
+        if stored:
+            amendment = amend_stored(context, stored, facts, {p.model: p.covers for p in case.pointers})
         if case.required or not any(compared(case)) or not gate(case, ROWS).open:
             return case
         # Nobody has to approve it, so nobody waits for a comparison: it is made here, and counts.
         record = stored or record_move(context.control, made, case.pointers, by=context.user, views=lambda: views)
-        show_candidate(context, record.id)
-        prove_built(context, record.id, made)
+        show_candidate(context, record.id, facts)
+        prove_built(context, record.id, made, facts)
         return promotion_case(context, asked, context.facts(), made, stored)
 
     def evidence(sealing: Sealing) -> Mapping[str, str]:
@@ -86,5 +92,9 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         models = tuple(stored.versions) if stored else made.models
         publish_contracts(context.project, context.control, done.environment, models, at=datetime.now(UTC))
     return Promoted(
-        before=before, environment=done.environment, verdict=done.verdict, notes=tuple(context.rules().notes)
+        before=before,
+        environment=done.environment,
+        verdict=done.verdict,
+        notes=tuple(context.rules().notes),
+        amendment=amendment,
     )

@@ -31,9 +31,8 @@ class Proved:
     proofs: tuple[Proof, ...] = ()
 
 
-def prove_built(context: Context, stored: str, plan: Plan) -> Proved:
-    """Find what the plan makes drift, and prove the stored one, by one look at how things are. Opens a session."""
-    facts = context.facts()
+def prove_built(context: Context, stored: str, plan: Plan, facts: Facts) -> Proved:
+    """Find what the plan makes drift, and prove the stored one. Opens a session."""
     drift = find_drift(context, plan, facts)
     return Proved(drift=tuple(drift), proofs=prove_plan(context, stored, drift, facts))
 

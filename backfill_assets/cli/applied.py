@@ -11,6 +11,7 @@ from backfill_assets.cli.proofs import print_proofs
 from backfill_assets.cli.render import outcomes_json, print_next, print_outcomes, print_plan
 from backfill_assets.cli.terminal import echo
 from backfill_assets.cli.texts import print_text_checks
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.plan.estimate import comparison, saving
 
@@ -40,6 +41,7 @@ def applied_json(built: Built, checked: Checked) -> dict[str, object]:
     """The same as plain values."""
     return {
         "plan": built.started.plan.to_json(),
+        "amendment": to_plain(built.started.amendment),
         "complete": built.complete,
         "models": outcomes_json(built.carried.outcomes),
         "estimate": built.started.estimate.to_json(),

@@ -131,12 +131,16 @@ def following(*, quiet: bool) -> Follow:
 
 def tell_promoted(done: Promoted, *, as_json: bool) -> None:
     """Say what moved or what is in the way. Exits with CLOSED when nothing may move."""
+    from backfill_assets.cli.plans import print_amendment
     from backfill_assets.cli.render import print_promotion, promotion_json
     from backfill_assets.cli.rules import print_notes
+    from backfill_assets.core.codec import to_plain
 
     if as_json:
-        print_json(promotion_json(done.before, done.environment, done.verdict) | {"rules": list(done.notes)})
+        more = {"rules": list(done.notes), "amendment": to_plain(done.amendment)}
+        print_json(promotion_json(done.before, done.environment, done.verdict) | more)
     else:
+        print_amendment(done.amendment)
         print_promotion(done.before, done.environment, done.verdict)
         print_notes(done.notes)
     if not done.verdict.open:

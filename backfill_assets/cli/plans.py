@@ -9,6 +9,8 @@ from rich.text import Text
 from backfill_assets.adapters.spark_views import schema_name
 from backfill_assets.cli.estimates import BYTES, quantity
 from backfill_assets.cli.terminal import grid, out, styled
+from backfill_assets.core.inert import one_line
+from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.leases import Claim
 from backfill_assets.promote.lifecycle import Abandoned, Opened, beside_text, collision_text, plan_text
 from backfill_assets.state.environment import Environment
@@ -52,6 +54,12 @@ def print_opened(opened: Opened) -> None:
         out().print(Text(beside_text(other), style="yellow"))
     for old in opened.superseded:
         out().print(f"Replaced your {plan_text(old)}; its candidate environment is gone")
+
+
+def print_amendment(amendment: Amendment | None) -> None:
+    """What became of the world since a stored plan was opened."""
+    for sentence in amendment.words if amendment else ():
+        out().print(Text(one_line(sentence), style="yellow"))
 
 
 def print_candidate(opened: Opened, shown: Environment | None) -> None:

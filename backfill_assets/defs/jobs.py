@@ -22,6 +22,7 @@ from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import done_text, failure_text, log_outcome
 from backfill_assets.defs.runs import PLAN_TAG, following, run_name
 from backfill_assets.defs.texts import Log
+from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import duration
 from backfill_assets.plan.frozen_words import frozen_words
 
@@ -136,6 +137,7 @@ def _log_started(context: dg.OpExecutionContext, place: Context, started: Starte
     plan, log = started.whole, Log(context)
     if not plan.work:
         log.info("nothing to do: all that can be built is complete; no Spark session was opened")
+    _log_amendment(log, started.amendment)
     for sentence in frozen_words(plan, place.project.models):
         log.warning(sentence)
     for obstacle in started.ahead:
@@ -146,8 +148,14 @@ def _log_started(context: dg.OpExecutionContext, place: Context, started: Starte
         context.instance.add_run_tags(context.run_id, {PLAN_TAG: started.stored})
 
 
+def _log_amendment(log: Log, amendment: Amendment | None) -> None:
+    for sentence in amendment.words if amendment else ():
+        log.warning(sentence)
+
+
 def _log_promoted(context: dg.OpExecutionContext, workspace: Context, done: Promoted) -> None:
     """What moved, to Dagster; fails with everything that is in the way."""
+    _log_amendment(Log(context), done.amendment)
     if not done.verdict.open:
         listed = "\n".join(map(str, done.verdict.obstacles))
         raise dg.Failure(

@@ -17,6 +17,7 @@ from backfill_assets.core.segments import NO_ROWS, logic_of
 from backfill_assets.core.settings import Cost
 from backfill_assets.evidence.inputs import Inputs, Json, JudgedApproval, Subject
 from backfill_assets.evidence.tables import TableReader
+from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.rewired import describe, rewired, written_then
 from backfill_assets.plan.stages import Audit, Build, Plan
@@ -49,12 +50,14 @@ def gather(
     impacts: Sequence[Json] | None = None,
     rules: RulesInForce | None = None,
     asked: Mapping[str, tuple[str, ...]] | None = None,
+    amendment: Amendment | None = None,
 ) -> Inputs:
     """Everything that a packet of this plan is made from.
 
     `after` is what the environment is about to show; None: it does not move now. `approvals` are those of the control
     table, looked at; `content` is what the plan's rows are now, as `proofs` (None: all that name the plan) name them;
-    `impacts` what contracts say, `rules` those in force, `asked` whose approval is needed, for which models.
+    `impacts` what contracts say, `rules` those in force, `asked` whose approval is needed, for which models,
+    `amendment` what became of the world since.
     Raises StateError for a plan without a document, and for a version whose definition cannot be read any more.
     """
     said = stored_plan(control, plan.id)
@@ -97,6 +100,7 @@ def gather(
         impacts=tuple(impacts) if impacts is not None else None,
         rules=rules,
         asked=asked or {},
+        amendment=amendment,
     )
 
 

@@ -12,6 +12,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Consumer, Model
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.tables import TableState
+from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import Actual, PlanEstimate
 from backfill_assets.plan.stages import Plan
 from backfill_assets.state.approvals import Approval
@@ -91,4 +92,6 @@ class Inputs:
     """By which rules approvals are judged; None: nobody looked."""
     asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Whose approval the plan needs → for which models; nothing where it has ended, or none is required."""
+    amendment: Amendment | None = None
+    """What became of the world since the plan was opened; None: nobody looked."""
     rollback_command: str = "backfill rollback"

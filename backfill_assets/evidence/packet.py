@@ -82,6 +82,7 @@ def packet(inputs: Inputs) -> Packet:
             stages=[to_plain(s) for s in inputs.said.stages],
             kept=_kept(inputs.said),
             why=inputs.said.request.why,
+            amended=list(inputs.amendment.words) if inputs.amendment else [],
         ),
         models=models,
         sources=_sources(inputs.subjects, changed),

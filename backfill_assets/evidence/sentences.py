@@ -205,6 +205,7 @@ def accepted_by(packet: Packet, finding: FindingPart) -> str:
 def to_mind(packet: Packet) -> list[str]:
     """What nobody may overlook."""
     said = [sentence for m in packet.models for sentence in partial(m)]
+    said += [f"{sentence[0].upper()}{sentence[1:]}." for sentence in packet.plan.amended]
     said += rules_notes(packet)
     place = packet.plan.environment
     match packet.plan.status:

@@ -47,6 +47,10 @@ class PlanPart(Part):
     stages: list[Section] = Field(description="What was to be done, in order, as the plan was stored.")
     kept: dict[str, str] = Field(description="Model → why it was not touched.")
     why: str = Field(default="", description="What the change is for, in its author's words; empty: nobody said.")
+    amended: list[str] = Field(
+        default_factory=list,
+        description="What became of the world since it was opened: other releases, new intervals, other sources.",
+    )
 
 
 class Change(Part):

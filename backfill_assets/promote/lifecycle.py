@@ -43,6 +43,8 @@ class Opened:
     plan: PlanRecord
     """The stored plan: an older one when this one is what is left of it."""
     superseded: tuple[PlanRecord, ...]
+    continues: bool = False
+    """Whether an older one is gone on with."""
     beside: tuple[Beside, ...] = ()
     """Open plans of the same versions by other requests: they stay as they are."""
 
@@ -91,7 +93,8 @@ def open_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened 
         control.plans.mark(found.supersedes, Status.SUPERSEDED, by=by, at=datetime.now(UTC))
         for old in found.supersedes:
             _move(control, old.candidate, lambda _: {}, views)
-        return Opened(plan=record, superseded=found.supersedes, beside=found.beside)
+        continues = found.continues is not None
+        return Opened(plan=record, superseded=found.supersedes, continues=continues, beside=found.beside)
     raise StateError("the plans are too busy", why="every attempt lost its race", fix="try again in a minute")
 
 

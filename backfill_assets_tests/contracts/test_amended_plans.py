@@ -1,0 +1,115 @@
+"""When prod, the clock or sources moved on since a plan was stored, is that said, and kept with the evidence?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from backfill_assets.app.amendment import amend_stored
+from backfill_assets.app.apply import start_apply
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
+from backfill_assets.cli.plans import print_amendment
+from backfill_assets.core.codec import from_plain, to_plain
+from backfill_assets.plan.amendment import Amendment
+from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.lifecycle import find_plan
+from backfill_assets_tests.fakes import days
+from backfill_assets_tests.projects import DAILY, write_events, write_project
+from backfill_assets_tests.unsparked import build, extend, prove, unsparked
+
+TEXT = DAILY.format(batch_size=10, batch_concurrency=1)
+OTHER = TEXT.replace("sum(amount)", "sum(amount) + 1")
+RESTATED = Request(restate=(("daily", days("02")),))
+
+
+@pytest.fixture(autouse=True)
+def compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only Spark compares: nothing is found."""
+
+    def nothing_found(place: Context, stored: str, plan: Plan, facts: Facts) -> None:
+        prove(place, stored)
+
+    monkeypatch.setattr("backfill_assets.app.promote.prove_built", nothing_found)
+
+
+def at(root: Path, text: str, *, until: int) -> Context:
+    """The project with so many days of events, on the morning after."""
+    write_events(root, days=until)
+    write_project(root, {"daily.sql": text}, clock=f"2024-01-{until + 1:02}", approvals={"required": False})
+    return unsparked(root, user="dev")
+
+
+def shown(root: Path) -> Context:
+    place = at(root, TEXT, until=4)
+    build(place)
+    assert promote_plan(place).verdict.open
+    return place
+
+
+def opened(place: Context) -> str:
+    [plan] = [p.id for p in place.control.plans.all() if p.live]
+    return plan
+
+
+def amended(place: Context, plan: str) -> Amendment:
+    facts: Facts = place.facts()
+    return amend_stored(place, find_plan(place.control, plan), facts, {})
+
+
+def test_a_plan_as_it_was_stored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing moved: nothing is said, and nothing is kept."""
+    place = shown(tmp_path)
+    build(place, RESTATED)
+    plan = opened(place)
+    assert amended(place, plan) == Amendment(plan=plan)
+    again = start_apply(place, RESTATED)
+    assert again.amendment == Amendment(plan=plan) and not again.amendment.words
+    print_amendment(again.amendment)
+    assert capsys.readouterr().out == ""
+    done = promote_plan(place, plan=plan)
+    assert done.verdict.open and done.amendment == Amendment(plan=plan)
+
+
+def test_a_correction_over_another_release(tmp_path: Path) -> None:
+    """A restatement waits while a routine run adds a day: `promote PLAN` says over which release its day is put, by
+    the value that the packet keeps."""
+    place = shown(tmp_path)
+    build(place, RESTATED)
+    plan = opened(place)
+    grown = at(tmp_path, TEXT, until=5)
+    assert extend(grown) == ()
+    release = grown.control.releases.all("prod")[-1].id
+    done = promote_plan(grown, plan=plan)
+    assert done.verdict.open and done.amendment, done.verdict.obstacles
+    [other] = done.amendment.releases
+    assert (other.model, other.release, str(other.intervals)) == ("daily", release, "2024-01-02")
+    assert done.amendment.words[0].startswith(f"since plan {plan}: prod moved to release {release} for daily, ")
+    assert done.amendment.words[0].endswith("its 2024-01-02 are put over that")
+    assert not done.amendment.intervals, "it is a day of what is kept around the correction"
+    assert [s.source for s in done.amendment.sources] == ["raw.events"]
+    assert from_plain(Amendment, json.loads(json.dumps(to_plain(done.amendment)))) == done.amendment
+    kept = json.loads(Path(grown.warehouse, "evidence", plan, "packet.json").read_text())
+    assert kept["plan"]["amended"] == list(done.amendment.words)
+    assert any(
+        line.startswith(f"Since plan {plan}: prod moved to release {release}") for line in kept["summary"]["mind"]
+    )
+
+
+def test_a_resumed_plan_says_what_came_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A change of the code is gone on with a day later: `apply` names the release, the new day and the source."""
+    shown(tmp_path)
+    build(at(tmp_path, OTHER, until=4))
+    later = at(tmp_path, TEXT, until=5)
+    plan = opened(later)
+    assert extend(later) == ()
+    started = start_apply(at(tmp_path, OTHER, until=5), Request())
+    assert started.stored == plan and started.amendment
+    assert [(i.model, str(i.intervals)) for i in started.amendment.intervals] == [("daily", "2024-01-05")]
+    [other] = started.amendment.releases
+    assert not other.intervals and "the plan replaces that" in started.amendment.words[0]
+    print_amendment(started.amendment)
+    assert "2024-01-05 came to it" in capsys.readouterr().out
