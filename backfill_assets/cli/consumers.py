@@ -10,7 +10,8 @@ from rich.text import Text
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.contracts.confirmed import stale_since
 from backfill_assets.contracts.moved import moved
-from backfill_assets.contracts.rerun import Answer, Rerun, Reruns, answer_json
+from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.inert import one_line
 from backfill_assets.core.model import Project
@@ -90,7 +91,7 @@ def _compared(rerun: Rerun) -> str:
         return f"{word}{rerun.candidate.rows} rows; prod cannot answer: {rerun.shown.error}"
     if rerun.same:
         return f"{word}{rerun.candidate.rows} rows, the same as prod's"
-    how = moved(answer_json(rerun.shown), answer_json(rerun.candidate))
+    how = moved(to_plain(rerun.shown), to_plain(rerun.candidate))
     return f"{word}{rerun.candidate.rows} rows, which differ from prod's: {one_line(how)}"
 
 

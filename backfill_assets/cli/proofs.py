@@ -9,7 +9,8 @@ from rich.text import Text
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.words import row_line
-from backfill_assets.contracts.rerun import reruns_from_json
+from backfill_assets.contracts.rerun import Reruns
+from backfill_assets.core.codec import from_plain
 from backfill_assets.state.proofs import CONSUMERS, DIFF, Proof
 
 
@@ -24,7 +25,7 @@ def print_proofs(proofs: Sequence[Proof]) -> None:
                     Text(f"compared  {model.model}  {row_line(model)}" + (f"; moved: {moved}" if moved else ""))
                 )
         elif proof.kind == CONSUMERS:
-            asked = reruns_from_json(proof.document).reruns
+            asked = from_plain(Reruns, proof.document).reruns
             if asked:
                 good = sum(r.met for r in asked)
                 console.print(f"asked  {good} of {len(asked)} consumers' queries answer as they should")

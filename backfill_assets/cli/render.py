@@ -12,6 +12,7 @@ from backfill_assets.cli.estimates import estimate_lines, estimate_markdown
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.cli.texts import text_line
 from backfill_assets.contracts.preflight import Gap
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.inert import markdown, markdown_code, one_line
 from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.model import Override, Project
@@ -467,7 +468,7 @@ def outcomes_json(outcomes: Mapping[str, Outcome]) -> dict[str, object]:
             "rowless": ranges_json(o.rowless),
             "rows": o.rows,
             "bytes": o.bytes,
-            "changes": o.changes.to_json() if o.changes else None,
+            "changes": to_plain(o.changes),
             "wall_seconds": round(o.wall, 3),
             "seconds": {phase: round(s, 3) for phase, s in o.seconds.items()},
             "failures": [{"interval": str(f.interval), "error": f.error} for f in o.failures],

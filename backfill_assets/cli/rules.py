@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from backfill_assets.cli.terminal import grid, out
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.inert import one_line
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.rules import RulesInForce, RulesRecord, principals
@@ -19,8 +20,8 @@ def rules_json(
     return {
         "environment": rules.environment,
         "number": rules.number,
-        "in_force": rules.rules.to_json(),
-        "edited": rules.edited.to_json(),
+        "in_force": to_plain(rules.rules),
+        "edited": to_plain(rules.edited),
         "differences": list(rules.differences),
         "waiting": [change_json(change) for change in waiting],
         "history": [

@@ -43,8 +43,8 @@ class Stats:
 
     nulls: int = 0
     distinct: int | None = None
-    sum: Value = None
     mean: float | None = None
+    sum: Value = None
     p50: Value = None
     p95: Value = None
     min: Value = None

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from backfill_assets.audits.reads import texts
+from backfill_assets.core.codec import as_list
 from backfill_assets.core.model import Audit, Project
 from backfill_assets.state.versions import Version
 
 
+@as_list
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
     """What a contract says of one column. `type` is a Spark type, None when nobody knows it."""
@@ -33,28 +35,6 @@ class Contract:
     time_column: str
     """The table is partitioned by it."""
     cadence: str
-
-    def to_json(self) -> dict[str, object]:
-        """As it is stored; `contract_from_json` reads it back."""
-        return {
-            "columns": [[c.name, c.type, c.nullable, c.values and list(c.values), c.semantics] for c in self.columns],
-            "grain": list(self.grain),
-            "time_column": self.time_column,
-            "cadence": self.cadence,
-        }
-
-
-def contract_from_json(said: Mapping[str, Any]) -> Contract:
-    """The contract that was stored."""
-    return Contract(
-        columns=tuple(
-            Promise(name=n, type=t, nullable=null, values=None if v is None else tuple(v), semantics=s)
-            for n, t, null, v, s in said["columns"]
-        ),
-        grain=tuple(said["grain"]),
-        time_column=said["time_column"],
-        cadence=said["cadence"],
-    )
 
 
 def promised(project: Project, name: str, built: Version | None = None) -> Contract:

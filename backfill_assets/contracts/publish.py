@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from backfill_assets.contracts.contract import Contract, contract_from_json, promised, published
+from backfill_assets.contracts.contract import Contract, promised, published
+from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.model import Audit, Project
 from backfill_assets.project.stored import audits_from_json, audits_json
 from backfill_assets.state.control import Control
@@ -33,7 +34,7 @@ def read_contracts(project: Project, control: Control, shown: Environment) -> Co
     old: dict[str, Contract | None] = {}
     for name, pointer in shown.pointers.items():
         document = kept.get((name, pointer.version))
-        old[name] = contract_from_json(document) if document else published(versions.get((name, pointer.version)))
+        old[name] = from_plain(Contract, document) if document else published(versions.get((name, pointer.version)))
     new = {n: promised(project, n, versions.get((n, project.fingerprints[n]))) for n in project.models}
     return Contracts(old=old, new=new)
 
@@ -55,7 +56,7 @@ def publish_contracts(
     control.contracts.append(
         shown.name,
         {
-            (name, pointer.version): contracts.new[name].to_json() | {AUDITS: audits_json(project.models[name].audits)}
+            (name, pointer.version): to_plain(contracts.new[name]) | {AUDITS: audits_json(project.models[name].audits)}
             for name, pointer in shown.pointers.items()
             if name in models and project.fingerprints.get(name) == pointer.version and news(name, pointer.version)
         },

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.consumer import Consumer, Query
-from backfill_assets.core.intervals import utc
 from backfill_assets.state.environment import Environment
 
 SAMPLE = 5
@@ -75,42 +74,9 @@ class Reruns:
         return all(r.met for r in self.reruns)
 
     def to_json(self) -> dict[str, object]:
-        """As plain values; `reruns_from_json` reads them back."""
-        return {
-            "plan": self.plan,
-            "at": self.at.isoformat(),
-            "met": self.met,
-            "pointers": dict(self.pointers),
-            "reruns": [
-                {
-                    "consumer": r.consumer,
-                    "query": r.query,
-                    "evaluation": r.evaluation,
-                    "met": r.met,
-                    "missed": list(r.missed),
-                    "same": r.same,
-                    "candidate": answer_json(r.candidate),
-                    "shown": r.shown and answer_json(r.shown),
-                }
-                for r in self.reruns
-            ],
-        }
-
-
-def reruns_from_json(said: Mapping[str, Any]) -> Reruns:
-    """What was stored."""
-    return Reruns(
-        plan=said["plan"],
-        at=utc(said["at"]),
-        pointers=said["pointers"],
-        reruns=tuple(
-            Rerun(
-                consumer=r["consumer"], query=r["query"], evaluation=r["evaluation"], missed=tuple(r["missed"]),
-                candidate=_answer(r["candidate"]), shown=_answer(r["shown"]) if r["shown"] else None,
-            )
-            for r in said["reruns"]
-        ),
-    )  # fmt: skip
+        """As plain values."""
+        reruns = [to_plain(r) | {"met": r.met, "same": r.same} for r in self.reruns]
+        return to_plain(self) | {"met": self.met, "reruns": reruns}
 
 
 def concerned(consumers: Iterable[Consumer], candidate: Environment, shown: Environment) -> tuple[Consumer, ...]:
@@ -160,28 +126,3 @@ def misses(query: Query, answer: Answer) -> tuple[str, ...]:
 
 def _content(answer: Answer) -> tuple[tuple[str, ...], int, str]:
     return answer.columns, answer.rows, answer.checksum
-
-
-def answer_json(answer: Answer) -> dict[str, object]:
-    """As plain values."""
-    return {
-        "columns": list(answer.columns),
-        "rows": answer.rows,
-        "checksum": answer.checksum,
-        "sample": [list(row) for row in answer.sample],
-        "extremes": {name: list(pair) for name, pair in answer.extremes.items()},
-        "sums": dict(answer.sums),
-        "error": answer.error,
-    }
-
-
-def _answer(said: Mapping[str, Any]) -> Answer:
-    return Answer(
-        columns=tuple(said["columns"]),
-        rows=said["rows"],
-        checksum=said["checksum"],
-        sample=tuple(tuple(row) for row in said["sample"]),
-        extremes={name: (pair[0], pair[1]) for name, pair in said["extremes"].items()},
-        sums=said.get("sums", {}),
-        error=said["error"],
-    )

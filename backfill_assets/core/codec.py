@@ -2,7 +2,7 @@
 
 What is read back is data only: no name in it is looked up and no code of it runs, unlike pickle. What does not fit the
 types is refused. A field that an older release did not write has its default; one that a newer release wrote is left
-out. Classes with a shorter form of their own have `to_plain` and `of_plain`.
+out. Classes with a shorter form of their own have `to_plain` and `of_plain`, or are `as_list`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from enum import Enum
+from math import isfinite
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -33,8 +35,12 @@ def to_plain(value: object) -> Any:
     match value:
         case Enum():
             return value.value
+        case float() if not isfinite(value):
+            return str(value)
         case str() | bool() | int() | float() | None:
             return value
+        case Decimal():
+            return str(value)
         case datetime() | date():
             return value.isoformat()
         case Path():
@@ -46,11 +52,13 @@ def to_plain(value: object) -> Any:
         case list():
             return {_LIST: [to_plain(item) for item in value]}
         case frozenset():
-            return sorted((to_plain(item) for item in value), key=repr)
+            return sorted((to_plain(item) for item in value), key=lambda v: v if isinstance(v, list) else [repr(v)])
         case Mapping():
             if all(isinstance(key, str) for key in value):
                 return {key: to_plain(item) for key, item in value.items()}
             return [[to_plain(key), to_plain(item)] for key, item in value.items()]
+        case _ if type(value) in _LISTS:
+            return [to_plain(getattr(value, name)) for name in _names(type(value))]
         case _ if is_dataclass(value):
             return {name: to_plain(getattr(value, name)) for name in _names(type(value))}
         case _:
@@ -63,6 +71,18 @@ def from_plain(kind: type[T], raw: Any) -> T:
         return _reader(kind)(raw)
     except (TypeError, KeyError, AttributeError, IndexError) as error:
         raise ValueError(f"no {kind}: {error}") from None
+
+
+def as_list(kind: type[T]) -> type[T]:
+    """A dataclass that is written as the values of its fields, without their names: for what there is much of.
+
+    Fields at the end that an older release did not write have their defaults.
+    """
+    _LISTS.add(kind)
+    return kind
+
+
+_LISTS = set[type]()
 
 
 @functools.cache
@@ -85,7 +105,9 @@ def _reader(hint: Any) -> Read:
     if hint in (datetime, date):
         return lambda raw: hint.fromisoformat(raw)
     if hint is float:
-        return lambda raw: raw if type(raw) in (int, float) else _refuse(raw, hint)
+        return lambda raw: raw if type(raw) in (int, float) else float(_of(str, raw))
+    if hint is Decimal:
+        return lambda raw: Decimal(_of(str, raw))
     if hint in (str, int, bool, NoneType):
         return lambda raw: raw if type(raw) is hint else _refuse(raw, hint)
     if isinstance(hint, type) and issubclass(hint, Enum | Path):
@@ -110,8 +132,12 @@ def _dataclass(hint: Any) -> Read:
     def read(raw: Any) -> Any:
         if not readers:  # at first use, because types name each other
             readers.extend((name, _reader(hints[name])) for name in _names(hint))
-        said = _of(dict, raw)
+        said = _named(raw) if hint in _LISTS else _of(dict, raw)
         return hint(**{name: r(said[name]) for name, r in readers if name in said or name not in optional})
+
+    def _named(raw: Any) -> dict[str, Any]:
+        values: list[Any] = _of(list, raw)
+        return dict(zip(_names(hint), values, strict=False)) if len(values) <= len(readers) else _refuse(raw, hint)
 
     return read
 

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Literal
 
+from backfill_assets.core.codec import as_list
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, begun, closed
@@ -22,6 +23,7 @@ TOLERANCE = 1e-9
 """How far apart two floats may be and still count as equal, relative to the larger one, where a model does not say."""
 
 
+@as_list
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column as declared or resolved. `type` is a Spark SQL type (`decimal(18,4)`), None when nobody knows it yet."""
@@ -42,6 +44,7 @@ class Audit:
     line: int = 0
 
 
+@as_list
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """A rule that decided the rows of a period; open where it has no end, or no beginning."""
@@ -64,6 +67,7 @@ class Terms:
     validation_owner: str = ""
 
 
+@as_list
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """One column of the order in which rows of one key are ranked; the first one stays. NULL comes last in any case."""
@@ -75,6 +79,7 @@ class Order:
         return f"{self.column} {'desc' if self.descending else 'asc'}"
 
 
+@as_list
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upstream:
     """A table that a model reads: `name` of the model or source, and what its code calls it (`parameter`: Python).
@@ -87,6 +92,7 @@ class Upstream:
     columns: tuple[str, ...] = ()
 
 
+@as_list
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnRef:
     """A column of a model or source."""

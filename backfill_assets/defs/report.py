@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -141,7 +141,7 @@ def run_metadata(workspace: Context, model: Model, outcome: Outcome) -> dict[str
     if built:
         shared |= {"seconds": round(outcome.wall, 1), "bytes written": outcome.bytes, "rows written": outcome.rows}
     if outcome.changes is not None:
-        shared |= {f"rows {word}": count for word, count in outcome.changes.to_json().items()}
+        shared |= {f"rows {word}": count for word, count in asdict(outcome.changes).items()}
     return shared | {"dagster/uri": table_path(workspace.warehouse, model.name, outcome.version)}
 
 

@@ -6,6 +6,7 @@ import dagster as dg
 
 from backfill_assets.app.context import Context
 from backfill_assets.app.rules import changes, propose_rules
+from backfill_assets.core.codec import to_plain
 from backfill_assets.defs.config import fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
@@ -25,7 +26,7 @@ def rules_job(workspace: Context) -> dg.JobDefinition:
             change = said.get("action") == "change"
             waiting = [propose_rules(place, reason=said.get("reason", ""))] if change else changes(place)
             rules = place.rules()
-        Log(context).info(f"rules of {rules.environment}: record {rules.number}: {rules.rules.to_json()}")
+        Log(context).info(f"rules of {rules.environment}: record {rules.number}: {to_plain(rules.rules)}")
         for note in rules.notes:
             Log(context).warning(note)
         missing = [

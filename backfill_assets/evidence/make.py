@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from backfill_assets.core.codec import to_plain
 from backfill_assets.evidence.inputs import Inputs
 from backfill_assets.evidence.notes import cutover_message, release_note
 from backfill_assets.evidence.packet import packet
 from backfill_assets.evidence.page import page
 from backfill_assets.evidence.shape import Packet
-from backfill_assets.evidence.tables import tables_json
 from backfill_assets.evidence.write import MESSAGE, NOTE, PACKET, PAGE, TABLES, as_json
 
 
@@ -32,5 +32,5 @@ def make(inputs: Inputs) -> tuple[Packet, Mapping[str, bytes]]:
         PAGE: page(made).encode(),
         NOTE: release_note(made).encode(),
         MESSAGE: cutover_message(made).encode(),
-        TABLES: as_json(tables_json([s.table for s in inputs.subjects if s.table])),
+        TABLES: as_json({"tables": [to_plain(s.table) for s in inputs.subjects if s.table]}),
     }

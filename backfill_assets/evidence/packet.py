@@ -174,7 +174,7 @@ def _rules(given: RulesInForce) -> RulesPart:
     return RulesPart(
         number=given.number,
         id=given.id,
-        approvals=cast(dict[str, Any], said.to_json()["approvals"]),
+        approvals=to_plain(said.approvals),
         people={person: list(accounts) for person, accounts in said.people.items()},
         signers=said.signers,
         owners=dict(said.owners),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
+
+from backfill_assets.core.codec import to_plain
 
 SHOWN = 5
 
@@ -55,10 +56,7 @@ class TableState:
     @property
     def digest(self) -> str:
         """SHA-256 over all of it."""
-        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return hashlib.sha256(json.dumps(to_plain(self), sort_keys=True).encode()).hexdigest()
 
 
 class TableReader(Protocol):
@@ -70,17 +68,6 @@ class TableReader(Protocol):
         `hashes` asks for the SHA-256 of every file; None: of tables that are small enough.
         """
         ...
-
-
-def table_from_json(raw: Mapping[str, Any]) -> TableState:
-    """The state that `TableState.to_json` gave."""
-    return TableState(
-        model=raw["model"],
-        version=raw["version"],
-        commit=raw["commit"],
-        commits=tuple(TableCommit(**c) for c in raw["commits"]),
-        files=tuple(DataFile(**f) for f in raw["files"]),
-    )
 
 
 def differences(named: TableState, found: TableState | None) -> list[str]:
@@ -108,11 +95,6 @@ def differences(named: TableState, found: TableState | None) -> list[str]:
     problems += [f"file {where}/{p} is new in commit {named.commit}" for p in added[:SHOWN]]
     more = sum(max(len(found) - SHOWN, 0) for found in (gone, changed, added))
     return [*problems, f"and {more:,} more files of {where}"] if more else problems
-
-
-def tables_json(tables: Sequence[TableState]) -> dict[str, Any]:
-    """What `tables.json` says."""
-    return {"tables": [t.to_json() for t in tables]}
 
 
 def _same(one: DataFile, other: DataFile) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.core.codec import from_plain
 from backfill_assets.core.intervals import utc
 from backfill_assets.evidence.release_tables import Pointed, Tables, look_at_pointers
-from backfill_assets.evidence.tables import TableReader, differences, table_from_json
+from backfill_assets.evidence.tables import TableReader, TableState, differences
 from backfill_assets.evidence.write import MANIFEST, PACKET, RELEASE, TABLES, Folder, digest, problems_of
 from backfill_assets.state.approvals import Approval, approval_of
 
@@ -168,7 +169,7 @@ def _expected(folder: Folder, expected: str) -> list[str]:
 
 
 def _look(folder: Folder, tables: TableReader) -> _Looked:
-    named = [table_from_json(raw) for raw in json.loads(folder.read(TABLES) or b"{}")["tables"]]
+    named = [from_plain(TableState, raw) for raw in json.loads(folder.read(TABLES) or b"{}")["tables"]]
     problems: list[str] = []
     hashed = 0
     for table in named:

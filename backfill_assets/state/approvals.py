@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from backfill_assets.core.intervals import Ranges, ranges_from_json, ranges_json, utc
 from backfill_assets.state.ledger import new_id
+from backfill_assets.state.rows import to_row
 from backfill_assets.state.statement import fields
 from backfill_assets.state.store import Row, Store, TableSpec
 
@@ -139,18 +140,8 @@ class Approvals:
 
     def put(self, approval: Approval) -> None:
         """Record it, as given by its account on its host just now."""
-        row: Row = {
-            "id": new_id(),
-            "plan": approval.plan,
-            "at": approval.at,
-            "statement": approval.statement,
-            "signature": approval.signature,
-            "account": approval.account,
-            "host": approval.host,
-            "recorded": approval.recorded or datetime.now(UTC),
-            "sequence": 0,
-        }
-        self._table.append([row])
+        recorded = approval.recorded or datetime.now(UTC)
+        self._table.append([to_row(APPROVALS, approval, id=new_id(), recorded=recorded)])
 
     def compact(self) -> None:
         """Join the small files that many appends left."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +32,3 @@ class Changes:
             return "no row changed"
         said = f"{self.inserted:,} inserted, {self.updated:,} updated, {self.deleted:,} deleted"
         return said + (f"; {self.copied:,} unchanged rows copied" if self.copied else "")
-
-    def to_json(self) -> dict[str, int]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, said: Mapping[str, int]) -> Changes:
-        return cls(**said)

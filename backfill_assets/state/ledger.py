@@ -6,14 +6,16 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import cast
 
+from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.state.changes import Changes
+from backfill_assets.state.rows import from_row, to_row
 from backfill_assets.state.store import Row, Store, TableSpec
 
 
@@ -287,46 +289,22 @@ _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
 def _to_row(entry: Entry) -> Row:
-    return {
-        "id": entry.id or new_id(),
-        "at": entry.at,
-        "kind": entry.kind.value,
-        "model": entry.model,
-        "version": entry.version,
-        "start": entry.interval.start,
-        "end": entry.interval.end,
-        "table_commit": entry.table_commit,
-        "batch": entry.batch,
-        "attempt": entry.attempt,
-        "run": entry.run,
-        "audits": entry.audits,
-        "inputs": json.dumps(entry.inputs or {}, sort_keys=True),
-        "rows": entry.rows,
-        "bytes": entry.bytes,
-        "seconds": entry.seconds,
-        "reason": entry.reason,
-        "through": entry.through or _EPOCH,
-        "changes": json.dumps(entry.changes.to_json()) if entry.changes else "",
-        "sequence": entry.sequence,
-    }
+    return to_row(
+        LEDGER,
+        entry,
+        id=entry.id or new_id(),
+        inputs=json.dumps(entry.inputs or {}, sort_keys=True),
+        through=entry.through or _EPOCH,
+        changes=json.dumps(to_plain(entry.changes)) if entry.changes else "",
+    )
 
 
 def _from_row(row: Row) -> Entry:
-    values = dict(row)
-    interval = Interval(cast(datetime, values.pop("start")), cast(datetime, values.pop("end")))
-    values["kind"] = Kind(cast(str, values["kind"]))
-    values["inputs"] = json.loads(cast(str, values["inputs"]))
-    if values["through"] == _EPOCH:
-        values["through"] = None
-    changes = cast(str, values["changes"])
-    values["changes"] = Changes.from_json(json.loads(changes)) if changes else None
-    return replace(_BLANK, interval=interval, **values)  # pyright: ignore[reportArgumentType]
-
-
-_BLANK = Entry(
-    kind=Kind.STARTED,
-    model="",
-    version="",
-    interval=Interval(_EPOCH, datetime.fromisoformat("1970-01-02T00:00:00+00:00")),
-    at=_EPOCH,
-)
+    changes = cast(str, row["changes"])
+    return from_row(
+        Entry,
+        row,
+        inputs=json.loads(cast(str, row["inputs"])),
+        through=None if row["through"] == _EPOCH else row["through"],
+        changes=from_plain(Changes, json.loads(changes)) if changes else None,
+    )

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
+from backfill_assets.core.codec import as_list, to_plain
 from backfill_assets.state.ledger import new_id
+from backfill_assets.state.rows import from_row, to_row
 from backfill_assets.state.store import Row, Store, TableSpec
 
 DIFF, CONSUMERS, KEPT = "diff", "consumers", "kept"
 """Kinds of proofs: old and new rows compared; consumers' queries asked again; tables that are kept, checked."""
 
 
+@as_list
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """A difference that closes the gate until an owner accepts it by its name, with a reason."""
@@ -40,8 +43,9 @@ class Proof:
     @property
     def digest(self) -> str:
         """A hash of what was found out, whenever that was."""
-        findings = [[f.name, f.model, f.text] for f in self.findings]
-        text = json.dumps([self.kind, self.content, findings, self.document], sort_keys=True, default=str)
+        text = json.dumps(
+            [self.kind, self.content, to_plain(self.findings), self.document], sort_keys=True, default=str
+        )
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -70,7 +74,7 @@ class Proofs:
     def put(self, proofs: Sequence[Proof]) -> None:
         """Record them, in one commit."""
         if proofs:
-            self._table.append([_row(proof) for proof in proofs])
+            self._table.append([to_row(PROOFS, proof, id=new_id()) for proof in proofs])
 
     def compact(self) -> None:
         """Join the small files that many appends left."""
@@ -82,34 +86,9 @@ class Proofs:
         def order(row: Row) -> tuple[int, datetime, str]:
             return cast(int, row["sequence"]), cast(datetime, row["at"]), cast(str, row["id"])
 
-        return tuple(map(_proof, sorted(self._table.read({"plan": [plan]}), key=order)))
+        return tuple(from_row(Proof, row) for row in sorted(self._table.read({"plan": [plan]}), key=order))
 
 
 def newest(proofs: Iterable[Proof], content: str | None = None) -> dict[str, Proof]:
     """Kind → the newest proof (of exactly this content)."""
     return {proof.kind: proof for proof in proofs if content in (None, proof.content)}
-
-
-def _row(proof: Proof) -> Row:
-    return {
-        "id": new_id(),
-        "plan": proof.plan,
-        "kind": proof.kind,
-        "content": proof.content,
-        "at": proof.at,
-        "findings": json.dumps([[f.name, f.model, f.text] for f in proof.findings]),
-        "document": json.dumps(proof.document, sort_keys=True, default=str),
-        "sequence": 0,
-    }
-
-
-def _proof(row: Row) -> Proof:
-    findings: list[tuple[str, str, str]] = json.loads(cast(str, row["findings"]))
-    return Proof(
-        plan=cast(str, row["plan"]),
-        kind=cast(str, row["kind"]),
-        content=cast(str, row["content"]),
-        at=cast(datetime, row["at"]),
-        findings=tuple(Finding(name=name, model=model, text=text) for name, model, text in findings),
-        document=json.loads(cast(str, row["document"])),
-    )

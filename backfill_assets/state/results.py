@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import cast
 
 from backfill_assets.audits.result import AuditResult
-from backfill_assets.core.intervals import Interval
+from backfill_assets.state.rows import from_row, to_row
 from backfill_assets.state.store import Filter, Row, Store, TableSpec
 
 RESULTS = TableSpec(
@@ -42,27 +42,7 @@ class AuditResults:
     def append(self, results: Sequence[AuditResult]) -> None:
         """Record results, all in one commit."""
         if results:
-            self._table.append(
-                [
-                    {
-                        "model": r.model,
-                        "version": r.version,
-                        "batch": r.batch,
-                        "start": r.interval.start,
-                        "end": r.interval.end,
-                        "name": r.check,
-                        "blocking": r.blocking,
-                        "passed": r.passed,
-                        "failures": r.failures,
-                        "observed": r.observed,
-                        "expected": r.expected,
-                        "sample": json.dumps(r.sample),
-                        "at": r.at,
-                        "sequence": 0,
-                    }
-                    for r in results
-                ]
-            )
+            self._table.append([to_row(RESULTS, r, name=r.check, sample=json.dumps(r.sample)) for r in results])
 
     def read(
         self, *, model: str | None = None, version: str | None = None, batches: Collection[str] | None = None
@@ -81,23 +61,8 @@ class AuditResults:
             # One audit's results have one place in the order for people: by interval, then by name.
             return cast(int, row["sequence"]) >> 24, at, start, cast(str, row["name"])
 
-        return [
-            AuditResult(
-                model=cast(str, row["model"]),
-                version=cast(str, row["version"]),
-                batch=cast(str, row["batch"]),
-                interval=Interval(cast(datetime, row["start"]), cast(datetime, row["end"])),
-                check=cast(str, row["name"]),
-                blocking=cast(bool, row["blocking"]),
-                passed=cast(bool, row["passed"]),
-                failures=cast(int, row["failures"]),
-                observed=cast(str, row["observed"]),
-                expected=cast(str, row["expected"]),
-                sample=tuple(json.loads(cast(str, row["sample"]))),
-                at=cast(datetime, row["at"]),
-            )
-            for row in sorted(self._table.read(cast(Filter, where)), key=order)
-        ]
+        rows = sorted(self._table.read(cast(Filter, where)), key=order)
+        return [from_row(AuditResult, row, check=row["name"]) for row in rows]
 
     def compact(self) -> None:
         """Join the small files that many appends left."""

@@ -9,17 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import cast
 
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Project
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.people import People
-from backfill_assets.state.store import Row, Store, TableSpec
+from backfill_assets.state.rows import from_row, to_row
+from backfill_assets.state.store import Store, TableSpec
 
 PREFIX = "rules-"
 """How the id of a proposed change begins: no plan's id does."""
@@ -36,15 +38,6 @@ class Rules:
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model → its owner."""
 
-    def to_json(self) -> dict[str, object]:
-        """As plain values; `rules_from_json` reads them back."""
-        return {
-            "approvals": asdict(self.approvals) | {"owners": {k: list(v) for k, v in self.approvals.owners.items()}},
-            "people": {person: list(accounts) for person, accounts in self.people.items()},
-            "signers": self.signers,
-            "owners": dict(self.owners),
-        }
-
     def with_owners(self, owners: Mapping[str, str]) -> Rules:
         """The same rules, with these owners of these models."""
         return replace(self, owners={**self.owners, **owners})
@@ -60,24 +53,6 @@ def declared_rules(project: Project, signers: str = "") -> Rules:
     settings = project.settings
     owners = {name: model.owner for name, model in project.models.items()}
     return Rules(approvals=settings.approvals, people=settings.people, signers=signers, owners=owners)
-
-
-def rules_from_json(said: Mapping[str, object]) -> Rules:
-    """The rules that `Rules.to_json` gave."""
-    approvals = cast(dict[str, object], said["approvals"])
-    owners = cast(dict[str, list[str]], approvals["owners"])
-    return Rules(
-        approvals=ApprovalRules(
-            required=bool(approvals["required"]),
-            self=bool(approvals["self"]),
-            days=cast(int, approvals["days"]),
-            signatures=str(approvals["signatures"]),
-            owners={owner: tuple(people) for owner, people in owners.items()},
-        ),
-        people={person: tuple(names) for person, names in cast(dict[str, list[str]], said["people"]).items()},
-        signers=str(said["signers"]),
-        owners=cast(dict[str, str], said["owners"]),
-    )
 
 
 class RulesKind(StrEnum):
@@ -109,7 +84,7 @@ class RulesRecord:
     @property
     def id(self) -> str:
         """A hash of the rules, and of those that they replace. A proposal has the id of what it becomes."""
-        content = json.dumps([self.environment.casefold(), self.parent, self.rules.to_json()], sort_keys=True)
+        content = json.dumps([self.environment.casefold(), self.parent, to_plain(self.rules)], sort_keys=True)
         return PREFIX + hashlib.sha256(content.encode()).hexdigest()[:24]
 
 
@@ -242,7 +217,10 @@ class RulesRecords:
         numbered = replace(record, number=max((r.number for r in known), default=0) + 1)
         entry = new_id()
         self._table.replace(
-            [_row(entry, numbered)], where={"entry": [entry]}, revision=revision, note={"rules": record.id}
+            [to_row(RULES, numbered, entry=entry)],
+            where={"entry": [entry]},
+            revision=revision,
+            note={"rules": record.id},
         )
         return numbered
 
@@ -254,7 +232,7 @@ class RulesRecords:
         rows, revision = self._table.read_at()
         mine = [row for row in rows if cast(str, row["environment"]).casefold() == environment.casefold()]
         try:
-            found = sorted((_record(row) for row in mine), key=lambda r: r.number)
+            found = sorted((from_row(RulesRecord, row) for row in mine), key=lambda r: r.number)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _altered(environment, "a record", f"it cannot be read: {error}") from None
         _check_chain(environment, found, {cast(int, row["number"]): cast(str, row["id"]) for row in mine})
@@ -289,36 +267,6 @@ def _check_chain(environment: str, records: Sequence[RulesRecord], ids: Mapping[
 def _altered(environment: str, what: str, why: str) -> StateError:
     fix = "restore _control/rules from a backup; nothing can be promoted before"
     return StateError(f"{what} of the rules of {environment} is not what was written", why=why, fix=fix)
-
-
-def _record(row: Row) -> RulesRecord:
-    return RulesRecord(
-        environment=cast(str, row["environment"]),
-        number=cast(int, row["number"]),
-        kind=RulesKind(cast(str, row["kind"])),
-        parent=cast(str, row["parent"]),
-        rules=rules_from_json(json.loads(cast(str, row["rules"]))),
-        account=cast(str, row["account"]),
-        host=cast(str, row["host"]),
-        at=cast(datetime, row["at"]),
-        reason=cast(str, row["reason"]),
-    )
-
-
-def _row(entry: str, record: RulesRecord) -> Row:
-    return {
-        "entry": entry,
-        "environment": record.environment,
-        "number": record.number,
-        "kind": record.kind.value,
-        "id": record.id,
-        "parent": record.parent,
-        "rules": json.dumps(record.rules.to_json(), sort_keys=True),
-        "account": record.account,
-        "host": record.host,
-        "at": record.at,
-        "reason": record.reason,
-    }
 
 
 def _text(value: object) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from backfill_assets.core.intervals import NOTHING, Ranges, ranges_from_json, ranges_json
+from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.state.ledger import new_id
-from backfill_assets.state.store import Row, Store, TableSpec
+from backfill_assets.state.rows import from_row, to_row
+from backfill_assets.state.store import Store, TableSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,31 +56,13 @@ class TextChecks:
 
     def put(self, check: TextCheck) -> None:
         """Record it."""
-        row: Row = {
-            "id": new_id(),
-            "model": check.model,
-            "version": check.version,
-            "text": check.text,
-            "intervals": json.dumps(ranges_json(check.intervals)),
-            "differ": json.dumps(ranges_json(check.differ)),
-            "error": check.error,
-            "at": check.at,
-        }
-        self._table.append([row])
+        self._table.append([to_row(TEXT_CHECKS, check, id=new_id())])
 
     def all(self) -> dict[tuple[str, str, str], TextCheck]:
         """The newest of each, by (model, version, text)."""
         found: dict[tuple[str, str, str], TextCheck] = {}
         for row in sorted(self._table.read(), key=lambda r: cast(datetime, r["at"])):
-            check = TextCheck(
-                model=cast(str, row["model"]),
-                version=cast(str, row["version"]),
-                text=cast(str, row["text"]),
-                intervals=ranges_from_json(json.loads(cast(str, row["intervals"]))),
-                differ=ranges_from_json(json.loads(cast(str, row["differ"]))),
-                error=cast(str, row["error"]),
-                at=cast(datetime, row["at"]),
-            )
+            check = from_row(TextCheck, row)
             found[check.model, check.version, check.text] = check
         return found
 

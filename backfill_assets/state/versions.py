@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
+from backfill_assets.core.codec import from_plain
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.model import ALL, UNKNOWN, ColumnRef, Signature
+from backfill_assets.core.model import ALL, UNKNOWN, Signature
 from backfill_assets.project.algorithm import UNNUMBERED
 from backfill_assets.project.records import Recorded
+from backfill_assets.state.rows import from_row, to_row
 from backfill_assets.state.store import Row, Store, TableSpec
 
 
@@ -76,15 +78,7 @@ class Versions:
         found: dict[tuple[str, str], Version] = {}
         # What was signed again has the moment of the first record, which says more, and tables have no order of rows.
         for row in sorted(self._table.read(), key=lambda r: (cast(datetime, r["created"]), _numbered(r))):
-            record = Version(
-                model=cast(str, row["model"]),
-                version=cast(str, row["version"]),
-                upstream=json.loads(cast(str, row["upstream"])),
-                columns=tuple((n, t) for n, t in json.loads(cast(str, row["columns"]))),
-                definition=json.loads(cast(str, row["definition"])),
-                signature=_signature(json.loads(cast(str, row["signature"]))) if row["signature"] else UNKNOWN,
-                created=cast(datetime, row["created"]),
-            )
+            record = from_row(Version, row, signature=_signature(cast(str, row["signature"])))
             key = (record.model, record.version)
             first = found.setdefault(key, record)
             late = first.signature == UNKNOWN and record.algorithm == first.algorithm
@@ -118,13 +112,15 @@ class Versions:
     def put(self, version: Version) -> None:
         """Record the version unless it is known."""
         if self.get(version.model, version.version) is None:
-            self._table.append([_row(version)])
+            self._table.append([to_row(VERSIONS, version)])
 
     def sign_again(self, versions: Sequence[Version]) -> None:
         """Record signatures that are made by a newer algorithm, in one commit; where that is refused, remember them."""
         try:
             if versions:
-                self._table.append([_row(replace(v, definition={"algorithm": v.algorithm})) for v in versions])
+                self._table.append(
+                    [to_row(VERSIONS, replace(v, definition={"algorithm": v.algorithm})) for v in versions]
+                )
         except StateError:
             self._only_here += versions
 
@@ -133,48 +129,16 @@ def _numbered(row: Row) -> int:
     return int(json.loads(cast(str, row["definition"])).get("algorithm", UNNUMBERED))
 
 
-def _row(version: Version) -> Row:
-    return {
-        "model": version.model,
-        "version": version.version,
-        "upstream": json.dumps(dict(version.upstream), sort_keys=True),
-        "columns": json.dumps(version.columns),
-        "definition": json.dumps(dict(version.definition), sort_keys=True, default=str),
-        "signature": json.dumps(_plain(version.signature), sort_keys=True),
-        "created": version.created,
-    }
-
-
-def _plain(signature: Signature) -> dict[str, object]:
-    return {
-        "rows": signature.rows,
-        "columns": dict(signature.columns),
-        "code": signature.code,
-        "whole": signature.whole,
-        "row_reads": sorted([r.table, r.column] for r in signature.row_reads),
-        "column_reads": {c: sorted([r.table, r.column] for r in refs) for c, refs in signature.column_reads.items()},
-        "would_read": sorted([r.table, r.column] for r in signature.would_read),
-    }
-
-
-def _signature(raw: dict[str, Any]) -> Signature:
-    row_reads = _refs(raw["row_reads"])
-    column_reads = {column: _refs(refs) for column, refs in raw["column_reads"].items()}
+def _signature(text: str) -> Signature:
+    if not text:
+        return UNKNOWN
+    raw = json.loads(text)
+    found = from_plain(Signature, raw)
+    if "would_read" in raw:
+        return found
     # An earlier release did not say: then it may have been any column.
-    any_column = {replace(ref, column=ALL) for ref in row_reads.union(*column_reads.values())}
-    return Signature(
-        rows=raw["rows"],
-        columns=raw["columns"],
-        code=raw.get("code", ""),
-        whole=raw.get("whole", ""),
-        row_reads=row_reads,
-        column_reads=column_reads,
-        would_read=_refs(raw["would_read"]) if "would_read" in raw else frozenset(any_column),
-    )
-
-
-def _refs(raw: list[list[str]]) -> frozenset[ColumnRef]:
-    return frozenset(ColumnRef(table=table, column=column) for table, column in raw)
+    read = found.row_reads.union(*found.column_reads.values())
+    return replace(found, would_read=frozenset(replace(ref, column=ALL) for ref in read))
 
 
 def table_path(warehouse: str, model: str, version: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,9 @@ from backfill_assets.compare.diff import (
     Stats,
 )
 from backfill_assets.compare.diff import Proof as Unread
-from backfill_assets.contracts.contract import Contract, Promise, contract_from_json
-from backfill_assets.contracts.rerun import Answer, Rerun, Reruns, reruns_from_json
+from backfill_assets.contracts.contract import Contract, Promise
+from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
+from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import (
     Audit,
@@ -48,7 +50,7 @@ from backfill_assets.core.model import (
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Held, Segment, Segments
 from backfill_assets.core.settings import ApprovalRules
-from backfill_assets.evidence.tables import DataFile, TableCommit, TableState, table_from_json
+from backfill_assets.evidence.tables import DataFile, TableCommit, TableState
 from backfill_assets.project.stored import from_definition, to_definition
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.changes import Changes
@@ -352,7 +354,7 @@ def written() -> dict[str, list[dict[str, object]]]:
     control.proofs.put([PROOF])
     control.rules.put(RECORD, seen="")
     control.text_checks.put(CHECK)
-    control.contracts.append("prod", {("orders", "v1"): CONTRACT.to_json()}, at=AT)
+    control.contracts.append("prod", {("orders", "v1"): to_plain(CONTRACT)}, at=AT)
     environments = control.environments
     seen = environments.flip(environments.read("prod"), [OLDER], release="r0", at=AT)
     environments.flip(
@@ -372,11 +374,11 @@ def written() -> dict[str, list[dict[str, object]]]:
     rows = {name: [dict(row) for row in table.rows] for name, table in sorted(store.tables.items())}
     for row in [row for table in rows.values() for row in table]:
         row |= {name: "" for name in ("id", "entry") if name in row and len(str(row[name])) == 16}  # random names
-    return rows | {
+    documents: dict[str, list[dict[str, object]]] = {
         "diff": [FOUND.to_json()],
         "identity": [{"text": IDENTITY.to_json()}],
-        "reruns": [RERUNS.to_json()],
-        "table": [TABLE.to_json()],
+        "reruns": [json.loads(json.dumps(RERUNS.to_json(), sort_keys=True))],
+        "table": [to_plain(TABLE)],
         "hashes": [
             {
                 "pointer": POINTER.id,
@@ -388,6 +390,7 @@ def written() -> dict[str, list[dict[str, object]]]:
             }
         ],
     }
+    return rows | documents
 
 
 def as_text(stored: Mapping[str, Sequence[Mapping[str, object]]]) -> str:
@@ -436,7 +439,7 @@ def test_rows_of_the_last_release_are_read() -> None:
     assert found.rules.of("prod") == (RECORD,)
     assert list(found.text_checks.all().values()) == [CHECK]
     (contract,) = found.contracts.read("prod").values()
-    assert contract_from_json(contract) == CONTRACT
+    assert from_plain(Contract, contract) == CONTRACT
     shown = found.environments.read("prod")
     assert shown.pointers == {"orders": POINTER} and shown.pointers["orders"].segments[1].held
     assert shown.promotion == Promotion(release="r2", models=("orders",), opened=LATER, host="box", pid=42)
@@ -459,8 +462,8 @@ def test_rows_of_the_last_release_are_read() -> None:
 READERS: Mapping[str, tuple[Callable[[dict[str, object]], object], object]] = {
     "diff": (diff_from_json, FOUND),
     "identity": (lambda raw: identity_from_json(str(raw["text"]), "here"), IDENTITY),
-    "reruns": (reruns_from_json, RERUNS),
-    "table": (table_from_json, TABLE),
+    "reruns": (partial(from_plain, Reruns), RERUNS),
+    "table": (partial(from_plain, TableState), TABLE),
 }
 
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill_assets.contracts.contract import Contract, Promise, contract_from_json
+from backfill_assets.contracts.contract import Contract, Promise
 from backfill_assets.contracts.levels import Level, compare_contracts, worst
+from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.plan.category import Category, Change
 
 BASE = Contract(
@@ -133,4 +134,4 @@ def test_comparing(old: Contract, new: Contract) -> None:
     assert bool(found) is not same
     assert worst(found) == (found[0].level if found else None)
     assert [c.level.rank for c in found] == sorted((c.level.rank for c in found), reverse=True)
-    assert contract_from_json(old.to_json()) == old
+    assert from_plain(Contract, to_plain(old)) == old

@@ -11,7 +11,8 @@ import pytest
 
 from backfill_assets.adapters.consumer_queries import in_place_of, run_commands
 from backfill_assets.contracts.confirmed import stale_since
-from backfill_assets.contracts.rerun import Answer, Reruns, concerned, evaluated, misses, rerun, reruns_from_json
+from backfill_assets.contracts.rerun import Answer, Reruns, concerned, evaluated, misses, rerun
+from backfill_assets.core.codec import from_plain
 from backfill_assets.core.consumer import Bound, Evaluation, Query
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.environment import Environment
@@ -121,7 +122,7 @@ def test_json() -> None:
         pointers={"a": "id"},
         reruns=(rerun(board, QUERY, GOOD, Answer(error="e")), replace(rerun(board, QUERY, GOOD, GOOD), shown=None)),
     )
-    assert reruns_from_json(json.loads(json.dumps(found.to_json()))) == found
+    assert from_plain(Reruns, json.loads(json.dumps(found.to_json()))) == found
 
 
 @pytest.mark.parametrize("age", [0, 89, 90, 91, 400])

@@ -13,8 +13,9 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.adapters.table_log import batch_metadata
+from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.evidence.make import make
-from backfill_assets.evidence.tables import TableCommit, differences, table_from_json
+from backfill_assets.evidence.tables import TableCommit, TableState, differences
 from backfill_assets.evidence.verify import verify
 from backfill_assets.evidence.write import write_packet
 from backfill_assets_tests.fakes import days
@@ -121,7 +122,7 @@ def test_a_real_table(warehouse: Path) -> None:
     assert [(c.commit, c.batch) for c in state.commits] == [(1, "b0"), (2, "b1")]
     assert len(state.files) == 4 and all(f.bytes > 0 and len(f.sha256) == 64 for f in state.files)
     assert state.bytes == sum(p.stat().st_size for p in warehouse.rglob("*.parquet"))
-    assert table_from_json(state.to_json()) == state
+    assert from_plain(TableState, to_plain(state)) == state
     first = reader.state("m", "v", 1)
     assert first is not None and len(first.files) == 2 and len(first.commits) == 1
     assert reader.state("m", "v", 3) is None and reader.state("m", "w", 0) is None

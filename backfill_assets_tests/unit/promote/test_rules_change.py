@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
@@ -25,7 +26,7 @@ from backfill_assets.promote.rules_change import (
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release, refuse_lost
-from backfill_assets.state.rules import RULES, Rules, RulesInForce, RulesKind, rules_from_json
+from backfill_assets.state.rules import RULES, Rules, RulesInForce, RulesKind
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days
 
@@ -84,7 +85,7 @@ def test_the_first_promotion_records_them() -> None:
     rules = house.now_in_force()
     assert (rules.number, dict(rules.rules.owners)) == (1, {"a": ANA, "b": BO})
     assert rules.rules.people == PEOPLE and rules.differences == ()
-    assert rules_from_json(json.loads(json.dumps(START.to_json()))) == START
+    assert from_plain(Rules, json.loads(json.dumps(to_plain(START)))) == START
 
 
 @pytest.mark.parametrize(
