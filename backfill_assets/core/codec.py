@@ -60,9 +60,14 @@ def to_plain(value: object) -> Any:
         case _ if type(value) in _LISTS:
             return [to_plain(getattr(value, name)) for name in _names(type(value))]
         case _ if is_dataclass(value):
-            return {name: to_plain(getattr(value, name)) for name in _names(type(value))}
+            return to_fields(value)
         case _:
             raise TypeError(f"a {type(value).__name__} is no plain value")
+
+
+def to_fields(value: object) -> dict[str, Any]:
+    """A dataclass as a map of its fields: for classes whose own `to_plain` says some of them otherwise."""
+    return {name: to_plain(getattr(value, name)) for name in _names(type(value))}
 
 
 def from_plain(kind: type[T], raw: Any) -> T:
@@ -71,6 +76,11 @@ def from_plain(kind: type[T], raw: Any) -> T:
         return _reader(kind)(raw)
     except (TypeError, KeyError, AttributeError, IndexError) as error:
         raise ValueError(f"no {kind}: {error}") from None
+
+
+def of_fields(kind: type[T], raw: Any) -> T:
+    """The dataclass that `to_fields` gave. Raises as `from_plain` does."""
+    return _dataclass(kind)(raw)
 
 
 def as_list(kind: type[T]) -> type[T]:
@@ -124,6 +134,7 @@ def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
 
 
+@functools.cache
 def _dataclass(hint: Any) -> Read:
     hints = get_type_hints(hint)
     readers: list[tuple[str, Read]] = []

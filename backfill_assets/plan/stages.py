@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from backfill_assets.core.codec import from_plain, to_plain
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
+from backfill_assets.core.codec import from_plain, of_fields, to_fields, to_plain
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Override
 from backfill_assets.plan.bounds import CutOff
 from backfill_assets.plan.category import Change
@@ -107,10 +107,10 @@ class Request:
     select: tuple[str, ...] = ()
     ignore_cron: bool = False
     """Whether the interval that is not over yet is included."""
-    restate: tuple[tuple[str, Interval], ...] = ()
-    """Published history to compute again: model and range."""
     all_versions: bool = False
     """Whether the restated intervals of versions that are not published are invalidated as well."""
+    restate: tuple[tuple[str, Interval], ...] = ()
+    """Published history to compute again: model and range."""
     forward_only: datetime | None = None
     """From when on changed models get their new logic; before that they keep the rows that are shown."""
     strategies: tuple[tuple[str, str], ...] = ()
@@ -121,40 +121,14 @@ class Request:
     why: str = field(default="", compare=False)
     """What the change is for, in its author's words. It decides nothing: requests with other words ask for the same."""
 
-    def to_plain(self) -> dict[str, object]:
+    def to_plain(self) -> dict[str, Any]:
         """The request as plain values."""
-        return {
-            "start": self.start and self.start.isoformat(),
-            "end": self.end and self.end.isoformat(),
-            "end_bounded": self.end_bounded,
-            "select": list(self.select),
-            "ignore_cron": self.ignore_cron,
-            "all_versions": self.all_versions,
-            "restate": [[name, i.start.isoformat(), i.end.isoformat()] for name, i in self.restate],
-            "forward_only": self.forward_only and self.forward_only.isoformat(),
-            "strategies": [list(choice) for choice in self.strategies],
-            "expect_moved": list(self.expect_moved),
-            "expect_unmoved": list(self.expect_unmoved),
-            "why": self.why,
-        }
+        return to_fields(self) | {"restate": [[name, *i.to_plain()] for name, i in self.restate]}
 
     @classmethod
     def of_plain(cls, said: Mapping[str, Any]) -> Request:
         """The request that `to_plain` says; what is not said was not asked for."""
-        return cls(
-            start=utc(said["start"]) if said.get("start") else None,
-            end=utc(said["end"]) if said.get("end") else None,
-            end_bounded=bool(said.get("end_bounded")),
-            select=tuple(said.get("select", ())),
-            ignore_cron=bool(said.get("ignore_cron")),
-            all_versions=bool(said.get("all_versions")),
-            restate=tuple((name, Interval(utc(a), utc(b))) for name, a, b in said.get("restate", ())),
-            forward_only=utc(said["forward_only"]) if said.get("forward_only") else None,
-            strategies=tuple((model, strategy) for model, strategy in said.get("strategies", ())),
-            expect_moved=tuple(said.get("expect_moved", ())),
-            expect_unmoved=tuple(said.get("expect_unmoved", ())),
-            why=said.get("why", ""),
-        )
+        return of_fields(cls, {**said, "restate": [[name, [a, b]] for name, a, b in said.get("restate", ())]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
