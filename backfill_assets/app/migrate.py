@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from backfill_assets.adapters.adopting import migrate as give_identity
+from backfill_assets.adapters.accepting import migrate as give_identity
 from backfill_assets.app.context import Context
 from backfill_assets.core.model import Project
 from backfill_assets.project.algorithm import version_of

@@ -32,10 +32,10 @@ def warehouse(
     this project under another name: what came after them is lost. `--repair` refuses when an entry was acknowledged:
     that one is in a backup only. Needs no Spark.
     """
+    from backfill_assets.adapters.accepting import adopt as adopt_it
+    from backfill_assets.adapters.accepting import forget as forget_it
+    from backfill_assets.adapters.accepting import standing
     from backfill_assets.adapters.account import account
-    from backfill_assets.adapters.adopting import adopt as adopt_it
-    from backfill_assets.adapters.adopting import forget as forget_it
-    from backfill_assets.adapters.adopting import standing
     from backfill_assets.adapters.repair import repair as repair_it
     from backfill_assets.core.errors import SettingsError
     from backfill_assets.project.settings import load_settings

@@ -109,9 +109,9 @@ def test_nothing_is_built_again(shop: Path) -> None:
 
 KILLED = """\
 import os, signal, sys
-from backfill_assets.adapters import adopting
+from backfill_assets.adapters import accepting
 from backfill_assets.state.versions import Versions
-where, name, after = {"adopting": adopting, "versions": Versions}[sys.argv[1]], sys.argv[2], sys.argv[3] == "after"
+where, name, after = {"accepting": accepting, "versions": Versions}[sys.argv[1]], sys.argv[2], sys.argv[3] == "after"
 real = getattr(where, name)
 def dies(*args, **kwargs):
     if after:
@@ -123,8 +123,8 @@ sys.argv = ["backfill", "migrate"]
 main()
 """
 POINTS = [
-    ("adopting", "write_identity", "before"), ("adopting", "write_identity", "after"),
-    ("adopting", "write_memory", "after"), ("versions", "sign_again", "before"), ("versions", "sign_again", "after"),
+    ("accepting", "write_identity", "before"), ("accepting", "write_identity", "after"),
+    ("accepting", "write_memory", "after"), ("versions", "sign_again", "before"), ("versions", "sign_again", "after"),
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import backfill_assets
 from backfill_assets.adapters import warehouse as module
-from backfill_assets.adapters.adopting import adopt, forget, migrate, standing
+from backfill_assets.adapters.accepting import adopt, forget, migrate, standing
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.warehouse import open_store, read_identity, read_memory, write_identity
 from backfill_assets.app.context import Context
