@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.adapters.data_files import COUNTS, elsewhere, origin_of
 from backfill_assets.adapters.durable import AT_ONCE, local, sync, write_durably
 from backfill_assets.adapters.log_folder import LOG, entry_name, read_log
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
@@ -231,6 +232,8 @@ def _of_table(source: Path, table: str, head: int) -> list[str]:
         names += [f"{table}/{LOG}/{f.name}" for f in (source / table / LOG).glob(f"{commit:020}.checkpoint*")]
     opened = open_table(str(source / table), head)
     assert opened is not None
+    if origin_of(opened) is not None:  # its files are another's: what is kept of it is what names them
+        return [*names, f"{table}/{COUNTS}"]
     paths = opened.get_add_actions(flatten=True).column("path").to_pylist()
     return [*names, *(f"{table}/{unquote(path)}" for path in paths)]
 
@@ -248,7 +251,7 @@ def _reached(source: Path, target: Path) -> list[str]:
         for number in log.entries:
             for line in (source / table / LOG / entry_name(number)).read_text(encoding="utf-8").splitlines():
                 added = json.loads(line).get("add") if line.startswith('{"add"') else None
-                if added and (source / table / unquote(added["path"])).exists():
+                if added and not elsewhere(added["path"]) and (source / table / unquote(added["path"])).exists():
                     names.add(f"{table}/{unquote(added['path'])}")
     return sorted(names)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.adapters.data_files import origin_of
 from backfill_assets.adapters.delta_errors import reason
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import open_table, table_contents
@@ -20,6 +21,7 @@ from backfill_assets.state.versions import table_path
 if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable
+    from pyarrow.fs import FileSystem
 
 
 def read_pointer(
@@ -90,7 +92,7 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
         low, high = pa.scalar(part.start.date(), pa.date32()), pa.scalar(part.end.date(), pa.date32())
     there = {name for name, _ in segment.columns or pointer.columns}
     try:
-        files = table.to_pyarrow_dataset(filesystem=file_system(location))
+        files = table.to_pyarrow_dataset(filesystem=_system(location, table))
         rows = files.to_table(columns=[c for c in columns if c in there], filter=(field >= low) & (field < high))
     except (OSError, pa.ArrowException) as error:
         lost = _unreadable(location, table, (field >= low) & (field < high))
@@ -101,13 +103,20 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
     return rows
 
 
+def _system(location: str, table: DeltaTable) -> FileSystem:
+    """Where the table's files are: those of an adopted one are named in full."""
+    from pyarrow.fs import LocalFileSystem
+
+    return LocalFileSystem() if origin_of(table) else file_system(location)
+
+
 def _unreadable(location: str, table: DeltaTable, chosen: Any) -> list[str]:
     """The files of a range that cannot be read in full, by their paths, which tell the intervals; three at most."""
     import pyarrow as pa
 
     found: list[str] = []
     try:
-        for part in table.to_pyarrow_dataset(filesystem=file_system(location)).get_fragments(filter=chosen):
+        for part in table.to_pyarrow_dataset(filesystem=_system(location, table)).get_fragments(filter=chosen):
             try:
                 part.to_table()
             except (OSError, pa.ArrowException):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from backfill_assets.adapters.data_files import elsewhere
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import HARMLESS, data_commit, history, open_table
 from backfill_assets.core.errors import StateError
@@ -53,8 +54,9 @@ class DeltaTableFiles:
 
 
 def _look(system: FileSystem, path: str, hashed: bool) -> DataFile:
-    from pyarrow.fs import FileType
+    from pyarrow.fs import FileType, LocalFileSystem
 
+    system = LocalFileSystem() if elsewhere(path) else system
     info = system.get_file_info(path)
     if info.type is not FileType.File:
         return DataFile(path=path, bytes=-1)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.adapters.data_files import DataFile, data_files
 from backfill_assets.adapters.delta_errors import reason
 from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.log_folder import check_log, damaged
@@ -61,16 +62,16 @@ class DeltaTableLog:
 
     def files(self, model: str, version: str, commit: int) -> Mapping[datetime, frozenset[str]]:
         found: dict[datetime, set[str]] = defaultdict(set)
-        for instant, path, _ in _files(table_path(self._warehouse, model, version), commit):
-            found[instant].add(path)
+        for file in _files(table_path(self._warehouse, model, version), commit):
+            found[file.at].add(file.path)
         return {instant: frozenset(paths) for instant, paths in found.items()}
 
 
 def table_rows(location: str, commit: int) -> Mapping[datetime, int]:
     """Rows per value of the interval column at a commit, from file statistics, whichever commits wrote the files."""
     counts: dict[datetime, int] = defaultdict(int)
-    for instant, _, rows in _files(location, commit):
-        counts[instant] += rows
+    for file in _files(location, commit):
+        counts[file.at] += file.rows
     return counts
 
 
@@ -82,14 +83,14 @@ def rows_within(location: str, commit: int, interval: Interval) -> int:
 def table_contents(table: DeltaTable) -> Contents:
     """Files and rows of an opened table, by value of the interval column."""
     files, rows = defaultdict[datetime, int](int), defaultdict[datetime, int](int)
-    for instant, _, count in _listed(table):
-        files[instant] += 1
-        rows[instant] += count
+    for file in data_files(table):
+        files[file.at] += 1
+        rows[file.at] += file.rows
     return Contents(files=files, rows=rows)
 
 
-def _files(location: str, commit: int) -> Iterator[tuple[datetime, str, int]]:
-    """Each file's value of the interval column, path and rows. Raises StateError when the table is gone."""
+def _files(location: str, commit: int) -> Iterator[DataFile]:
+    """The files of each interval. Raises StateError when the table is gone."""
     table = open_table(location, commit)
     if table is None:
         raise StateError(
@@ -97,16 +98,7 @@ def _files(location: str, commit: int) -> Iterator[tuple[datetime, str, int]]:
             why="the folder is not there",
             fix="restore the folder from a backup, or build and promote again",
         )
-    yield from _listed(table)
-
-
-def _listed(table: DeltaTable) -> Iterator[tuple[datetime, str, int]]:
-    actions = table.get_add_actions(flatten=True)
-    columns = [n for n in actions.schema.names if n.startswith("partition.")]
-    wanted = [actions.column(name).to_pylist() for name in (columns[0], "path", "num_records")]
-    for value, path, rows in zip(*wanted, strict=True):
-        if value is not None:
-            yield utc(value), path, rows or 0
+    yield from data_files(table)
 
 
 def open_table(location: str, commit: int | None = None) -> DeltaTable | None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
+from backfill_assets.adapters.data_files import DataFile, data_files
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.intervals import Interval, utc
+from backfill_assets.core.intervals import Interval
 from backfill_assets.state.tables import Readable, StoredTable
 from backfill_assets.state.versions import table_path
 
@@ -53,23 +51,18 @@ class DeltaTableStorage:
             return Readable(broken=(f"{location} has no commit {commit}: {error.why}",))
         if table is None:
             return Readable(broken=(f"there is no table at {location}",))
-        actions = table.get_add_actions(flatten=True)
-        day = next(n for n in actions.schema.names if n.startswith("partition."))
-        columns = (actions.column(n).to_pylist() for n in ("path", day, "size_bytes", "num_records"))
-        files = [
-            _File(path=unquote(path), at=utc(value), size=size, rows=rows or 0)
-            for path, value, size, rows in zip(*columns, strict=True)
-            if value is not None and interval.holds(utc(value))
-        ]
+        files = [file for file in data_files(table) if interval.holds(file.at)]
+        whole = {file.path: file for file in files}
         system, root = _file_system(location)
         with ThreadPoolExecutor(max_workers=8) as pool:
-            problems = list(pool.map(lambda file: _problem(system, root, file, footers), files))
+            found = pool.map(lambda file: _problem(system, root, file, footers), whole.values())
+            problems = dict(zip(whole, found, strict=True))
         return Readable(
-            files=len(files),
+            files=len(whole),
             rows=sum(f.rows for f in files),
-            bytes=sum(f.size for f in files),
-            broken=tuple(p for p in problems if p),
-            at=frozenset(f.at for f, p in zip(files, problems, strict=True) if p),
+            bytes=sum(f.bytes for f in whole.values()),
+            broken=tuple(p for p in problems.values() if p),
+            at=frozenset(f.at for f in files if problems[f.path]),
         )
 
     def remove(self, model: str, version: str) -> None:
@@ -84,34 +77,26 @@ class DeltaTableStorage:
             system.delete_dir(path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
-    path: str
-    at: datetime
-    """The start of its interval."""
-    size: int
-    rows: int
-
-
-def _problem(system: FileSystem, root: str, file: _File, footer: bool) -> str:
+def _problem(system: FileSystem, root: str, file: DataFile, footer: bool) -> str:
     """What is wrong with a data file: its size and its footer are looked at, not its rows. Empty when nothing is."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyarrow.fs import FileType
 
+    place = file.path if file.elsewhere else f"{root}/{file.path}"
     try:
-        info = system.get_file_info(f"{root}/{file.path}")
+        info = system.get_file_info(place)
         if info.type != FileType.File:
             return f"{file.path} is missing"
-        if info.size != file.size:
-            return f"{file.path} has {info.size} bytes, not {file.size}"
+        if info.size != file.bytes:
+            return f"{file.path} has {info.size} bytes, not {file.bytes}"
         if not footer:
             return ""
-        with system.open_input_file(f"{root}/{file.path}") as opened:
+        with system.open_input_file(place) as opened:
             rows = pq.ParquetFile(opened).metadata.num_rows
     except (OSError, pa.ArrowException) as error:
         return f"{file.path}: {str(error).splitlines()[0]}"
-    return "" if rows == file.rows else f"{file.path} has {rows} rows, not {file.rows}"
+    return "" if rows == file.in_all else f"{file.path} has {rows} rows, not {file.in_all}"
 
 
 def _children(system: FileSystem, path: str, *, deep: bool = False) -> Iterable[FileInfo]:

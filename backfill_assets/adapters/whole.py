@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import unquote
 
+from backfill_assets.adapters.data_files import data_files
 from backfill_assets.adapters.delta_errors import reason
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.core.errors import BackfillError
-from backfill_assets.core.intervals import Ranges, utc
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.held import counted
@@ -148,14 +148,8 @@ def _shown(location: str, commit: int, shown: Ranges) -> list[_File]:
     table = open_table(location, commit)
     if table is None:  # its counts say so
         return []
-    actions = table.get_add_actions(flatten=True)
-    day = next(n for n in actions.schema.names if n.startswith("partition."))
-    columns = (actions.column(n).to_pylist() for n in ("path", day, "size_bytes", "num_records"))
-    return [
-        _File(location=location, path=unquote(path), bytes=size, rows=rows or 0)
-        for path, value, size, rows in zip(*columns, strict=True)
-        if value is not None and any(i.holds(utc(value)) for i in shown)
-    ]
+    files = {file.path: file for file in data_files(table) if any(i.holds(file.at) for i in shown)}
+    return [_File(location=f.root(location), path=f.inside, bytes=f.bytes, rows=f.in_all) for f in files.values()]
 
 
 def _damage(file: _File) -> str:

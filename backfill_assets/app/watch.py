@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.adapters.foreign_table import adopted_tables
 from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
@@ -65,6 +66,7 @@ def _look(context: Context, views: SparkViews | None, *, footers: bool = True) -
         now=context.now(),
         at=datetime.now(UTC),
         lasts=timedelta(hours=context.project.settings.watch_hours),
+        adopted=adopted_tables(context.warehouse, shown),
         views=views.drifted(shown) if views is not None else {},
         footers=footers,
     )

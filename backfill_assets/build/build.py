@@ -125,6 +125,22 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     )
 
 
+def create_version(bench: Workbench, name: str) -> None:
+    """Make sure that the table and the record of a model's version are there, before a row of it is.
+
+    Raises BuildError, StateError when the model cannot be computed or no table can have its rows.
+    """
+    model = bench.project.models[name]
+    removals = removals_of(bench, name)
+    if not all(r.done for r in removals):
+        raise removed(name)
+    have, heads = look(bench, name)
+    heads = _create_hollow(bench, name, heads)
+    first = model.cadence.ceil(model.start)
+    job = Job(model=model, version=bench.version(name), inputs=_inputs(bench, model, have, heads))
+    _create(bench, job, Interval(first, model.cadence.shift(first, 1)))
+
+
 def _batches(bench: Workbench, model: Model, intervals: Ranges) -> list[Interval]:
     """The intervals in the plan's batches; what it has none for in new ones, each of one state of the sources."""
     planned = [part for batch in bench.planned.get(model.name, ()) for part in Ranges((batch,)) & intervals]

@@ -28,7 +28,7 @@ from backfill_assets.build.reads import audit_reads
 from backfill_assets.core.errors import BackfillError, BuildError, EngineDiedError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.pin import Pins
-from backfill_assets.core.segments import NO_ROWS
+from backfill_assets.core.segments import NO_ROWS, is_adopted
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Entry, Kind, new_id
@@ -169,6 +169,12 @@ class Worker:
         return on_engine(self.bench, self.job.model.name, noted, again=again)
 
     def _build(self, interval: Interval, attempt: int) -> None:
+        if is_adopted(self.job.version):
+            raise BuildError(
+                f"nothing is written to the adopted table of {self.job.model.name}",
+                why=f"{interval} is not of it",
+                fix=f"backfill apply --restate {self.job.model.name}:{interval} computes it beside",
+            )
         have = look(self.bench, self.job.model.name)[0][self.job.model.name]
         for piece in Ranges((interval,)) - have.built - have.empty:
             self.bench.listen(BatchStarted(model=self.job.model.name, interval=piece, attempt=attempt))

@@ -86,6 +86,11 @@ class Segments(tuple[Segment, ...]):
                 found.append(segment)
         return Segments(found)
 
+    @property
+    def adopted(self) -> Segments:
+        """Those whose rows are of a table that was adopted."""
+        return Segments(s for s in self if is_adopted(s.version))
+
     def of_logic(self, logic: str) -> Segments:
         """Those whose rows a version's logic made, corrections included."""
         return Segments(s for s in self if s.logic == logic)
@@ -133,6 +138,23 @@ def revision_of(version: str, name: str) -> str:
 def logic_of(version: str) -> str:
     """The version whose logic a table's rows are of: its own, or the one that it is a revision of."""
     return version.partition(".")[0]
+
+
+_ADOPTED = "adopted-"
+
+
+def adopted_of(version: str, name: str) -> str:
+    """The version whose rows are those of a table that somebody else made: it counts as a revision of the model's.
+
+    >>> adopted_of("c0950c86e42e28c2", "1f3a5b7d"), is_adopted("c0950c86e42e28c2.1f3a")
+    ('c0950c86e42e28c2.adopted-1f3a5b7d', False)
+    """
+    return revision_of(version, f"{_ADOPTED}{name}")
+
+
+def is_adopted(version: str) -> bool:
+    """Whether a version's rows were adopted: no code of this project computed them, and nothing is written to them."""
+    return version.partition(".")[2].startswith(_ADOPTED)
 
 
 def _of_one_table(one: Segment, other: Segment) -> bool:

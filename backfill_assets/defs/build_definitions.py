@@ -7,6 +7,7 @@ from pathlib import Path
 import dagster as dg
 
 from backfill_assets.app.context import Context
+from backfill_assets.defs.adopt import adopt_job
 from backfill_assets.defs.approve import approve_job
 from backfill_assets.defs.assets import model_asset
 from backfill_assets.defs.evidence import evidence_job
@@ -39,6 +40,7 @@ def definitions(workspace: Context) -> dg.Definitions:
         assets=[*models, *external_specs(workspace.project)],
         jobs=[
             apply_job(workspace),
+            adopt_job(workspace),
             approve_job(workspace),
             rules_job(workspace),
             promote_job(workspace),

@@ -11,6 +11,7 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project, Signature
 from backfill_assets.core.pointer import Pointer, as_written
 from backfill_assets.core.segments import Segments, logic_of
+from backfill_assets.plan.adoption import kept_words, refuse_rebuilding
 from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.bounds import bounded, cut_offs
 from backfill_assets.plan.category import Category, Change
@@ -128,6 +129,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         return _patched(project, facts, request, patches, dict.fromkeys(changed, since), changes)
     selected = select_models(project, request.select)
     changes = changes_of(project, facts)
+    refuse_rebuilding(project, facts.environment, selected, request)
     stages: list[Stage] = []
     blocked: list[Blocked] = []
     kept: dict[str, str] = {}
@@ -415,9 +417,10 @@ def _kept(project: Project, facts: Facts, name: str, change: Change, empty: Rang
         return f"the same by the author's word{f' about {about[0]}' if about[0] != name else ''}"
     if empty:
         return f"complete; {empty} is declared empty, and is never published"
-    if change.category in (Category.NEW, Category.UNCHANGED):
-        return "complete and audited"
     pointer = facts.environment.pointers.get(name)
+    if change.category in (Category.NEW, Category.UNCHANGED):
+        adopted = pointer.segments.adopted.covers if pointer else NOTHING
+        return kept_words(project.models[name], adopted) if adopted else "complete and audited"
     if pointer and pointer.version == project.fingerprints[name]:
         return "only its view changes: the tables stay, nothing to compute"
     if release := reverts(project, facts, name):

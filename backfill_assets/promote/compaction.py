@@ -16,7 +16,7 @@ from backfill_assets.core.errors import BackfillError, PromotionError, StateErro
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import Segments, revision_of
+from backfill_assets.core.segments import Segments, is_adopted, revision_of
 from backfill_assets.plan.plan import Facts
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import Case, Purpose
@@ -63,7 +63,7 @@ def crowds(
         mine = pointer.segments.of_logic(pointer.version).in_other_tables(pointer.version)
         crowd = Crowd(
             pointer=pointer,
-            corrections=Segments(s for s in mine if not s.columns),
+            corrections=Segments(s for s in mine if not s.columns and not is_adopted(s.version)),
             version=revision_of(pointer.version, digest("joined", pointer.id)[:8]),
         )
         if crowd.tables <= most or name in planned or project.fingerprints.get(name) != pointer.version:

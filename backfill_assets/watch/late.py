@@ -11,6 +11,7 @@ from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pin import Pin, made_anew
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import is_adopted
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import reached, restatement
 from backfill_assets.state.ledger import Entry
@@ -72,7 +73,9 @@ def _of_source(
     expected, parts = model.expected(look.now), list[Interval]()
     timeless = look.project.sources[source].time_column is None
     memory: dict[object, tuple[Ranges, list[Change], bool]] = {}
-    for _, part, entry in shown_parts(look.entries, pointer):
+    for segment, part, entry in shown_parts(look.entries, pointer):
+        if is_adopted(segment.version):  # no source of this project was read for it
+            continue
         said = cast("Mapping[str, Mapping[str, object]]", entry.inputs or {}).get(source)
         if said is None or ("commit" not in said and "files" not in said):
             blind.setdefault(source, f"{model.name} does not say what it read of it in {part}")

@@ -55,6 +55,21 @@ class History:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptedTable:
+    """A table of somebody else's of which a commit is shown, and what is at its place now."""
+
+    model: str
+    location: str
+    commit: int
+    intervals: Ranges
+    """What is shown of it."""
+    head: int
+    """The newest commit of what is there now; -1: no table."""
+    same: bool
+    """Whether it is still the same table, by its id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """One look at an environment and what it was built from."""
 
@@ -88,5 +103,6 @@ class Look:
     """Models that are shown beside another version of an upstream with a proof, or an owner's acceptance."""
     older: Sequence[Older] = ()
     """What is shown beside newer rows of what it was computed from, without a proof or an owner's acceptance."""
+    adopted: Sequence[AdoptedTable] = ()
     views: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model → what is wrong with its view in a shared catalog."""

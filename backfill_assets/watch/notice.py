@@ -26,6 +26,8 @@ class Kind(StrEnum):
     """A model is shown beside another version of an upstream, or newer rows of it, than what it was built from."""
     VIEW = "view_drift"
     """A view of a shared catalog does not say what the environment does."""
+    ADOPTED = "adopted_table"
+    """A table that was adopted is another one by now than the commit that is shown."""
     UNWATCHED = "unwatched"
     """What nobody can tell, said so that silence is not taken for good news."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -20,10 +20,11 @@ from backfill_assets.state.ledger import DECIDING, Entry, by_version
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.standing import Groups, Standing, standing
 from backfill_assets.state.tables import TableLog, TableStorage, rows_of
+from backfill_assets.watch.adopted import adopted as notices_of_adopted
 from backfill_assets.watch.fresh import fresh
 from backfill_assets.watch.kept import kept, kept_beside
 from backfill_assets.watch.late import late
-from backfill_assets.watch.look import History, Look
+from backfill_assets.watch.look import AdoptedTable, History, Look
 from backfill_assets.watch.notice import Notice
 from backfill_assets.watch.older import older
 from backfill_assets.watch.rows import row_counts
@@ -44,7 +45,7 @@ class SourceReader(Protocol):
 
 def watch(look: Look) -> tuple[Notice, ...]:
     """Everything that is found: what is broken, what is late, what is behind, what is odd; then what cannot be told."""
-    found = [*whole(look), *late(look), *fresh(look), *row_counts(look)]
+    found = [*whole(look), *late(look), *notices_of_adopted(look), *fresh(look), *row_counts(look)]
     return tuple(sorted(found, key=lambda n: not n.finding))
 
 
@@ -61,6 +62,7 @@ def take_a_look(
     now: datetime,
     at: datetime,
     lasts: timedelta,
+    adopted: Sequence[AdoptedTable],
     views: Mapping[str, str],
     footers: bool = True,
 ) -> Look:
@@ -98,6 +100,7 @@ def take_a_look(
             ],
             kept=kept(control, releases, apart, lambda m: m in pairs_apart(project, m, versions)),
             standing=_standing(project, pointers, entries, log, digests),
+            adopted=adopted,
             views=views,
         )
 

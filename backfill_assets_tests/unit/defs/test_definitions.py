@@ -146,6 +146,7 @@ def test_runs_are_made_for_ranges(root: Path) -> None:
     jobs = {j.name for j in found.jobs or ()}
     assert jobs == {
         "apply",
+        "adopt",
         "approve",
         "rules",
         "promote",

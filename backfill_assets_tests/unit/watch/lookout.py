@@ -69,6 +69,7 @@ class Lookout:
             now=self.now,
             at=datetime.now(UTC) + timedelta(hours=hours),
             lasts=timedelta(hours=24),
+            adopted=(),
             views={},
         )
 

@@ -1,0 +1,338 @@
+"""A log of ours over somebody else's Delta files: read as any version's table, and nobody ever touches those files."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+import backfill_assets
+from backfill_assets.adapters import foreign_table
+from backfill_assets.adapters.adoption import Place
+from backfill_assets.adapters.backup import backup, read_backup
+from backfill_assets.adapters.restore import restore
+from backfill_assets.adapters.whole import look_at_all
+from backfill_assets.app import adopt as adopting
+from backfill_assets.app.adopt import Adopted, Adoption, adopt
+from backfill_assets.app.context import Context
+from backfill_assets.app.janitor import find_garbage, remove_garbage
+from backfill_assets.app.plan import plan_request
+from backfill_assets.app.watch import watch_environment
+from backfill_assets.audits.counts import Counts
+from backfill_assets.build.engine import Job
+from backfill_assets.core.errors import BackfillError, PlanError, StateError
+from backfill_assets.core.intervals import Interval, Ranges, utc
+from backfill_assets.core.segments import is_adopted
+from backfill_assets.plan.adoption import contained
+from backfill_assets.plan.stages import Build
+from backfill_assets.state.ledger import Kind
+from backfill_assets.watch.notice import Kind as NoticeKind
+from backfill_assets_tests.delta_tables import DeltaTables
+from backfill_assets_tests.fakes import FakeEngine, days
+from backfill_assets_tests.projects import backfill_here, release_by_hand, small_project
+
+TYPES = pa.schema([("kind", pa.string()), ("ds", pa.date32()), ("n", pa.int64()), ("total", pa.decimal128(20, 2))])
+COLUMNS = (("ds", "date"), ("kind", "string"), ("n", "bigint"), ("total", "decimal(20,2)"))
+
+
+class Engine(FakeEngine):
+    """Knows the columns of `daily`, and finds nothing wrong."""
+
+    def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
+        super().prepare(job, sample)
+        return COLUMNS
+
+    def scan(self, job: Job, commit: int, intervals: Ranges, reads: Any) -> Any:
+        rows = self.tables.rows(job.model.name, job.version, commit)
+        bad = self.cell(job, next(iter(intervals))).failures
+        return {at: Counts(rows=n, failures=bad) for at, n in rows.items()}
+
+
+def rows_of(first: int, last: int, **more: Any) -> pa.Table:
+    rows = [
+        {"kind": kind, "ds": date(2024, 1, day), "n": day, "total": f"{day}.50"} | more
+        for day in range(first, last + 1)
+        for kind in "ab"
+    ]
+    from decimal import Decimal
+
+    rows = [row | {"total": Decimal(str(row["total"]))} for row in rows]
+    names = [pa.field(name, pa.string()) for name in more if name not in TYPES.names]
+    return pa.Table.from_pylist(rows, schema=pa.schema([*TYPES, *names]))
+
+
+def by_file(_: object, location: str, time_column: str) -> dict[str, dict[datetime | None, int]]:
+    """What Spark counts, counted by Arrow."""
+    found: dict[str, dict[datetime | None, int]] = defaultdict(dict)
+    table = DeltaTable(location, version=0)
+    from pyarrow.fs import LocalFileSystem
+
+    for part in table.to_pyarrow_dataset(filesystem=LocalFileSystem()).get_fragments():
+        seen = Counter(part.to_table(schema=table.to_pyarrow_dataset().schema)[time_column].to_pylist())
+        found[part.path] = {utc(at) if at else None: n for at, n in seen.items()}
+    return dict(found)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
+    """A project that shows nothing, without a JVM."""
+    return opened(small_project(tmp_path / "project", days=10), monkeypatch)
+
+
+def opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
+    found = Context.open(root)
+    found.__dict__["spark"] = None
+    found._engine = Engine(DeltaTables(found.warehouse))  # type: ignore[arg-type]
+    monkeypatch.setattr(adopting, "rows_by_file", by_file)
+    monkeypatch.setattr(
+        adopting, "find_table", lambda _, text, root: Place(text=text, format="delta", location=str(Path(text)))
+    )
+    kinds = {"date32[day]": "date", "int64": "bigint", "decimal128(20, 2)": "decimal(20,2)", "long": "bigint"}
+    monkeypatch.setattr(
+        adopting,
+        "schema_columns",
+        lambda said: tuple(
+            (f["name"], kinds.get(f["type"], f["type"])) for f in __import__("json").loads(said)["fields"]
+        ),
+    )
+    return found
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
+
+
+def shown(place: Context) -> list[dict[str, Any]]:
+    found = backfill_assets.read("daily", project=place.project.root).to_pylist()
+    return sorted(found, key=lambda r: (r["ds"], r["kind"]))
+
+
+@pytest.mark.parametrize("by", [None, ["ds"], ["kind"], ["kind", "ds"]])
+def test_any_layout(place: Context, tmp_path: Path, by: list[str] | None) -> None:
+    """Partitioned or not, by time or otherwise, with columns that the model does not have: the same rows are read."""
+    table = tmp_path / "old tables" / "ten years of it"
+    table.mkdir(parents=True)
+    write_deltalake(str(table), rows_of(1, 3, loader="x"), partition_by=by)
+    write_deltalake(str(table), rows_of(4, 6, loader="y"), mode="append")
+    before = everything(table)
+    done = adopt(place, Adoption(model="daily", table=str(table)))
+    assert done.shown and done.origin is not None and done.origin.commit == 1
+    assert done.contained.intervals == Ranges((days("01", "06"),))
+    wanted = rows_of(1, 6).select([name for name, _ in COLUMNS]).to_pylist()
+    assert shown(place) == sorted(wanted, key=lambda r: (r["ds"], r["kind"]))
+    version, at = done.version, place.log.rows("daily", done.version, 0)
+    assert at == {utc(f"2024-01-{d:02}"): 2 for d in range(1, 7)} and is_adopted(version)
+    readable = place.storage.readable("daily", version, 0, days("02", "05"))
+    assert not readable.broken and readable.rows == 8
+    assert everything(table) == before
+    assert not list(Path(place.warehouse, "daily", version).rglob("*.parquet")), "nothing was copied"
+    assert look_at_all(place.control, place.warehouse, every_file=True).problems == ()
+    builds = {s.model: s.intervals for s in plan_request(place).stages if isinstance(s, Build)}
+    assert builds["daily"] == Ranges((days("07", "10"),)), "only what comes after"
+
+
+def test_commands_know_it(place: Context, table: Path) -> None:
+    """What says how things are says it of adopted rows as well: in words and without a complaint."""
+    done = adopt(place, Adoption(model="daily", table=str(table)))
+    for command, code in (
+        (["status"], 0), (["plan"], 0), (["releases"], 0), (["verify", "--all"], 0), (["verify", done.release], 0),
+        (["evidence", done.release], 0), (["janitor"], 0), (["watch"], 3), (["plans"], 0),
+    ):  # fmt: skip
+        said = backfill_here(*command, project=place.project.root, user="ana")
+        assert said.code == code, (command, said)  # the first routine run is due, says the watch
+        assert "Traceback" not in said.out + said.err, said
+    plan = backfill_here("plan", "--select", "daily", project=place.project.root)
+    assert "builds 4 days" in plan.out or "4 days" in plan.out, plan
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    write_deltalake(str(tmp_path / "legacy"), rows_of(1, 6))
+    return tmp_path / "legacy"
+
+
+def test_what_others_write_later(place: Context, table: Path) -> None:
+    """It is noticed, and shown by nobody; a vacuum that takes files away is noticed with a clear word."""
+    adopt(place, Adoption(model="daily", table=str(table)))
+    before = shown(place)
+
+    def notices() -> list[str]:
+        return [n.what for n in watch_environment(place).notices if n.kind is NoticeKind.ADOPTED]
+
+    assert not notices()
+    write_deltalake(str(table), rows_of(1, 6), mode="append")
+    assert shown(place) == before
+    [said] = notices()
+    assert "is at commit 1; commit 0 is shown" in said
+    write_deltalake(str(table), rows_of(2, 3), mode="overwrite")
+    DeltaTable(str(table)).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    [damaged] = [n.what for n in watch_environment(place).notices if n.kind is NoticeKind.POINTER]
+    assert "is missing" in damaged
+    with pytest.raises(StateError, match="does not give at commit 0 what was promoted"):
+        shown(place)
+    shutil.rmtree(table)
+    assert "is not there any more" in notices()[0]
+    write_deltalake(str(table), rows_of(1, 6))
+    assert "was made anew" in notices()[0]
+
+
+def test_the_janitor_deletes_a_log(place: Context, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An adoption that was never shown, and one that was superseded long ago: the folders of the warehouse go, and no
+    file of the other table does."""
+    before = everything(table)
+    done = _red(place, table)
+    place._engine = Engine(DeltaTables(place.warehouse))  # type: ignore[arg-type]
+    write_deltalake(str(table), rows_of(1, 6), mode="overwrite")
+    before = everything(table)
+    superseded = adopt(place, Adoption(model="daily", table=str(table)))
+    assert superseded.shown and superseded.version != done.version
+    release_by_hand(place, "b" * 16)
+    assert not done.shown and done.red == Ranges((days("01", "06"),))
+    root = place.project.root
+    settings = (root / "backfill.yml").read_text()
+    clock = f"{datetime.now(UTC) + timedelta(days=40):%Y-%m-%d}"
+    (root / "backfill.yml").write_text(settings.replace("2024-01-11", clock))
+    later = opened(root, monkeypatch)
+    goes = {g.table.version for g in find_garbage(later).rounds.goes}
+    assert {done.version, superseded.version} <= goes
+    remove_garbage(later, today=later.now().date())
+    assert not any(Path(later.warehouse, "daily", version).exists() for version in (done.version, superseded.version))
+    assert everything(table) == before
+
+
+def _red(place: Context, table: Path) -> Adopted:
+    class Red(Engine):
+        def scan(self, job: Job, commit: int, intervals: Ranges, reads: Any) -> Any:
+            name = job.model.audits[0].name
+            return {at: replace(c, failures={name: 1}) for at, c in super().scan(job, commit, intervals, reads).items()}
+
+    place._engine = Red(DeltaTables(place.warehouse))  # type: ignore[arg-type]
+    return adopt(place, Adoption(model="daily", table=str(table)))
+
+
+def test_a_backup_names_the_files(place: Context, table: Path, tmp_path: Path) -> None:
+    """The other table's files are in no backup; what names them is, and shows them again after a restore."""
+    adopt(place, Adoption(model="daily", table=str(table)))
+    before = shown(place)
+    made = backup(place.warehouse, tmp_path / "copy", data=True)
+    assert not [f for f in made.files if f.endswith(".parquet") and f.startswith("daily/") and "adopted" in f]
+    assert read_backup(tmp_path / "copy").files
+    shutil.rmtree(place.warehouse)
+    done = restore(tmp_path / "copy", place.project.settings, place.project.root, over_newer=False, by="ana")
+    assert not done.missing and shown(place) == before
+
+
+STEPS: list[tuple[object, str]] = [
+    (adopting, "create_version"), (adopting, "write_link"), (adopting, "write_counts"), (adopting, "_record"),
+    (adopting, "build"), (adopting, "release_by_case"), (adopting, "publish_contracts"),
+]  # fmt: skip
+
+
+class Killed(BaseException):
+    """No handler of ours catches it."""
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", range(len(STEPS)))
+def test_killed_at_any_step(
+    place: Context, table: Path, monkeypatch: pytest.MonkeyPatch, step: int, after: bool
+) -> None:
+    """Before or after any step: the same command goes on, and the same is shown as without the kill."""
+    module, name = STEPS[step]
+    real: Callable[..., Any] = getattr(module, name)
+
+    def mortal(*arguments: Any, **more: Any) -> Any:
+        if after:
+            real(*arguments, **more)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, mortal)
+        with pytest.raises(Killed):
+            adopt(place, Adoption(model="daily", table=str(table)))
+    again = opened(place.project.root, monkeypatch)
+    moved = (name == "release_by_case" and after) or name == "publish_contracts"
+    if moved:
+        with pytest.raises(PlanError, match="shows daily already"):
+            adopt(again, Adoption(model="daily", table=str(table)))
+    else:
+        assert adopt(again, Adoption(model="daily", table=str(table))).shown
+    assert len(shown(again)) == 12
+    [segment] = again.control.environments.read("prod").pointers["daily"].segments
+    built = [e for e in again.control.ledger.entries(kinds=[Kind.BUILT]) if e.version == segment.version]
+    assert [(e.interval, e.rows) for e in built] == [(days("01", "06"), 12)]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.append_column("more", pa.array(["x"] * 12)).drop_columns(["n"]), "it has no column n"),
+        (lambda t: t.rename_columns(["Kind", "ds", "n", "total"]), "Kind is string; the model says kind string"),
+        (lambda t: t.set_column(2, "n", t["n"].cast(pa.int32())), "n is integer; the model says n bigint|n is integer"),
+        (lambda t: t.set_column(1, "ds", pa.array([None, *t["ds"].to_pylist()[1:]], pa.date32())), "1 rows have no ds"),
+        (
+            lambda t: t.set_column(1, "ds", pa.array([date(2019, 1, 1), *t["ds"].to_pylist()[1:]], pa.date32())),
+            "1 rows are outside of the model's time: 2019-01-01",
+        ),
+    ],
+)
+def test_tables_that_are_not_the_models(
+    place: Context, tmp_path: Path, change: Callable[[pa.Table], pa.Table], said: str
+) -> None:
+    """Each is refused with what is wrong and what to do, and nothing is shown."""
+    write_deltalake(str(tmp_path / "t"), change(rows_of(1, 6)))
+    with pytest.raises(BackfillError) as raised:
+        adopt(place, Adoption(model="daily", table=str(tmp_path / "t")))
+    assert re.search(said, f"{raised.value}"), raised.value
+    assert raised.value.fix and not place.control.environments.read("prod").pointers
+
+
+def test_tables_that_are_not_files_alone(place: Context, tmp_path: Path) -> None:
+    """Deletion vectors, other names in the files, a table of our own: refused, with what does it instead."""
+    mapped = tmp_path / "mapped"
+    write_deltalake(str(mapped), rows_of(1, 2), configuration={"delta.minReaderVersion": "2"})
+    log = mapped / "_delta_log" / f"{0:020}.json"
+    log.write_text(log.read_text().replace('"configuration":{', '"configuration":{"delta.columnMapping.mode":"name",'))
+    with pytest.raises(StateError, match="cannot be adopted in place") as raised:
+        foreign_table.look_at(str(mapped), time_column="ds")
+    assert "--copy" in raised.value.fix
+    own = Path(place.warehouse) / "daily" / "x"
+    write_deltalake(str(own), rows_of(1, 2))
+    with pytest.raises(PlanError, match="the project's own warehouse"):
+        adopt(place, Adoption(model="daily", table=str(own)))
+
+
+def test_a_changed_model_rebuilds_adopted_days_only_when_asked(
+    place: Context, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an edit a plan asks what is meant; forward-only keeps the adopted rows."""
+    from backfill_assets.plan.stages import Request
+
+    adopt(place, Adoption(model="daily", table=str(table)))
+    file = place.project.root / "models" / "daily.sql"
+    file.write_text(file.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
+    later = opened(place.project.root, monkeypatch)
+    with pytest.raises(PlanError, match="6 days of it were adopted") as raised:
+        plan_request(later, Request(select=("daily",)))
+    assert "--forward-only 2024-01-07" in raised.value.fix
+    plan = plan_request(later, Request(select=("daily",), forward_only=utc("2024-01-07")))
+    assert [s.intervals for s in plan.stages if isinstance(s, Build)] == [Ranges((days("07", "10"),))]
+    asked = plan_request(later, Request(select=("daily",), strategies=(("daily", "full-rebuild"),)))
+    assert [s.intervals for s in asked.stages if isinstance(s, Build)] == [Ranges((days("01", "10"),))]
+
+
+def test_gaps_and_the_open_interval(place: Context) -> None:
+    """Days without rows between others are the model's to build; what is not over is left out, and counted."""
+    model = place.project.models["daily"]
+    found = contained(model, {utc("2024-01-02"): 3, utc("2024-01-04"): 2, utc("2024-01-11"): 7}, place.now())
+    assert found.intervals == Ranges.of([days("02"), days("04")])
+    assert (found.gaps, found.later) == (Ranges((days("03"),)), 7)
