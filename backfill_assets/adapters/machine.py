@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from backfill_assets.adapters.jar_hashes import check_jars
 from backfill_assets.core.errors import SettingsError
 
 OLDEST_JAVA = 17
@@ -94,8 +95,15 @@ def check_room(location: str) -> int:
 def delta_jars(folder: Path) -> list[Path]:
     """The jars that `spark.jars.packages` names, fetched once into Ivy's cache (then this only looks there).
 
-    Resolving them at every start would cost seconds. Raises SettingsError when they cannot be fetched.
+    Resolving them at every start would cost seconds. Raises SettingsError when they cannot be fetched, and for one that
+    is not what was published.
     """
+    found = _fetched(folder)
+    check_jars(found)
+    return found
+
+
+def _fetched(folder: Path) -> list[Path]:
     conf = read_conf(folder)
     packages = conf.get("spark.jars.packages", "")
     if not packages:

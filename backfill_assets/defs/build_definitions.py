@@ -18,6 +18,7 @@ from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.defs.quiet import quiet
 from backfill_assets.defs.rules import rules_job
 from backfill_assets.defs.runs import Runs
+from backfill_assets.defs.spark_resource import PYSPARK, spark_resource
 from backfill_assets.defs.upkeep import janitor_job, rollback_job
 from backfill_assets.defs.watch import watch_checks, watch_schedule
 
@@ -52,6 +53,9 @@ def definitions(workspace: Context) -> dg.Definitions:
         asset_checks=[looks] if looks else [],
         schedules=[routine_schedule(routine), *([watch_schedule(looks)] if looks else [])],
         sensors=[ledger_sensor(workspace)],
-        resources={IO_MANAGER_KEY: dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs))},
+        resources={
+            IO_MANAGER_KEY: dg.IOManagerDefinition.hardcoded_io_manager(VersionTables(runs)),
+            PYSPARK: spark_resource(workspace),
+        },
         executor=dg.in_process_executor,  # one Spark session a run; Spark does the parallel work
     )

@@ -1,0 +1,25 @@
+"""What does dagster-pyspark's lazy resource give when the project has a session already? That one, as it is set up."""
+
+from typing import Any
+
+from dagster_pyspark import LazyPySparkResource
+from pydantic import Field, PrivateAttr
+
+from backfill_assets.app.context import Context
+
+
+class EngineSession(LazyPySparkResource):
+    """The engine's session under the interface of dagster-pyspark; `spark-conf/` and `spark:` configure it."""
+
+    spark_config: dict[str, Any] = Field(default_factory=dict)
+    _workspace: Context = PrivateAttr()
+
+    @classmethod
+    def of(cls, workspace: Context) -> "EngineSession":
+        """The session of an open workspace, which is not opened yet."""
+        made = cls()
+        made._workspace = workspace
+        return made
+
+    def _init_session(self) -> None:
+        self._spark_session = self._workspace.spark  # not kept: after a JVM died it is another one

@@ -1,0 +1,41 @@
+"""Are Delta's jars the ones of the pinned `delta-spark`, and is another content noticed before a JVM loads it?"""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from delta import configure_spark_with_delta_pip
+from pyspark.sql import SparkSession
+
+from backfill_assets.adapters import jar_hashes, machine
+from backfill_assets.core.errors import SettingsError
+
+SHIPPED = Path(__file__).parents[3] / "spark-conf"
+
+
+def test_the_package_is_the_one_that_delta_spark_names() -> None:
+    """`spark-conf/` names what `configure_spark_with_delta_pip` would name: an upgrade of the pin moves both."""
+    named = configure_spark_with_delta_pip(SparkSession.Builder())._options["spark.jars.packages"]  # type: ignore[attr-defined]
+    assert machine.read_conf(SHIPPED)["spark.jars.packages"] == named
+    assert version("delta-spark") in named
+    wanted = {f"{group}_{artifact}-{number}.jar" for group, artifact, number in [named.split(":")]}
+    assert wanted <= set(jar_hashes.PUBLISHED)
+
+
+def test_another_content_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A jar that was put there by hand passes when it is the published one, and is refused otherwise."""
+    package = "io.delta:delta-spark_4.2_2.13:4.4.0"
+    (tmp_path / "conf").mkdir()
+    settings = f"spark.jars.packages {package}\nspark.jars.ivy {tmp_path}\n"
+    (tmp_path / "conf" / machine.DEFAULTS_FILE).write_text(settings)
+    (tmp_path / "jars").mkdir()
+    jar = tmp_path / "jars" / "io.delta_delta-spark_4.2_2.13-4.4.0.jar"
+    jar.write_bytes(b"published")
+    monkeypatch.setitem(jar_hashes.PUBLISHED, jar.name, hashlib.sha256(b"published").hexdigest())  # type: ignore[arg-type]
+    assert machine.delta_jars(tmp_path / "conf") == [jar]
+    jar.write_bytes(b"another one")
+    with pytest.raises(SettingsError, match="not the jar that was published"):
+        machine.delta_jars(tmp_path / "conf")
