@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from backfill_assets.app.adopt import Adopted
+from backfill_assets.app.drafts import Drafted
 from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import out
 from backfill_assets.core.intervals import ranges_json
@@ -59,4 +60,37 @@ def adopted_json(done: Adopted) -> dict[str, object]:
         "failed": list(done.failed),
         "obstacles": [str(o) for o in done.verdict.obstacles] if done.verdict else [],
         "release": done.release or None,
+    }
+
+
+def print_drafted(done: Drafted) -> None:
+    """Which drafts were written, and what each is guessed to be."""
+    console = out()
+    for path in done.written:
+        console.print(Text("wrote  ", style="green") + Text(path))
+    for path, why in done.left:
+        console.print(Text("left   ", style="yellow") + Text(f"{path}: {why}"))
+    for said in done.guesses:
+        time = f"by {said.time_column} from {said.first}" if said.time_column else "no time column is likely"
+        grain = ", ".join(said.grain) or "nothing else"
+        sure = "" if said.unique else " (not unique in a sample)"
+        console.print(Text(said.name, style="bold") + Text(f"  {time}; grain: that and {grain}{sure}"))
+    console.print("All of this is guessed: look at it, then move the files to models/, and the entries to sources.yml.")
+
+
+def drafted_json(done: Drafted) -> dict[str, object]:
+    """The same as plain values."""
+    return {
+        "written": list(done.written),
+        "left": [{"file": path, "why": why} for path, why in done.left],
+        "guesses": [
+            {
+                "name": g.name,
+                "time_column": g.time_column or None,
+                "first": g.first or None,
+                "grain": list(g.grain),
+                "unique_in_sample": g.unique,
+            }
+            for g in done.guesses
+        ],
     }

@@ -73,6 +73,11 @@ APART = (
         command="plan", option="json", others=("markdown",), why="the output has one form", instead="give one of them",
     ),
     Apart(
+        command="adopt", option="all", others=("MODEL", "table", "copy"),
+        why="it writes drafts of models, and adopts nothing",
+        instead="write the drafts first; then, for each model: backfill adopt MODEL --table TABLE",
+    ),
+    Apart(
         command="approve", option="statement",
         others=("for", "reason", "accept", "by", "key", "prepare"),
         why="the prepared statement says all of that, and its signature holds for it as it is",

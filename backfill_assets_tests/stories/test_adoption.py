@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,13 @@ import pytest
 
 import backfill_assets
 from backfill_assets.adapters.spark_views import show_environment
-from backfill_assets.app.adopt import Adoption, adopt
+from backfill_assets.app.adopt import Adopted, Adoption, adopt
 from backfill_assets.app.context import Context
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.routine import extend
 from backfill_assets.app.watch import watch_environment
+from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.segments import is_adopted
 from backfill_assets.plan.stages import Build, Request
@@ -122,7 +124,8 @@ def test_a_legacy_table_is_shown_grown_compared_and_taken_over(
 
 
 def test_other_tables_are_copied_once(spark: SparkSession, tmp_path: Path, environment: str) -> None:
-    """Parquet files with narrower types and other spellings, by `--copy`: a table of our own with the same rows."""
+    """Parquet files with narrower types and other spellings, by `--copy`: a table of our own with the same rows. A
+    Delta table of the catalog by its name, in place."""
     root = small_project(tmp_path / "project", days=10, batch_size=10, environment=environment)
     old = legacy(root)
     frame = spark.createDataFrame(old, "ds string, kind string, n int, cents bigint").selectExpr(
@@ -136,3 +139,42 @@ def test_other_tables_are_copied_once(spark: SparkSession, tmp_path: Path, envir
     said = backfill_here("adopt", "daily", "--table", folder, "--copy", "--json", project=root)
     assert said.code == 0 and said.json["copied"] and sum(said.json["rows"].values()) == len(old), said
     assert shown(root, environment) == old and everything(folder) == before
+    shutil.rmtree(folder)
+    assert shown(root, environment) == old, "the copy needs it no more"
+
+    other = small_project(tmp_path / "other", days=10, batch_size=10, environment=f"{environment}_x")
+    write_legacy(spark, tmp_path / "delta", old)
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {environment}")
+    spark.sql(f"CREATE TABLE {environment}.legacy USING delta LOCATION '{tmp_path / 'delta'}'")
+    done: Adopted = adopt(Context.open(other), Adoption(model="daily", table=f"{environment}.legacy"))
+    assert done.origin is not None and done.origin.location == str(tmp_path / "delta")
+    assert shown(other, f"{environment}_x") == old
+    with pytest.raises(BackfillError, match="there is no table"):
+        adopt(Context.open(small_project(tmp_path / "third")), Adoption(model="daily", table="no.such_table"))
+
+
+def test_drafts_are_copied_into_place(spark: SparkSession, tmp_path: Path, environment: str) -> None:
+    """Each table of a folder gets a draft that says what is guessed; moved to its place it is a model that can adopt
+    its table. What is there is never written over."""
+    root = small_project(tmp_path / "project", days=10, environment=environment)
+    old = legacy(root)
+    write_legacy(spark, tmp_path / "tables" / "orders", old)
+    spark.range(3).write.parquet(str(tmp_path / "tables" / "lookup"))
+    (tmp_path / "tables" / "notes.txt").write_text("no table")
+    said = backfill_here("adopt", "--all", tmp_path / "tables", "--json", project=root)
+    assert said.code == 0, said
+    assert said.json["written"] == ["drafts/models/lookup.sql", "drafts/models/orders.sql", "drafts/sources.yml"]
+    orders = next(g for g in said.json["guesses"] if g["name"] == "orders")
+    assert (orders["time_column"], orders["first"], orders["grain"]) == ("ds", "2024-01-01", ["kind"])
+    text = (root / "drafts" / "models" / "orders.sql").read_text()
+    assert text.count("guessed") >= 4
+    again = backfill_here("adopt", "--all", tmp_path / "tables", "--json", project=root)
+    assert again.json["written"] == [] and len(again.json["left"]) == 3
+
+    (root / "models" / "orders.sql").write_text(text.replace("owner: TODO", "owner: ana@example.com"))
+    entries = (root / "drafts" / "sources.yml").read_text().split("sources:\n")[1].split("  - name: ")
+    mine = next(e for e in entries if e.startswith("legacy.orders"))
+    (root / "sources.yml").write_text((root / "sources.yml").read_text() + "  - name: " + mine)
+    done = backfill_here("adopt", "orders", "--table", tmp_path / "tables" / "orders", "--json", project=root)
+    assert done.code == 0 and sum(done.json["rows"].values()) == len(old), done
+    assert backfill_here("adopt", "orders", project=root).code == 2
