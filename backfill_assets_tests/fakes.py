@@ -39,6 +39,7 @@ from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.needed import needed_from
 from backfill_assets.state.proofs import DIFF, Finding, Proof
 from backfill_assets.state.rules import declared_rules
 from backfill_assets.state.store import ControlTable, Filter, MemoryStore, Row, Store, TableSpec
@@ -428,7 +429,7 @@ class World:
             "control": self.control,
             "log": self.tables,
             "required": rules.approvals.required,
-            "owners": lambda name: rules.owners_of(name, project.models[name].owner),
+            "owners": lambda name: needed_from(rules, rules, name),
             "counts": lambda record, approval: not_counted(
                 project, self.facts(), record, approval, now=datetime.now(UTC)
             ),

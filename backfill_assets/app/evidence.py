@@ -19,6 +19,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.released import Moving, release_files
 from backfill_assets.evidence.write import RELEASE, digest, digest_of, evidence_path, write_packet
 from backfill_assets.plan.plan import make_plan
+from backfill_assets.plan.stages import Owned
 from backfill_assets.promote.approval import PlanReview, subject
 from backfill_assets.promote.changed_rows import cadence_of
 from backfill_assets.promote.grounds import grounds
@@ -87,7 +88,7 @@ def write_evidence(
     if there is not None:
         return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
     tables, content, said, meant, proofs = DeltaTableFiles(context.warehouse), "", None, None, None
-    asked: Mapping[str, tuple[str, ...]] = {}
+    asked: Sequence[Owned] = ()
     amendment = None
     others = [review for review in vouching if review.record.id != record.id]
     facts = context.facts()
@@ -104,7 +105,7 @@ def write_evidence(
         heard = next((h for h in (case, *others) if h.proofs), case)
         about = subject(context.project, facts, case)
         content = (about if heard is case else subject(context.project, facts, heard)).content
-        proofs, asked = heard.proofs, about.owners if cases.required and case.changed else {}
+        proofs, asked = heard.proofs, about.asked if cases.required and case.changed else ()
         meant = [
             i.to_json()
             for i in plan_impacts(context, make_plan(context.project, facts, cases.request(record)), facts.environment)

@@ -18,7 +18,9 @@ from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.gate import Case, Verdict, gate
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.approvals import Approval
+from backfill_assets.state.needed import needed_from
 from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.rules import declared_rules
 
 
 def judge_plan(context: Context, request: Request, facts: Facts, plan: Plan) -> Verdict:
@@ -49,14 +51,14 @@ def promotion_case(
 
 def cases_of(context: Context, facts: Facts) -> Cases:
     """How cases of this project are made: by which rules approvals count."""
-    rules, models = facts.rules_for(context.project), context.project.models
+    rules, files = facts.rules_for(context.project), declared_rules(context.project)
     genuine = partial(not_genuine, rules.signers)
     return Cases(
         project=context.project,
         control=context.control,
         log=context.log,
         required=rules.approvals.required,
-        owners=lambda name: rules.owners_of(name, models[name].owner if name in models else ""),
+        owners=lambda name: needed_from(rules, files, name),
         counts=lambda record, approval: not_counted(
             context.project, facts, record, approval, now=datetime.now(UTC), genuine=genuine
         ),

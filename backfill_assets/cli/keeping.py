@@ -10,7 +10,7 @@ import typer
 from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place
 from backfill_assets.cli.request import typed
 from backfill_assets.cli.terminal import print_json
-from backfill_assets.plan.request_options import DRY_RUN, MODELS, NOW, REALLY, RELEASE, TODAY, WHY_BACK
+from backfill_assets.plan.request_options import DRY_RUN, MODELS, NOW, REALLY, RELEASE, TODAY, WAITING_FOR, WHY_BACK
 
 
 @app.command()
@@ -30,15 +30,27 @@ def status(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def plans(as_json: AsJson = False) -> None:
+def plans(waiting_for: Annotated[str | None, typed(WAITING_FOR)] = None, as_json: AsJson = False) -> None:
     """List the plans that were applied.
 
-    Who opened each and when, what became of it, and which models it changes. Needs no Spark.
+    Who opened each and when, what became of it, and which models it changes. With --waiting-for: whose approval open
+    plans, and changes of the rules, lack, with the command that gives it. Needs no Spark.
     """
     from backfill_assets.cli.plans import plan_json, print_plans
     from backfill_assets.promote.lifecycle import undone
 
-    control = open_place().control
+    place = open_place()
+    if waiting_for is not None:
+        from backfill_assets.app.waiting import read_waiting
+        from backfill_assets.cli.waiting import print_waiting, waiting_json
+
+        found = read_waiting(place, waiting_for)
+        if as_json:
+            print_json(waiting_json(found))
+        else:
+            print_waiting(found, waiting_for)
+        return
+    control = place.control
     records = control.plans.all()
     back = undone(control, records)
     if as_json:

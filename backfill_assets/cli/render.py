@@ -284,8 +284,8 @@ def _then(plan: Plan, gaps: Sequence[Gap] = (), ahead: Sequence[Obstacle] = ()) 
     for stage in plan.stages:
         match stage:
             case Approve():
-                asked = [f"{one.owner or 'somebody'} (for {', '.join(one.models)})" for one in stage.owners]
-                said.append(f"Then it needs approval by {' and by '.join(asked)}: published rows change.")
+                asked = " and by ".join(map(str, stage.owners))
+                said.append(f"Then it needs approval by {asked}: published rows change.")
             case Promote():
                 models = few(one.model for one in stage.models)
                 if gaps:

@@ -66,10 +66,15 @@ def print_rules(rules: RulesInForce, records: Sequence[RulesRecord], waiting: Se
         ("by its author", "counts, and is recorded as such" if approvals.self else "does not count"),
         ("holds for", f"{approvals.days} days"),
         ("signatures", approvals.signatures),
+        ("consumers", f"owners of those of {approvals.consumers} criticality are asked as well")
+        if approvals.consumers != "none"
+        else ("consumers", "are not asked"),
         ("keys", ", ".join(principals(found.signers)) or "none"),
         *((f"people: {person}", ", ".join(accounts)) for person, accounts in found.people.items()),
         *((f"may approve for {owner}", ", ".join(people)) for owner, people in approvals.owners.items()),
         *((f"owner of {model}", owner or "nobody") for model, owner in found.owners.items()),
+        *((f"validates {model}", name) for model, name in found.validation.items()),
+        *((f"consumer {name}", str(reader)) for name, reader in found.consumers.items()),
     ):
         table.add_row(Text(one_line(f"  {name}"), style="dim"), Text(one_line(value)))
     console.print(table)

@@ -44,6 +44,8 @@ class ApprovalRules:
     """After so many days an approval is over."""
     signatures: str = "optional"
     """`required`: only approvals with an SSH signature of somebody in `allowed_signers` count."""
+    consumers: str = "none"
+    """`high`: the owners of consumers of high criticality are asked as well, about the models that these read."""
     owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Owner → the people who may approve for it. One that is not here: the owner's own accounts and keys only."""
 

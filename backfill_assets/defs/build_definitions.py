@@ -15,6 +15,7 @@ from backfill_assets.defs.external import external_specs
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
 from backfill_assets.defs.jobs import apply_job, promote_job, routine_job, routine_schedule
 from backfill_assets.defs.ledger_sensor import ledger_sensor
+from backfill_assets.defs.plans import plans_job
 from backfill_assets.defs.quiet import quiet
 from backfill_assets.defs.rules import rules_job
 from backfill_assets.defs.runs import Runs
@@ -44,6 +45,7 @@ def definitions(workspace: Context) -> dg.Definitions:
             adopt_job(workspace),
             approve_job(workspace),
             rules_job(workspace),
+            plans_job(workspace),
             promote_job(workspace),
             evidence_job(workspace),
             routine,

@@ -32,6 +32,7 @@ from backfill_assets.plan.plan import Facts, asked_of
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.lifecycle import beside_text, find_plan, request_of
+from backfill_assets.state.needed import titled
 from backfill_assets.state.plans import PlanRecord, Status
 
 Scope = Mapping[str, Interval]
@@ -111,7 +112,7 @@ def _next(place: Context, record: PlanRecord) -> str:
     if record.status is not Status.APPLIED:
         return f"not complete yet: materialize the rest, or `{apply_command(request_of(place.control, record.id))}`"
     said = stored_plan(place.control, record.id)
-    asks = [owner or "somebody else" for owner in (said.owners if said else ())]
+    asks = [titled(one.owner, one.roles, "somebody else") for one in (said.asked if said else ())]
     approve = (
         f"{' and '.join(asks)} approve: `backfill approve {record.id}` or the job `approve`, then " if asks else ""
     )

@@ -20,7 +20,7 @@ from backfill_assets.evidence.tables import TableReader
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
 from backfill_assets.plan.rewired import describe, rewired, written_then
-from backfill_assets.plan.stages import Audit, Build, Plan
+from backfill_assets.plan.stages import Audit, Build, Owned, Plan
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.project.stored import from_definition
 from backfill_assets.state.approvals import Approval
@@ -49,14 +49,14 @@ def gather(
     proofs: Sequence[Proof] | None = None,
     impacts: Sequence[Json] | None = None,
     rules: RulesInForce | None = None,
-    asked: Mapping[str, tuple[str, ...]] | None = None,
+    asked: Sequence[Owned] = (),
     amendment: Amendment | None = None,
 ) -> Inputs:
     """Everything that a packet of this plan is made from.
 
     `after` is what the environment is about to show; None: it does not move now. `approvals` are those of the control
     table, looked at; `content` is what the plan's rows are now, as `proofs` (None: all that name the plan) name them;
-    `impacts` what contracts say, `rules` those in force, `asked` whose approval is needed, for which models,
+    `impacts` what contracts say, `rules` those in force, `asked` whose approval is needed, for what and as what,
     `amendment` what became of the world since.
     Raises StateError for a plan without a document, and for a version whose definition cannot be read any more.
     """
@@ -99,7 +99,7 @@ def gather(
         content=content,
         impacts=tuple(impacts) if impacts is not None else None,
         rules=rules,
-        asked=asked or {},
+        asked=asked,
         amendment=amendment,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
@@ -14,7 +14,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.tables import TableState
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import Actual, PlanEstimate
-from backfill_assets.plan.stages import Plan
+from backfill_assets.plan.stages import Owned, Plan
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.plans import PlanRecord, Target
@@ -90,7 +90,7 @@ class Inputs:
     """What the change means for each consumer (`Impact.to_json`); None: nobody looked."""
     rules: RulesInForce | None = None
     """By which rules approvals are judged; None: nobody looked."""
-    asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    asked: Sequence[Owned] = ()
     """Whose approval the plan needs → for which models; nothing where it has ended, or none is required."""
     amendment: Amendment | None = None
     """What became of the world since the plan was opened; None: nobody looked."""

@@ -106,12 +106,13 @@ def packet(inputs: Inputs) -> Packet:
         approvals=[_approval(yes, inputs) for yes in inputs.approvals],
         needed=[
             NeededPart(
-                owner=owner,
-                models=list(names),
-                command=f"backfill approve {inputs.plan.id}{_for(owner) if len(inputs.asked) > 1 else ''}",
-                given=any(not yes.doubt and yes.approval.owner == owner for yes in inputs.approvals),
+                owner=one.owner,
+                models=list(one.models),
+                roles=list(one.roles),
+                command=f"backfill approve {inputs.plan.id}{_for(one.owner) if len(inputs.asked) > 1 else ''}",
+                given=any(not yes.doubt and yes.approval.owner == one.owner for yes in inputs.approvals),
             )
-            for owner, names in inputs.asked.items()
+            for one in inputs.asked
         ],
         spent=Spent(
             estimate=inputs.estimate.to_json(),
@@ -178,6 +179,8 @@ def _rules(given: RulesInForce) -> RulesPart:
         people={person: list(accounts) for person, accounts in said.people.items()},
         signers=said.signers,
         owners=dict(said.owners),
+        validation=dict(said.validation),
+        consumers={name: str(reader) for name, reader in said.consumers.items()},
         notes=list(given.notes),
     )
 

@@ -26,6 +26,7 @@ from backfill_assets.evidence.sentences import (
     what_changed,
 )
 from backfill_assets.evidence.shape import Check, ModelPart, Packet, Range, Section
+from backfill_assets.state.needed import titled
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -83,6 +84,7 @@ def page(packet: Packet) -> str:
         impacts={c.name: impact_on(packet, c.name) for c in packet.consumers.readers},
         reruns=[(rerun, moved_in(rerun)) for rerun in reruns(packet)],
         answers=answers(packet),
+        needed=[(titled(n.owner, n.roles), n) for n in packet.needed],
         findings=[(finding, accepted_by(packet, finding)) for finding in packet.findings],
     )
 

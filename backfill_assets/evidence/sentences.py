@@ -21,6 +21,7 @@ from backfill_assets.evidence.shape import (
 )
 from backfill_assets.evidence.words import capital, count, day, every, few, moment, number, percent, spans
 from backfill_assets.plan.category import Category
+from backfill_assets.state.needed import titled
 
 SAID = 3
 """How many columns of a model are told of one by one."""
@@ -190,7 +191,9 @@ def who_accepted(approvals: Sequence[ApprovalPart]) -> list[str]:
 def still_needed(packet: Packet) -> list[str]:
     """Whose approval is missing, and how they give it."""
     return [
-        f"Needed: {n.owner or 'somebody'} for {listed(n.models)}, by {n.command}." for n in packet.needed if not n.given
+        f"Needed: {titled(n.owner, n.roles)} for {listed(n.models)}, by {n.command}."
+        for n in packet.needed
+        if not n.given
     ]
 
 

@@ -236,14 +236,17 @@ class RulesPart(Part):
     people: dict[str, list[str]] = Field(description="Person → accounts.")
     signers: str = Field(description="The text of allowed_signers that signatures are checked with.")
     owners: dict[str, str] = Field(description="Model → its owner in force.")
+    validation: dict[str, str] = Field(default={}, description="Model → its validation owner in force.")
+    consumers: dict[str, str] = Field(default={}, description="Consumer → who is asked for it, about which models.")
     notes: list[str] = Field(description="That approvals are off, and where the project's files say something else.")
 
 
 class NeededPart(Part):
-    """An owner whose approval the plan needs, because published rows of theirs change."""
+    """Somebody whose approval the plan needs, because published rows of theirs change."""
 
     owner: str = Field(description="Empty: of models without one.")
     models: list[str]
+    roles: list[str] = Field(default=["owner"], description="As what they are asked.")
     command: str = Field(description="How they give it.")
     given: bool
 

@@ -41,6 +41,7 @@ from backfill_assets.plan.whole import whole
 from backfill_assets.plan.why import reasons
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
+from backfill_assets.state.needed import needed_from, together
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
 from backfill_assets.state.standing import Standing
 from backfill_assets.state.text_checks import TextCheck
@@ -317,18 +318,21 @@ def _move(
     cut: Collection[str] = (),
 ) -> list[Stage]:
     """The move, and before it the question to the owners of models whose published rows change or lose columns."""
-    shown, rules = facts.environment, facts.rules_for(project)
-    owners: dict[str, tuple[str, ...]] = {}
+    shown, rules, files = facts.environment, facts.rules_for(project), declared_rules(project)
+    asked: dict[str, list[str]] = {}
+    roles: dict[str, tuple[str, ...]] = {}
     for name, version in moves:
         pointer = shown.pointers.get(name)
         if pointer and (name in cut or _rewrites(pointer, version, patches.get(name), complete.get(name, NOTHING))):
-            for owner in rules.owners_of(name, project.models[name].owner):
-                owners[owner] = (*owners.get(owner, ()), name)
+            needed_here = needed_from(rules, files, name)
+            roles = together([*roles.items(), *needed_here.items()])
+            for owner in needed_here:
+                asked.setdefault(owner, []).append(name)
     promote = Promote(environment=shown.name, models=tuple(ModelVersion(model=m, version=v) for m, v in moves))
-    if not owners or not rules.approvals.required:
+    if not asked or not rules.approvals.required:
         return [promote]
-    asked = tuple(Owned(owner=owner, models=models) for owner, models in sorted(owners.items()))
-    return [Approve(owners=asked), promote]
+    owners = (Owned(owner=owner, models=tuple(names), roles=roles[owner]) for owner, names in sorted(asked.items()))
+    return [Approve(owners=tuple(owners)), promote]
 
 
 def _held(project: Project, ways: Mapping[str, Strategy]) -> tuple[str, ...]:

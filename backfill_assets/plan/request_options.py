@@ -126,6 +126,10 @@ ACTION = Option(
 )
 WHY_CHANGED = Option(name="reason", help="Why they are changed; the record keeps it.")
 
+WAITING_FOR = Option(
+    name="waiting-for", metavar="NAME", help="Whose approval is lacking: a name or account; empty text: anybody's."
+)
+
 REALLY = Option(name="apply", kind=bool, help="Really do it; without it nothing is changed.")
 TODAY = Option(name="today", metavar="DATE", help="Confirm the date, where the janitor asks whether it is right.")
 
@@ -137,6 +141,7 @@ SHARED: Mapping[str, tuple[Option, ...]] = {
     "evidence": (TARGET,),
     "approve": (APPROVED, OWNERS, GROUNDS, ACCEPTED, CLAIMED, STATEMENT, SIGNATURE),
     "rules": (ACTION, WHY_CHANGED),
+    "plans": (WAITING_FOR,),
     "janitor": (REALLY, TODAY),
 }
 """What each command takes that is also a job: both offer exactly these, and a terminal beside them `TERMINAL`."""

@@ -19,6 +19,7 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.rewired import Rewired
 from backfill_assets.plan.rewritten import Rewritten
 from backfill_assets.plan.strategy import PROOF, Strategy
+from backfill_assets.state.needed import OWNER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +51,17 @@ class Audit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owned:
-    """The models of an owner ("" where they have none)."""
+    """The models of an owner ("" where they have none), or of somebody else who is asked about them."""
 
     owner: str
     models: tuple[str, ...]
+    roles: tuple[str, ...] = (OWNER,)
+    """As what they are asked (`state/needed.py`)."""
+
+    def __str__(self) -> str:
+        as_what = () if OWNER in self.roles else self.roles
+        about = ", ".join([*as_what, f"for {', '.join(self.models)}"])
+        return f"{self.owner or 'somebody'} ({about})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +210,7 @@ class Plan:
         clock says."""
         content: list[object] = [
             [self.environment, list(self.models)],
-            to_plain(self.stages),
+            [_decided(stage) for stage in self.stages],
             dict(self.sources),
         ]
         if self.request != Request():
@@ -222,9 +230,14 @@ class Plan:
         return tuple(s for s in self.stages if isinstance(s, Build | Audit))
 
     @property
+    def asked(self) -> tuple[Owned, ...]:
+        """Whose approval is needed before anything moves, for which models, and as what."""
+        return tuple(one for s in self.stages if isinstance(s, Approve) for one in s.owners)
+
+    @property
     def owners(self) -> tuple[str, ...]:
         """Whose approval is needed before anything moves."""
-        return tuple(one.owner for s in self.stages if isinstance(s, Approve) for one in s.owners)
+        return tuple(one.owner for one in self.asked)
 
     @property
     def invalidations(self) -> tuple[Invalidate, ...]:
@@ -257,6 +270,13 @@ class Plan:
             "lineage": to_plain(self.rewired),
             "continued": to_plain(self.continued),
         }
+
+
+def _decided(stage: Stage) -> Any:
+    """What of a stage is part of what is to be done: also who is asked about which models, but not as what."""
+    if not isinstance(stage, Approve):
+        return to_plain(stage)
+    return to_plain(stage) | {"owners": [{"owner": one.owner, "models": list(one.models)} for one in stage.owners]}
 
 
 def change_json(change: Change, because: tuple[str, ...]) -> dict[str, Any]:

@@ -125,6 +125,7 @@ class _Approvals(Strict):
     self: bool = Field(default=ApprovalRules().self, strict=True)
     days: int = Field(default=ApprovalRules().days, ge=1, le=3660, strict=True)
     signatures: Literal["optional", "required"] = "optional"
+    consumers: Literal["none", "high"] = "none"
     owners: Annotated[dict[str, Annotated[tuple[Text, ...], BeforeValidator(_names)]], BeforeValidator(_owners)] = (
         Field(default_factory=dict[str, tuple[str, ...]])
     )

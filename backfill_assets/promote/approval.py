@@ -17,11 +17,13 @@ from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.stages import Owned
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.counting import Genuine, objection, trusted
+from backfill_assets.state.needed import Roles, needed_from, together
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof, newest
-from backfill_assets.state.rules import Rules
+from backfill_assets.state.rules import Rules, declared_rules
 
 EVERY_PROOF = frozenset({DIFF, CONSUMERS, KEPT})
 """What has to be found out of rows before they replace published ones."""
@@ -56,10 +58,17 @@ class Subject:
     """A hash of the content and of all that was found out about it: what an approval binds to."""
     owners: Mapping[str, tuple[str, ...]]
     """Whose approval is needed → for which models."""
+    roles: Roles
+    """And as what."""
     findings: tuple[Finding, ...]
     """What has to be accepted by name."""
     proved: frozenset[str] = frozenset()
     """The kinds of proofs that there are of exactly this content."""
+
+    @property
+    def asked(self) -> tuple[Owned, ...]:
+        """The same in one."""
+        return tuple(Owned(owner=o, models=models, roles=self.roles[o]) for o, models in self.owners.items())
 
 
 def subject(project: Project, facts: Facts, review: PlanReview, scope: Mapping[str, Ranges] | None = None) -> Subject:
@@ -85,14 +94,17 @@ def subject(project: Project, facts: Facts, review: PlanReview, scope: Mapping[s
     )
     proofs = [proof for _, proof in sorted(newest(review.proofs, content).items())]
     owners: dict[str, tuple[str, ...]] = {}
-    for name in names:
-        for owner in facts.rules_for(project).owners_of(name, project.models[name].owner):
+    rules, files = facts.rules_for(project), declared_rules(project)
+    asked = [(name, needed_from(rules, files, name)) for name in names]
+    for name, here in asked:
+        for owner in here:
             owners[owner] = (*owners.get(owner, ()), name)
     return Subject(
         scope=scope,
         content=content,
         digest=_hash(content, [proof.digest for proof in proofs]),
         owners=owners,
+        roles=together(item for _, here in asked for item in here.items()),
         findings=tuple(f for proof in proofs for f in proof.findings),
         proved=frozenset(proof.kind for proof in proofs),
     )

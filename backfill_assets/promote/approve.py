@@ -15,6 +15,7 @@ from backfill_assets.promote.gate import Verdict
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.counting import approver, objection, who_may
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.needed import titled
 from backfill_assets.state.people import person_of
 from backfill_assets.state.plans import PlanRecord
 
@@ -72,12 +73,14 @@ def statements(
     refused = [a for a in made if problems[a.owner]]
     if refused and (owners or len(refused) == len(made)):
         first = refused[0]
-        asked = "; ".join(f"{o or 'models without an owner'}: {who_may(o, rules)}" for o in about.owners)
+        asked = "; ".join(
+            f"{titled(o, about.roles[o], 'models without an owner')}: {who_may(o, rules)}" for o in about.owners
+        )
         raise PlanError(
             f"{approver(first)} may not approve plan {case.record.id} for {first.owner or 'models without an owner'}",
             why=problems[first.owner],
-            fix=f"ask its owners ({asked}); a team of one says so in the rules: `approvals: {{self: true}}` in "
-            "backfill.yml, then `backfill rules change`",
+            fix=f"ask those whose approval it needs ({asked}); a team of one says so in the rules: "
+            "`approvals: {self: true}` in backfill.yml, then `backfill rules change`",
         )
     return [replace(a, signature="") for a in made if not problems[a.owner]]
 
@@ -111,12 +114,12 @@ def _check(record: PlanRecord, about: Subject, owners: tuple[str, ...], accepted
             why=f"it changes no rows that {record.environment} shows; green audits are enough",
             fix="promote it: backfill promote",
         )
-    named = [f"{owner or '(nobody)'} of {', '.join(models)}" for owner, models in about.owners.items()]
+    named = [f"{titled(o, about.roles[o], '(nobody)')} of {', '.join(models)}" for o, models in about.owners.items()]
     for owner in owners:
         if owner not in about.owners:
             raise PlanError(
-                f"{owner} owns nothing of what plan {record.id} changes",
-                why=f"its owners are: {'; '.join(named)}",
+                f"{owner} is not asked about what plan {record.id} changes",
+                why=f"asked are: {'; '.join(named)}",
                 fix="name one of these with --for",
             )
     known = [f.name for f in about.findings]

@@ -18,6 +18,7 @@ from backfill_assets.promote.planned import propose_plan
 from backfill_assets.promote.proposal import Proposal, propose
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
+from backfill_assets.state.needed import Roles
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.tables import TableLog
 
@@ -31,8 +32,8 @@ class Cases:
     log: TableLog
     required: bool
     """Whether published rows change with their owners' approval only."""
-    owners: Callable[[str], tuple[str, ...]]
-    """Whose approval a change of a model's rows needs."""
+    owners: Callable[[str], Roles]
+    """Whose approval a change of a model's rows needs, and as what."""
     counts: Callable[[PlanRecord, Approval], str]
     """Why an approval of a plan does not count; "" when it does."""
 

@@ -27,6 +27,7 @@ from backfill_assets.promote.proposal import Proposal
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import read_version
+from backfill_assets.state.needed import OWNER, Roles, titled, together
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.proofs import Finding
 from backfill_assets.state.versions import Version
@@ -75,8 +76,8 @@ class Case:
     """The open plans, with what was found out and said about them."""
     required: bool = True
     """Whether published rows change with their owners' approval only."""
-    owners: Callable[[str], tuple[str, ...]] = lambda _: ("",)
-    """Whose approval a change of a model's rows needs."""
+    owners: Callable[[str], Roles] = lambda _: {"": (OWNER,)}
+    """Whose approval a change of a model's rows needs, and as what."""
     counts: Callable[[PlanRecord, Approval], str] = _everything_counts
     """Why an approval of a plan does not count; "" when it does."""
 
@@ -252,19 +253,13 @@ def compared(case: Case) -> Iterator[Obstacle]:
 
 
 def approved(case: Case) -> Iterator[Obstacle]:
-    """Every published interval whose rows would be others has its owners' approval of exactly these rows."""
-    if not case.required:
-        return
-    left: dict[str, dict[str, Ranges]] = {}
-    for name, part in _unreleased(case).items():
-        for owner in case.owners(name):
-            valid = [covered_by(case, h, a) for h, a in _approvals(case) if a.owner == owner]
-            if open_ := part - Ranges.of(i for c in valid for i in c.get(name, NOTHING)):
-                left.setdefault(owner, {})[name] = open_
-    for owner, parts in left.items():
+    """Every published interval whose rows would be others has the approval of exactly these rows by all who are asked:
+    its owners, whoever validates it, and the owners of critical consumers where the rules say so."""
+    for owner, parts in unapproved(case).items():
+        roles = together((owner, case.owners(name)[owner]) for name in parts)[owner]
         yield Obstacle(
             model=", ".join(parts),
-            what=f"needs approval by {owner or 'somebody (it has no owner)'} of "
+            what=f"needs approval by {titled(owner, roles, 'somebody (it has no owner)')} of "
             f"{kind_of(case.project, case.facts, parts)} of published history{_why_none(case, owner, parts)}:",
             intervals=Ranges.of(i for part in parts.values() for i in part),
             remedy=_approve(case, owner, parts),
@@ -272,17 +267,9 @@ def approved(case: Case) -> Iterator[Obstacle]:
 
 
 def accepted(case: Case) -> Iterator[Obstacle]:
-    """What came out otherwise than it should have was accepted by name, by the owner of its model."""
-    moving = _unreleased(case)
-    told: set[tuple[str, str]] = set()
-    for review, about in _about(case):
-        for finding in about.findings:
-            if finding.model not in moving or (review.record.id, finding.name) in told:
-                continue
-            told.add((review.record.id, finding.name))
-            lacking = [o for o in case.owners(finding.model) if not _is_accepted(case, finding, o, moving)]
-            if lacking:
-                yield Obstacle(model=finding.model, what=finding.text, remedy=_accept(review, finding, lacking, about))
+    """What came out otherwise than it should have was accepted by name, by all whose approval its model needs."""
+    for review, about, finding, lacking in unaccepted(case):
+        yield Obstacle(model=finding.model, what=finding.text, remedy=_accept(review, finding, lacking, about))
 
 
 def texts_hold(case: Case) -> Iterator[Obstacle]:
@@ -320,6 +307,31 @@ def gate(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     order = {w.model: number for number, w in enumerate(case.wanted.wanted)}
     obstacles = tuple(sorted(found, key=lambda o: order.get(o.model, len(order))))  # of a model together, as of rules
     return Verdict(pointers=case.pointers, obstacles=obstacles, changed=case.changed, removed=case.removed)
+
+
+def unapproved(case: Case) -> dict[str, dict[str, Ranges]]:
+    """Whose approval is missing → model → of which published intervals."""
+    left: dict[str, dict[str, Ranges]] = {}
+    for name, part in _unreleased(case).items() if case.required else ():
+        for owner in case.owners(name):
+            valid = [covered_by(case, h, a) for h, a in _approvals(case) if a.owner == owner]
+            if open_ := part - Ranges.of(i for c in valid for i in c.get(name, NOTHING)):
+                left.setdefault(owner, {})[name] = open_
+    return left
+
+
+def unaccepted(case: Case) -> Iterator[tuple[PlanReview, Subject, Finding, Sequence[str]]]:
+    """The findings that close the gate, and who has not accepted them yet."""
+    moving = _unreleased(case)
+    told: set[tuple[str, str]] = set()
+    for review, about in _about(case):
+        for finding in about.findings:
+            if finding.model not in moving or (review.record.id, finding.name) in told:
+                continue
+            told.add((review.record.id, finding.name))
+            lacking = [o for o in case.owners(finding.model) if not _is_accepted(case, finding, o, moving)]
+            if lacking:
+                yield review, about, finding, lacking
 
 
 def covered_by(case: Case, review: PlanReview, approval: Approval) -> Mapping[str, Ranges]:

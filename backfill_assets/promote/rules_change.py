@@ -16,8 +16,10 @@ from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.counting import Genuine, approver, objection, somebody_may, trusted, who_may
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.needed import everybody
 from backfill_assets.state.people import perhaps_same, person_of, same
 from backfill_assets.state.rules import (
+    GENERAL,
     PREFIX,
     Rules,
     RulesInForce,
@@ -46,23 +48,33 @@ def asked_for(rules: Rules, wanted: Rules, shown: Collection[str]) -> tuple[str,
     if not rules.approvals.required:
         return ()
     owners = {model: owner for model, owner in rules.owners.items() if model in shown}
-    everybody = tuple(sorted(set(owners.values())))
-    general = ("required", "self", "days", "signatures")
+    asked = everybody(rules, shown)
     names = changed_signers(rules.signers, wanted.signers)
     new = {wanted.owners[m] for m, o in owners.items() if wanted.owners.get(m, o) not in (o, "")}
-    if any(getattr(rules.approvals, n) != getattr(wanted.approvals, n) for n in general):
-        return tuple(sorted({*everybody, *new}))
+    new |= _whose_say(rules, wanted, shown)
+    if any(getattr(rules.approvals, n) != getattr(wanted.approvals, n) for n in GENERAL):
+        return tuple(sorted(asked | new))
     if any(mark in name for name in names for mark in "*?!"):
-        return tuple(sorted({*everybody, *new}))
+        return tuple(sorted(asked | new))
     people = {p for p in {*rules.people, *wanted.people} if rules.people.get(p) != wanted.people.get(p)}
     touched = {*names, *people, *(a for p in people for a in (*rules.people.get(p, ()), *wanted.people.get(p, ())))}
     found = new | {o for m, o in owners.items() if wanted.owners.get(m, o) != o}
-    for owner in everybody:
+    for owner in asked:
         may = [r.approvals.owners.get(owner, (owner,)) for r in (rules, wanted)]
         theirs = {*may[0], *may[1]}
         if may[0] != may[1] or any(same(r.people, t, o) for r in (rules, wanted) for t in touched for o in theirs):
             found.add(owner)
     return tuple(sorted(found))
+
+
+def _whose_say(rules: Rules, wanted: Rules, shown: Collection[str]) -> set[str]:
+    """The validation owners, and the owners of consumers, who are asked otherwise afterwards: old ones and new ones."""
+    found: set[str] = set()
+    for model in shown:
+        found |= {rules.validation.get(model, "")} ^ {wanted.validation.get(model, "")}
+    for name in {*rules.consumers, *wanted.consumers}:
+        found |= {r.owner for r in {rules.consumers.get(name)} ^ {wanted.consumers.get(name)} if r and r.about(shown)}
+    return found - {""}
 
 
 def missing_approvals(
@@ -76,7 +88,7 @@ def missing_approvals(
     missing: dict[str, str] = {}
     counted: list[Approval] = []
     for owner in asked_for(rules, record.rules, shown):
-        if owner not in rules.owners.values() and same(rules.people, record.account, owner):
+        if owner not in everybody(rules, rules.owners) and same(rules.people, record.account, owner):
             continue
         given = [a for a in approvals if a.owner == owner]
         problems = [(a, change_objection(a, rules, record, now=now, genuine=genuine)) for a in reversed(given)]
@@ -110,20 +122,15 @@ def rules_to_record(
     """What a promotion of these pointers, which the gate let through, records of the rules; None: nothing is new.
     `changed` are the models whose published rows change.
 
-    The first one records all that the project's files say. Later ones only add owners: of models that were not shown,
-    and of those whose published rows change, as both owners have approved.
+    The first one records all that the project's files say. Later ones only add whom they name: for models that were
+    not shown, and for those whose published rows change, as all of them have approved.
     """
-    declared = rules.edited.owners
     if not rules.number:
-        models = {*shown.pointers, *(p.model for p in pointers)}
-        return replace(rules.edited, owners={m: o for m, o in declared.items() if m in models})
+        return _about(rules.edited, {*shown.pointers, *(p.model for p in pointers)})
     known = rules.rules.owners
-    new = {
-        p.model: declared[p.model]
-        for p in pointers
-        if p.model in declared and (p.model not in known or p.model not in shown.pointers or p.model in changed)
-    }
-    found = rules.rules.with_owners(new)
+    moving = {p.model for p in pointers}
+    new = {name for name in moving if name not in known or name not in shown.pointers or name in changed}
+    found = rules.rules.with_those_of(rules.edited, new)
     return None if found == rules.rules else found
 
 
@@ -147,12 +154,13 @@ def propose(
     """
     models = set(shown.pointers)
     if not rules.number:
-        wanted = replace(rules.edited, owners={m: o for m, o in rules.edited.owners.items() if m in models})
+        wanted = _about(rules.edited, models)
         record_rules(control, rules, wanted, who, now=now, reason=reason)
         record = control.rules.of(rules.environment)[-1]
         return RulesChange(record=record, differences=(), missing={}, approvals=(), took_effect=True)
-    owners = {m: rules.edited.owners.get(m, o) for m, o in rules.rules.owners.items()}
-    wanted = replace(rules.edited, owners=owners)
+    known = _about(rules.edited, rules.rules.owners)
+    kept = {m: v for m, v in rules.rules.validation.items() if m not in known.owners}
+    wanted = replace(known, owners={**rules.rules.owners, **known.owners}, validation={**kept, **known.validation})
     if not rules.differences:
         raise PlanError(
             f"the rules of {rules.environment} are what the project's files say",
@@ -161,6 +169,12 @@ def propose(
         )
     made = _record(rules, wanted, RulesKind.PROPOSED, who, now, reason)
     return settle(control, rules, control.rules.put(made, seen=rules.id), models, who, now=now)
+
+
+def _about(files: Rules, models: Collection[str]) -> Rules:
+    """What the files say, with whom they name for these models."""
+    nobody = replace(files, owners={}, validation={}, consumers={})
+    return nobody.with_those_of(files, models)
 
 
 def settle(

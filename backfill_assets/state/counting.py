@@ -70,6 +70,14 @@ def who_may(owner: str, rules: Rules) -> str:
     return f"{owner} itself (people lists no account of it, approvals.owners nobody for it)"
 
 
+def speaks_for(name: str, owner: str, rules: Rules) -> bool:
+    """Whether somebody, by whichever of their names, may approve for an owner, unless they made the plan."""
+    listed = rules.approvals.owners.get(owner)
+    if listed is not None:
+        return any(same(rules.people, name, one) for one in listed)
+    return not owner or same(rules.people, name, owner)
+
+
 def somebody_may(owner: str, rules: Rules) -> bool:
     """Whether the rules name an account or a key that can approve for an owner, other than by being the author's."""
     listed = rules.approvals.owners.get(owner)
@@ -81,11 +89,8 @@ def somebody_may(owner: str, rules: Rules) -> bool:
 
 def _may_approve(approval: Approval, rules: Rules, *, own: bool) -> bool:
     given, owner = approver(approval), approval.owner
-    listed = rules.approvals.owners.get(owner)
-    if listed is not None:
-        return any(same(rules.people, given, one) for one in listed)
-    if not owner or same(rules.people, given, owner):
+    if speaks_for(given, owner, rules):
         return True
     # A team of one: nobody else is named for the owner, and the rules let authors approve. It is recorded as their own.
-    unnamed = owner not in rules.people and rules.approvals.signatures != "required"
+    unnamed = owner not in {*rules.people, *rules.approvals.owners} and rules.approvals.signatures != "required"
     return own and rules.approvals.self and unnamed

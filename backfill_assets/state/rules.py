@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import cast
+from typing import Any, cast
 
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.errors import StateError
@@ -25,6 +25,24 @@ from backfill_assets.state.store import Store, TableSpec
 
 PREFIX = "rules-"
 """How the id of a proposed change begins: no plan's id does."""
+GENERAL = ("required", "self", "days", "signatures", "consumers")
+"""The fields of `ApprovalRules` that are about every owner."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """A consumer that has a say in what it reads: whose it is, and which models those are."""
+
+    owner: str
+    reads: tuple[str, ...]
+
+    def about(self, models: Collection[str]) -> Reader | None:
+        """As far as it reads these models; None: it reads none of them."""
+        reads = tuple(name for name in self.reads if name in models)
+        return replace(self, reads=reads) if reads else None
+
+    def __str__(self) -> str:
+        return f"{self.owner} about {', '.join(self.reads)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,22 +55,49 @@ class Rules:
     """The text of `allowed_signers`."""
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model → its owner."""
+    validation: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Model → its validation owner; of those that name one."""
+    consumers: Mapping[str, Reader] = field(default_factory=dict[str, Reader])
+    """The consumers whose owners are asked, by name; none where `approvals.consumers` asks none."""
 
-    def with_owners(self, owners: Mapping[str, str]) -> Rules:
-        """The same rules, with these owners of these models."""
-        return replace(self, owners={**self.owners, **owners})
+    def to_plain(self) -> dict[str, object]:
+        """As plain values. What earlier releases did not know is left out where it says nothing, so that their records
+        keep their hashes."""
+        said: dict[str, Any] = {f.name: to_plain(getattr(self, f.name)) for f in fields(self)}
+        if self.approvals.consumers == ApprovalRules().consumers:
+            del said["approvals"]["consumers"]
+        return {name: value for name, value in said.items() if value or name not in ("validation", "consumers")}
 
-    def owners_of(self, model: str, declared: str) -> tuple[str, ...]:
-        """Whose approval a change of the model's rows needs: the owner in force's, and the newly declared one's."""
-        both = dict.fromkeys((self.owners.get(model, declared), declared))
-        return tuple(owner for owner in both if owner) or ("",)
+    def with_those_of(self, files: Rules, models: Collection[str]) -> Rules:
+        """The same rules, with whom the files name for these models: owners as they are there, all others added.
+
+        Nobody but an owner loses a say by that; who validated a model is followed by whom its file names.
+        """
+        consumers = dict(self.consumers)
+        for name, reader in files.consumers.items():
+            known = consumers.get(name, replace(reader, reads=()))
+            if known.owner == reader.owner and (more := reader.about(models)):
+                consumers[name] = replace(known, reads=tuple(sorted({*known.reads, *more.reads})))
+        return replace(
+            self,
+            owners={**self.owners, **{m: files.owners[m] for m in models if m in files.owners}},
+            validation={**self.validation, **{m: files.validation[m] for m in models if m in files.validation}},
+            consumers=consumers,
+        )
 
 
 def declared_rules(project: Project, signers: str = "") -> Rules:
     """What a project's files say; `signers` is the text of its `allowed_signers`."""
     settings = project.settings
-    owners = {name: model.owner for name, model in project.models.items()}
-    return Rules(approvals=settings.approvals, people=settings.people, signers=signers, owners=owners)
+    asked = (c for c in project.consumers.values() if settings.approvals.consumers == c.criticality and c.owner)
+    return Rules(
+        approvals=settings.approvals,
+        people=settings.people,
+        signers=signers,
+        owners={name: model.owner for name, model in project.models.items()},
+        validation={name: who for name, model in project.models.items() if (who := model.terms.validation_owner)},
+        consumers={c.name: Reader(owner=c.owner, reads=tuple(sorted(c.reads))) for c in asked},
+    )
 
 
 class RulesKind(StrEnum):
@@ -125,7 +170,7 @@ class RulesInForce:
 def differences(rules: Rules, edited: Rules) -> tuple[str, ...]:
     """What is edited and not in force. A model that nothing is recorded of has no owner in force yet."""
     found: list[str] = []
-    for name in ("required", "self", "days", "signatures"):
+    for name in GENERAL:
         now, then = getattr(rules.approvals, name), getattr(edited.approvals, name)
         if now != then:
             found.append(f"backfill.yml says approvals.{name}: {_text(then)}; in force: {_text(now)}")
@@ -144,7 +189,20 @@ def differences(rules: Rules, edited: Rules) -> tuple[str, ...]:
     for model, owner in sorted(rules.owners.items()):
         if model in edited.owners and edited.owners[model] != owner:
             found.append(f"{model} says owner: {edited.owners[model] or 'nobody'}; in force: {owner or 'nobody'}")
+        now, then = rules.validation.get(model, ""), edited.validation.get(model, "")
+        if model in edited.owners and now != then:
+            found.append(f"{model} says validation_owner: {then or 'nobody'}; in force: {now or 'nobody'}")
+    known = rules.owners.keys() & edited.owners.keys()
+    for name in sorted({*rules.consumers, *edited.consumers}) if _consumers_ask_alike(rules, edited) else ():
+        now, then = (said.consumers[name].about(known) if name in said.consumers else None for said in (rules, edited))
+        if now != then:
+            found.append(f"consumers.yml: approval for {name} by {then or 'nobody'}; in force: {now or 'nobody'}")
     return tuple(found)
+
+
+def _consumers_ask_alike(rules: Rules, edited: Rules) -> bool:
+    """Where the setting is another one, that is the difference."""
+    return rules.approvals.consumers == edited.approvals.consumers
 
 
 def signer_lines(signers: str) -> tuple[str, ...]:

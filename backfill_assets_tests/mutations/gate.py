@@ -23,7 +23,7 @@ GATE = (
     broken("compared", "promote/gate.py", "if left := part - Ranges.of(i for ranges in seen", "if left := part - part - Ranges.of(i for ranges in seen", "promote/test_approval.py"),
     broken("compared: by every kind of proof", "promote/gate.py", "if s.proved >= EVERY_PROOF]", "if s.proved]", "promote/test_gate_rules.py"),
     broken("approved", "promote/gate.py", f"if open_ := part - Ranges.of({_COVERED}):", f"if open_ := part - part - Ranges.of({_COVERED}):", "promote/test_approval.py"),
-    broken("approved: by each owner", "promote/gate.py", "for owner in case.owners(name):\n            valid", "for owner in case.owners(name)[:1]:\n            valid", "promote/test_gate_rules.py"),
+    broken("approved: by each owner", "promote/gate.py", "for owner in case.owners(name):\n            valid", "for owner in list(case.owners(name))[:1]:\n            valid", "promote/test_gate_rules.py"),
     broken("approved: by the owner and not by another one", "promote/gate.py", "_approvals(case) if a.owner == owner]\n            if open_", "_approvals(case)]\n            if open_", "promote/test_approval.py"),
     broken("approved: each interval", "promote/gate.py", f"part - Ranges.of({_COVERED})", "part - Ranges.of(i for c in valid if c.get(name) for i in part)", "promote/test_approval.py"),
     broken("approved: by approvals that count", "promote/gate.py", "for a in h.approvals if not case.counts(h.record, a)]", "for a in h.approvals]", "promote/test_approval.py"),

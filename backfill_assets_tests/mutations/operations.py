@@ -44,7 +44,7 @@ RULES_CHANGE = (
     broken("rules: in force are the newest recorded", "state/rules.py", "    if current is None:\n", "    if current is None or current:\n", "promote/test_rules_change.py"),
     broken("rules: what only files require is required as well", "state/rules.py", "required = self.rules.approvals.required or self.edited.approvals.required", "required = self.rules.approvals.required", "promote/test_rules_change.py"),
     broken("rules: a change asks those whom it touches", "promote/rules_change.py", "    if not rules.approvals.required:\n        return ()", "    if rules or wanted:\n        return ()", "promote/test_rules_change.py"),
-    broken("rules: general ones touch everybody", "promote/rules_change.py", "if any(getattr(rules.approvals, n) != getattr(wanted.approvals, n) for n in general):", "if False:", "promote/test_rules_change.py"),
+    broken("rules: general ones touch everybody", "promote/rules_change.py", "if any(getattr(rules.approvals, n) != getattr(wanted.approvals, n) for n in GENERAL):", "if False:", "promote/test_rules_change.py"),
     broken("rules: a pattern of signers touches everybody", "promote/rules_change.py", 'if any(mark in name for name in names for mark in "*?!"):', "if False:", "promote/test_rules_change.py"),
     broken("rules: who may speak for an owner touches the owner", "promote/rules_change.py", "            found.add(owner)\n", "            pass\n", "promote/test_rules_change.py"),
     broken("rules: a new owner agrees", "promote/rules_change.py", "found = new | {o for m, o in owners.items()", "found = {o for m, o in owners.items()", "promote/test_rules_change.py"),
@@ -62,8 +62,8 @@ COUNTING = (
     broken("account: it is who it claims to be", "state/counting.py", "if not same(rules.people, approval.account, approval.by):", "if False:", "promote/test_release_grounds.py"),
     broken("signature: required", "state/counting.py", 'if rules.approvals.signatures == "required":\n            return "without', 'if False:\n            return "without', "state/test_counting.py"),
     broken("signature: looked at", "state/counting.py", "elif problem := genuine(approval):", 'elif problem := "":', "promote/test_approval.py"),
-    broken("a team of one: only where nobody else is named", "state/counting.py", 'unnamed = owner not in rules.people and rules.approvals.signatures != "required"\n    return own', "unnamed = True\n    return own", "state/test_counting.py"),
-    broken("people: another account is another person", "state/counting.py", "if not owner or same(rules.people, given, owner):", "if not owner or given:", "state/test_counting.py"),
+    broken("a team of one: only where nobody else is named", "state/counting.py", 'unnamed = owner not in {*rules.people, *rules.approvals.owners} and rules.approvals.signatures != "required"\n    return own', "unnamed = True\n    return own", "state/test_counting.py"),
+    broken("people: another account is another person", "state/counting.py", "return not owner or same(rules.people, name, owner)", "return bool(not owner or name)", "state/test_counting.py"),
 )  # fmt: skip
 
 EXTENDING = (

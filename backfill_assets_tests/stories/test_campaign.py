@@ -31,7 +31,12 @@ pytestmark = pytest.mark.spark
 
 FIRST, END = date(2025, 1, 1), date(2025, 3, 1)
 DAYS = (END - FIRST).days
-PEOPLE = {"marketing-analytics@example.com": {"accounts": ["maria"]}, "growth@example.com": {"accounts": ["gus"]}}
+PEOPLE = {
+    "marketing-analytics@example.com": {"accounts": ["maria"]},
+    "growth@example.com": {"accounts": ["gus"]},
+    "finance@example.com": {"accounts": ["fay"]},
+}
+"""fay validates `roi_analysis`."""
 PERFORMANCE = "campaign_performance"
 
 
@@ -114,7 +119,7 @@ def test_three_columns_more(demo: Path) -> None:
 
 def test_cost_per_acquisition_by_the_conversion(demo: Path) -> None:
     """Breaking for what reads it, and only for that. A wall clock that is read as UTC is seen in the diff and named in
-    the packet; the plan is abandoned, mended, approved by both owners, and moves both models at once."""
+    the packet; the plan is abandoned, mended, approved by both owners and by who validates, and moves both at once."""
     data, before, rows = demo / ".backfill" / "data", pointers(demo), shown(demo)
     model = demo / "models" / f"{PERFORMANCE}.sql"
     committed = model.read_text()
@@ -152,6 +157,9 @@ def test_cost_per_acquisition_by_the_conversion(demo: Path) -> None:
     waiting = run(demo, "promote", right["id"], "--json", code=4).json
     assert {o["model"] for o in waiting["in_the_way"]} == {"roi_analysis"}
     run(demo, "approve", right["id"], user="gus")
+    [signs] = run(demo, "promote", right["id"], "--json", code=4).json["in_the_way"]
+    assert "needs approval by finance@example.com (validation owner)" in signs["what"]
+    run(demo, "approve", right["id"], user="fay")
     run(demo, "promote", right["id"])
     after = pointers(demo)
     assert {name for name in after if after[name] != before[name]} == {PERFORMANCE, "roi_analysis"}
@@ -174,7 +182,7 @@ def test_back_to_the_code_of_before(demo: Path) -> None:
     assert not [s for s in plan["stages"] if s["stage"] == "build"]
     assert set(plan["reverts"]) == {PERFORMANCE, "roi_analysis"}
     run(demo, "apply")
-    for user in ("maria", "gus"):
+    for user in ("maria", "gus", "fay"):
         run(demo, "approve", plan["id"], user=user)
     run(demo, "promote", plan["id"])
     now = pointers(demo)

@@ -21,7 +21,7 @@ from backfill_assets.evidence.readers import moved_in
 from backfill_assets.evidence.shape import json_schema
 from backfill_assets.evidence.tables import TableState
 from backfill_assets.evidence.verify import form_problems
-from backfill_assets.plan.stages import Request, plan_from_json
+from backfill_assets.plan.stages import Owned, Request, plan_from_json
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.plans import PlanRecord, Status
@@ -406,12 +406,15 @@ def test_a_new_column_is_told() -> None:
 
 def test_whose_approval_is_needed() -> None:
     """Each owner with the models and the command; who gave it is told from who did not."""
-    asked = {"marketing@example.com": ("performance",), "growth team": ("roi",)}
+    first = Owned(owner="marketing@example.com", models=("performance",))
+    asked = first, Owned(owner="growth team", models=("roi",), roles=("validation owner",))
     found, written = make(some_inputs(asked=asked))
     assert [(n.owner, n.given) for n in found.needed] == [("marketing@example.com", True), ("growth team", False)]
-    assert found.summary.accepted[-1] == "Needed: growth team for roi, by backfill approve 7f3c --for 'growth team'."
+    needed = "Needed: growth team (validation owner) for roi, by backfill approve 7f3c --for 'growth team'."
+    assert found.summary.accepted[-1] == needed
+    assert "growth team (validation owner)" in written["packet.html"].decode()
     assert "backfill approve 7f3c --for &#39;growth team&#39;" in written["packet.html"].decode()
-    alone = packet(some_inputs(asked={"marketing@example.com": ("performance",)}, approvals=()))
+    alone = packet(some_inputs(asked=(first,), approvals=()))
     assert alone.summary.accepted[-1].endswith("by backfill approve 7f3c.")
 
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 
 from backfill_assets.audits.counts import Counts
 from backfill_assets.build.engine import AuditReads, Job
+from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.intervals import Interval, Ranges
-from backfill_assets.core.model import Model
+from backfill_assets.core.model import Model, Project
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.plan import Facts, make_plan
@@ -25,11 +27,16 @@ from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 from backfill_assets.state.control import Control
+from backfill_assets.state.needed import needed_from
 from backfill_assets.state.rules import RulesInForce, declared_rules
 from backfill_assets.state.store import MemoryStore, Store
 from backfill_assets_tests.fakes import Cell, FakeEngine, FakeTables, World, nothing, sealed
 
 OWNERS = {"a": "ana@example.com", "b": "bo@example.com", "c": ""}
+VALIDATION = {"c": "bo@example.com"}
+"""Model → its validation owner."""
+READERS = {"export": ("ana@example.com", ("c",))}
+"""Consumers of high criticality: their owners, and what they read."""
 PEOPLE = {"ana@example.com": ("ana",), "bo@example.com": ("bo",), "dev@example.com": ("dev", "dev.two")}
 
 
@@ -64,10 +71,12 @@ class GovernedWorld(World):
 
     def __init__(self, *models: Model, store: Store | None = None, tables: FakeTables | None = None) -> None:
         store = store or MemoryStore()
-        super().__init__(*(replace(m, owner=OWNERS[m.name]) for m in models), store=store, tables=tables)
-        self.project = self.written = replace(
-            self.project, settings=replace(self.project.settings, approvals=ApprovalRules(), people=PEOPLE)
+        super().__init__(*models, store=store, tables=tables)
+        approvals = ApprovalRules(consumers="high")
+        self.written = replace(
+            self.project, settings=replace(self.project.settings, approvals=approvals, people=PEOPLE)
         )
+        self.project = self._naming(self.written, OWNERS, VALIDATION, READERS)
         self.engine = NumberedEngine(self.tables)
         self.later = timedelta()
 
@@ -88,7 +97,7 @@ class GovernedWorld(World):
         return self.cases(
             control=control or self.control,
             required=rules.approvals.required,
-            owners=lambda name: rules.owners_of(name, project.models[name].owner if name in project.models else ""),
+            owners=lambda name: needed_from(rules, declared_rules(project), name),
             counts=lambda record, approval: not_counted(project, facts, record, approval, now=self.clock()),
         )
 
@@ -140,7 +149,7 @@ class GovernedWorld(World):
         """Somebody edits the project's files: never what is in force. `back`: to what they were."""
         code = self.project
         approvals, people = self.written.settings.approvals, self.written.settings.people
-        owners = dict(OWNERS)
+        owners, validation, readers = dict(OWNERS), dict(VALIDATION), dict(READERS)
         match what:
             case "off":
                 approvals = replace(approvals, required=False)
@@ -156,10 +165,37 @@ class GovernedWorld(World):
                 owners["a"] = "dev@example.com"
             case "nobody":
                 owners |= {"a": "", "b": ""}
+            case "validated by nobody":
+                validation = {}
+            case "validated by the author":
+                validation["c"] = "dev@example.com"
+            case "read by nobody":
+                readers = {}
+            case "nobody reads":
+                approvals = replace(approvals, consumers="none")
+            case "a new reader":
+                readers["notebook"] = "dev@example.com", ("a", "c")
             case _:
                 assert what == "back"
-        self.project = replace(
+        said = replace(code, settings=replace(code.settings, approvals=approvals, people=people))
+        self.project = self._naming(said, owners, validation, readers)
+
+    def _naming(
+        self,
+        code: Project,
+        owners: Mapping[str, str],
+        validation: Mapping[str, str],
+        readers: Mapping[str, tuple[str, tuple[str, ...]]],
+    ) -> Project:
+        """The code with these names in its headers and in consumers.yml."""
+        return replace(
             code,
-            settings=replace(code.settings, approvals=approvals, people=people),
-            models={n: replace(m, owner=owners[n]) for n, m in code.models.items()},
+            models={
+                n: replace(m, owner=owners[n], terms=replace(m.terms, validation_owner=validation.get(n, "")))
+                for n, m in code.models.items()
+            },
+            consumers={
+                n: Consumer(name=n, owner=owner, reads=reads, criticality="high", file=Path("consumers.yml"))
+                for n, (owner, reads) in readers.items()
+            },
         )

@@ -44,6 +44,14 @@ def rows_of(environment: Environment, tables: FakeTables) -> dict[tuple[str, dat
     return found
 
 
+class Names(NamedTuple):
+    """Whom files name for a model: its owner, who validates it, and the owner of each critical consumer of it."""
+
+    owner: str
+    validation: str
+    readers: Mapping[str, str]
+
+
 @dataclass(kw_only=True)
 class Oracle:
     """Holds what each release showed, what approvers looked at and who opened plans; `look` judges what is shown."""
@@ -51,15 +59,15 @@ class Oracle:
     store: Store
     tables: FakeTables
     clock: Callable[[], datetime]
-    declared: Callable[[], Mapping[str, str]]
-    """Model → the owner that the files name at this moment."""
+    declared: Callable[[], Mapping[str, Names]]
+    """Model → whom the files name at this moment."""
     people: Mapping[str, str]
     """Account → person, by the rules that the first release recorded."""
     shown: Rows = field(default_factory=dict[tuple[str, datetime], Seen])
     releases: dict[str, Rows] = field(default_factory=dict[str, Rows])
     """Release → all that was seen after it."""
-    owners: dict[str, str] = field(default_factory=dict[str, str])
-    """Model → its owner in force."""
+    names: dict[str, Names] = field(default_factory=dict[str, Names])
+    """Model → who is asked by what was recorded, whatever files say since."""
     authors: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     """Plan → the accounts that opened it."""
     looked_at: dict[str, Rows] = field(default_factory=dict[str, Rows])
@@ -82,15 +90,19 @@ class Oracle:
                 if not _back(target, now, name, day):
                     self.problems.append(f"{name} {day:%m-%d} went back to rows that the release did not show")
                 continue
-            for owner in {self.owners[name], declared[name]} - {""} or {""}:
+            for owner in _asked(self.names[name], declared[name]):
                 if (name, day) not in now:
                     self.problems.append(f"{name} {day:%m-%d} is gone")
                 elif not any(self._covers(said, now, name, day, moved) for said in self._approvals(owner)):
                     self.problems.append(f"{name} {day:%m-%d} shows other rows, and {owner or 'nobody'} said no yes")
         names = {name for name, _ in now}
         for name in names - {name for name, _ in self.shown} | moved:
-            if target is None or name not in self.owners:
-                self.owners[name] = declared[name]
+            if name not in self.names:
+                self.names[name] = declared[name]
+            elif target is None:
+                then, now_said = self.names[name], declared[name]
+                readers = {**now_said.readers, **then.readers}
+                self.names[name] = Names(now_said.owner, now_said.validation or then.validation, readers)
         self.shown = now
         if made := control.releases.all("prod"):
             self.releases.setdefault(made[-1].id, now)
@@ -130,6 +142,13 @@ class Oracle:
             return False
         last = max(at for at in seen if at[0] == name and _within(scope[name], at[1]))
         return seen[last].logic == now[name, day].logic
+
+
+def _asked(then: Names, now: Names) -> set[str]:
+    """All of them have to say yes. A model without an owner: anybody ("") but the author."""
+    owners = {then.owner, now.owner} - {""} or {""}
+    others = {then.validation, now.validation, *then.readers.values(), *now.readers.values()} - {""}
+    return owners | others
 
 
 def _within(pairs: Sequence[Sequence[str]], day: datetime) -> bool:

@@ -31,6 +31,7 @@ from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.release import Sealing, release_case
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.needed import OWNER
 from backfill_assets.state.proofs import DIFF, Finding
 from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days, ranges, sealed
 from backfill_assets_tests.unit.promote.test_approval import TODAY, Board
@@ -103,9 +104,10 @@ def test_a_comparison_is_of_three_kinds(board: Board) -> None:
 def test_two_owners_of_one_model(board: Board) -> None:
     """Both have to say yes, whichever comes first."""
     board.say("eve@x", "ana@x")
-    both = replace(board.case(Request(select=("a",))), owners=lambda name: ("ana@x", "new@x"))
+    both = replace(board.case(Request(select=("a",))), owners=lambda _: {"ana@x": (OWNER,), "new@x": (OWNER,)})
     assert any("needs approval by new@x" in what for what in said(both))
-    assert any("needs approval by new@x" in what for what in said(replace(both, owners=lambda _: ("new@x", "ana@x"))))
+    turned = replace(both, owners=lambda _: {"new@x": (OWNER,), "ana@x": (OWNER,)})
+    assert any("needs approval by new@x" in what for what in said(turned))
 
 
 def test_a_finding_is_accepted_by_the_owner_of_its_model(board: Board) -> None:

@@ -30,11 +30,14 @@ from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import Cell, FakeViews, nothing
 from backfill_assets_tests.unit.promote.governed import OWNERS, PEOPLE, GovernedWorld
-from backfill_assets_tests.unit.promote.oracle import Oracle, Watched, rows_of
+from backfill_assets_tests.unit.promote.oracle import Names, Oracle, Watched, rows_of
 from backfill_assets_tests.unit.promote.test_machine import MODELS, Warehouse
 
 WHO = {"ana@example.com": "ana", "bo@example.com": "bo", "": "eva"}
-EDITS = ("off", "self", "for ever", "deputies", "accounts", "owner", "nobody", "back")
+EDITS = (
+    "off", "self", "for ever", "deputies", "accounts", "owner", "nobody",
+    "validated by nobody", "validated by the author", "read by nobody", "nobody reads", "a new reader", "back",
+)  # fmt: skip
 REQUESTS = st.sampled_from([Request(), Request(select=("a+",)), Request(select=("c",)), Request(select=("b",))])
 START = MODELS[0].start
 HOW = st.sampled_from(["well", "by its author", "too late", "built again", "a race", *EDITS[:-1]])
@@ -54,7 +57,7 @@ class Governed(Warehouse):
             store=self.store.inner,
             tables=self.world.tables,
             clock=self.world.clock,
-            declared=lambda: {n: m.owner for n, m in self.world.project.models.items()},
+            declared=self._named_by_files,
             people={account: person for person, accounts in PEOPLE.items() for account in accounts},
         )
         self.store.looked = self.oracle.look
@@ -324,6 +327,21 @@ class Governed(Warehouse):
 
     # --- in detail ----------------------------------------------------------------------------------------------------
 
+    def _named_by_files(self) -> dict[str, Names]:
+        project = self.world.project
+        return {
+            name: Names(
+                model.owner,
+                model.terms.validation_owner,
+                {
+                    c.name: c.owner
+                    for c in project.consumers.values()
+                    if name in c.reads and c.criticality == "high" and project.settings.approvals.consumers == "high"
+                },
+            )
+            for name, model in project.models.items()
+        }
+
     def _say_yes(self, record: PlanRecord, owner: str, account: str, *, forged: str = "", claims: bool = False) -> None:
         """After a look at the plan's candidate. `forged`: another account brings the statement."""
         world, control = self.world, self.world.control
@@ -411,6 +429,18 @@ def test_an_open_plan_is_about_the_versions_that_it_named() -> None:
     machine._well()
     assert machine._built(Request()) and machine._built(Request(select=("b",)))
     machine.a_change_goes_its_way("b", 3, set(WHO), "by its author", ())
+    machine.published_rows_changed_with_a_yes()
+    assert machine.oracle.shown == before
+
+
+@pytest.mark.parametrize("how", ["well", "validated by nobody", "read by nobody", "nobody reads"])
+@pytest.mark.parametrize("silent", sorted(WHO))
+def test_everybody_who_has_a_say_says_it(silent: str, how: str) -> None:
+    """c has no owner, bo validates it, and a critical consumer of ana's reads it: one of them says nothing, and the
+    author takes names out of the files."""
+    machine = all_is_shown()
+    before = machine.oracle.shown
+    machine.a_change_goes_its_way("c", 2, {*WHO} - {silent}, how, ("c",))
     machine.published_rows_changed_with_a_yes()
     assert machine.oracle.shown == before
 

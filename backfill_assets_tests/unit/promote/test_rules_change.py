@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
+from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.promote.approve import Approver
 from backfill_assets.promote.rules_change import (
     RulesChange,
@@ -25,8 +27,9 @@ from backfill_assets.promote.rules_change import (
 )
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.needed import needed_from, titled
 from backfill_assets.state.releases import Release, refuse_lost
-from backfill_assets.state.rules import RULES, Rules, RulesInForce, RulesKind
+from backfill_assets.state.rules import RULES, Reader, Rules, RulesInForce, RulesKind
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days
 
@@ -35,6 +38,14 @@ ANA, BO = "ana@example.com", "bo@example.com"
 PEOPLE = {ANA: ("ana",), BO: ("bo",), "dev@example.com": ("dev",)}
 DEV, AS_ANA, AS_BO = (Approver(account=name, host="laptop") for name in ("dev", "ana", "bo"))
 START = Rules(people=PEOPLE, owners={"a": ANA, "b": BO, "later": "cy@example.com"})
+VERA, CFO = "vera@example.com", "cfo@example.com"
+SIGNED = replace(
+    START,
+    approvals=ApprovalRules(consumers="high"),
+    validation={"a": VERA},
+    consumers={"export": Reader(owner=CFO, reads=("b", "later"))},
+)
+"""vera validates a, and cfo's export reads b."""
 
 
 def pointer(model: str, version: str = "1") -> Pointer:
@@ -110,9 +121,87 @@ def test_what_is_edited_is_told_and_does_not_count(edited: Rules, sentence: str)
 def test_both_owners_are_asked() -> None:
     """A changed `owner:` does not take the question away from the owner whose rows are shown."""
     rules = House().now_in_force().rules
-    assert rules.owners_of("a", "dev") == (ANA, "dev")
-    assert rules.owners_of("a", "") == (ANA,) and rules.owners_of("a", ANA) == (ANA,)
-    assert rules.owners_of("later", "cy@example.com") == ("cy@example.com",)
+
+    def asked(model: str, declared: str) -> list[str]:
+        return list(needed_from(rules, Rules(owners={model: declared}), model))
+
+    assert asked("a", "dev") == [ANA, "dev"]
+    assert asked("a", "") == [ANA] and asked("a", ANA) == [ANA]
+    assert asked("later", "cy@example.com") == ["cy@example.com"] and asked("later", "") == [""]
+
+
+def test_whoever_validates_and_critical_readers_are_asked_too() -> None:
+    """Those in force and those that files name: an edited file adds somebody, and takes nobody's say away."""
+    rules = House(SIGNED).now_in_force().rules
+    assert needed_from(rules, SIGNED, "a") == {ANA: ("owner",), VERA: ("validation owner",)}
+    assert needed_from(rules, SIGNED, "b") == {BO: ("owner",), CFO: ("owner of consumer export",)}
+    edited = replace(START, validation={"a": "dev"}, consumers={"export": Reader(owner="dev", reads=("b",))})
+    assert list(needed_from(rules, edited, "a")) == [ANA, VERA, "dev"]
+    assert list(needed_from(rules, edited, "b")) == [BO, CFO, "dev"]
+    assert list(needed_from(rules, START, "a")) == [ANA, VERA] and list(needed_from(rules, START, "b")) == [BO, CFO]
+
+
+def test_one_name_in_two_roles_is_asked_once() -> None:
+    both = replace(START, validation={"a": ANA})
+    assert needed_from(both, both, "a") == {ANA: ("owner", "validation owner")}
+    assert titled(ANA, ("owner", "validation owner")) == ANA
+
+
+def test_the_first_promotion_records_who_validates_and_who_reads() -> None:
+    """Of the models that are shown; `later`, which the consumer reads as well, follows when it is shown."""
+    house = House(SIGNED)
+    rules = house.now_in_force(SIGNED)
+    assert (dict(rules.rules.validation), rules.differences) == ({"a": VERA}, ())
+    assert rules.rules.consumers == {"export": Reader(owner=CFO, reads=("b",))}
+    assert from_plain(Rules, json.loads(json.dumps(to_plain(SIGNED)))) == SIGNED
+    moved = rules_to_record(rules, house.shown, [pointer("later")])
+    assert moved and moved.consumers == SIGNED.consumers and moved.validation == SIGNED.validation
+
+
+def test_a_promotion_takes_no_say_away() -> None:
+    """Nobody validates `a` by its file, another owner has the consumer: what was recorded stays, whatever moves."""
+    house = House(SIGNED)
+    edited = replace(START, validation={"b": "dev"}, consumers={"export": Reader(owner="dev", reads=("a", "b"))})
+    moved = rules_to_record(house.now_in_force(edited), house.shown, [pointer("a", "2"), pointer("b", "2")], {"a", "b"})
+    assert moved and dict(moved.validation) == {"a": VERA, "b": "dev"}
+    assert moved.consumers == {"export": Reader(owner=CFO, reads=("b",))}
+    follows = replace(SIGNED, validation={"a": "dev"})
+    moved = rules_to_record(house.now_in_force(follows), house.shown, [pointer("a", "2")], {"a"})
+    assert moved and dict(moved.validation) == {"a": "dev"}
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence", "owners"),
+    [
+        ({"validation": {"later": VERA}}, f"a says validation_owner: nobody; in force: {VERA}", (VERA,)),
+        ({"validation": {"a": "dev"}}, f"a says validation_owner: dev; in force: {VERA}", (VERA,)),
+        ({"consumers": {}}, f"consumers.yml: approval for export by nobody; in force: {CFO} about b", (CFO,)),
+        (
+            {"consumers": {"export": Reader(owner="dev", reads=("b",))}},
+            f"consumers.yml: approval for export by dev about b; in force: {CFO} about b",
+            (CFO,),
+        ),
+        (
+            {"approvals": ApprovalRules(), "consumers": {}},
+            "backfill.yml says approvals.consumers: none; in force: high",
+            (ANA, BO, CFO, VERA),
+        ),
+    ],
+)
+def test_who_may_let_a_say_go(more: dict[str, Any], sentence: str, owners: tuple[str, ...]) -> None:
+    """Whose it is, by a change of the rules; the setting is everybody's. `dev`, who proposes, agrees by that."""
+    house = House(SIGNED)
+    edited = replace(SIGNED, **more)
+    assert house.now_in_force(edited).differences == (sentence,)
+    change = house.propose(edited)
+    assert tuple(change.missing) == tuple(sorted(owners))
+    assert replace(house.now_in_force(edited).rules, owners=SIGNED.owners).validation == SIGNED.validation
+
+
+def test_records_of_earlier_releases_keep_their_hashes() -> None:
+    """What they did not know is not in them, so that their chain holds."""
+    assert set(to_plain(START)) == {"approvals", "people", "signers", "owners"}
+    assert "consumers" not in to_plain(START)["approvals"]
 
 
 def test_a_promotion_brings_owners_and_nothing_else() -> None:
