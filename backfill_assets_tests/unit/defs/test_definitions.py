@@ -149,6 +149,7 @@ def test_runs_are_made_for_ranges(root: Path) -> None:
         "adopt",
         "approve",
         "rules",
+        "plans",
         "promote",
         "evidence",
         "routine",
