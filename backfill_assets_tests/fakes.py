@@ -260,7 +260,9 @@ class FakeEngine:
         self.before_scan: Callable[[Job, Ranges], object] = nothing
         self.before_prepare: Callable[[Job], object] = nothing
         self.before_copy: Callable[[Job], object] = nothing
+        self.columns: tuple[tuple[str, str], ...] = (("ds", "date"), ("id", "bigint"))
         self.writes: list[tuple[str, Interval]] = []
+        self.copies: list[tuple[str, Interval]] = []
         self.scans: list[tuple[str, Ranges]] = []
         self.audit_reads: dict[str, AuditReads] = {}
         self.samples: list[tuple[str, str]] = []
@@ -274,7 +276,7 @@ class FakeEngine:
     def prepare(self, job: Job, sample: Interval) -> tuple[tuple[str, str], ...]:
         self.before_prepare(job)
         self.tables.create(job.model.name, job.version)
-        return (("ds", "date"), ("id", "bigint"))
+        return self.columns
 
     def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
         name = job.model.name
@@ -305,7 +307,25 @@ class FakeEngine:
         cells = {at: replace(cell, batch=batch) for at, cell in self._shown(job.model.name, segments).items()}
         return self.tables.write(job.model.name, job.version, batch, span, cells)
 
-    def differing(self, model: Model, columns: Sequence[str], shown: Segments, built: Segments) -> Ranges:
+    def copy_renamed(
+        self, job: Job, batch: str, interval: Interval, segments: Segments, columns: Sequence[tuple[str, str]]
+    ) -> DataCommit:
+        self.before_copy(job)
+        name = job.model.name
+        self.copies.append((name, interval))
+        cells = {at: replace(cell, batch=batch) for at, cell in self._shown(name, segments).items()}
+        commit = self.tables.write(name, job.version, batch, interval, cells)
+        self.after_commit(job, interval)
+        return commit
+
+    def differing(
+        self,
+        model: Model,
+        columns: Sequence[str],
+        shown: Segments,
+        built: Segments,
+        before: Mapping[str, str] | None = None,
+    ) -> Ranges:
         one, other = (self._shown(model.name, segments) for segments in (shown, built))
         both = shown.covers & built.covers
         same = {at for at in one if at in other and replace(one[at], batch="") == replace(other[at], batch="")}

@@ -9,12 +9,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.audit_views import AuditViews
 from backfill_assets.adapters.batch_rows import column, comparable, content_hash, needs_keys, settled
 from backfill_assets.adapters.durable import sync_commits
-from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments
+from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments, renamed_frame
 from backfill_assets.adapters.jvm import current_jvm, jvm_answers
 from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.model_code import load_function
@@ -98,6 +99,18 @@ class SparkEngine:
             self._replace(job, batch, span, frame)
         return self._commit_of(job, batch)
 
+    def copy_renamed(
+        self, job: Job, batch: str, interval: Interval, segments: Segments, columns: Sequence[tuple[str, str]]
+    ) -> DataCommit:
+        doing = f"copy {job.model.name} {interval}"
+        with self._errors(doing, job), self._limited(job, batch, interval):
+            spark = self._session(job)
+            wanted = spark.read.format("delta").load(self._path(job)).schema
+            self._replace(
+                job, batch, interval, renamed_frame(spark, self._warehouse, job.model, segments, columns, wanted)
+            )
+        return self._commit_of(job, batch)
+
     def _replace(self, job: Job, batch: str, interval: Interval, frame: DataFrame) -> None:
         """Commit the rows in place of the interval's."""
         # A task per day or a few: else each task leaves a file in each day. Rebalance splits a day that is too big.
@@ -176,21 +189,33 @@ class SparkEngine:
         ):
             return sample_failures(job.model, declared, intervals, views)
 
-    def differing(self, model: Model, columns: Sequence[str], shown: Segments, built: Segments) -> Ranges:
+    def differing(
+        self,
+        model: Model,
+        columns: Sequence[str],
+        shown: Segments,
+        built: Segments,
+        before: Mapping[str, str] = MappingProxyType({}),
+    ) -> Ranges:
         both = shown.covers & built.covers
         with self._translated(f"compare versions of {model.name}", model):
-            one, other = (self._checksums(model, columns, segments) for segments in (shown, built))
+            one = self._checksums(model, columns, shown, before)
+            other = self._checksums(model, columns, built, {})
         return Ranges.of(
             unit
             for unit in both.split(model.cadence)
             if one.get(unit.start, _NO_ROWS) != other.get(unit.start, _NO_ROWS)
         )
 
-    def _checksums(self, model: Model, columns: Sequence[str], segments: Segments) -> dict[datetime, tuple[int, int]]:
+    def _checksums(
+        self, model: Model, columns: Sequence[str], segments: Segments, before: Mapping[str, str]
+    ) -> dict[datetime, tuple[int, int]]:
         """Rows and the sum of the rows' hashes, by start of the interval. Doubles count to nine digits."""
         from pyspark.sql import functions as F
 
         frame = model_frame(self._spark, self._warehouse, model, segments)
+        names = {name.lower(): name for name in (model.time_column, *columns)}
+        frame = frame.select(*(column(before.get(low, name)).alias(name) for low, name in names.items()))
         loose = {f.name.lower() for f in frame.schema.fields if f.dataType.typeName() in ("double", "float")}
         values = [F.format_string("%.9e", column(c)) if c.lower() in loose else comparable(frame, c) for c in columns]
         hashed = F.sum(content_hash(values).cast("decimal(38,0)"))

@@ -11,7 +11,7 @@ from backfill_assets.adapters.source_pins import FilePins, data_files
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.audits.text import quoted
 from backfill_assets.build.engine import Input, ModelInput, SourceInput
-from backfill_assets.core.errors import PlanError, SourceChangedError
+from backfill_assets.core.errors import BuildError, PlanError, SourceChangedError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Source
 from backfill_assets.core.segments import Segment, Segments
@@ -20,6 +20,7 @@ from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 _PADDED = ("char", "varchar")
 SCHEMALESS = frozenset({"csv", "json"})
@@ -52,6 +53,34 @@ def model_frame(spark: SparkSession, warehouse: str, model: Model, segments: Seg
     """The rows of segments of a model's tables, together; a column that some lack is NULL there."""
     parts = [_table_frame(spark, warehouse, model, s, within) for s, within in segments.tables()]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+
+
+def renamed_frame(
+    spark: SparkSession,
+    warehouse: str,
+    model: Model,
+    segments: Segments,
+    columns: Sequence[tuple[str, str]],
+    wanted: StructType,
+) -> DataFrame:
+    """The rows of segments as a table of these columns has them. `columns`: lower-cased, as they are called in the
+    segments' tables, and in that one. Raises BuildError where the names or the types are others."""
+    before = {new: old for old, new in columns}
+    kinds = {f.name.lower(): f.dataType.simpleString() for f in wanted.fields}
+    parts: list[DataFrame] = []
+    for segment, within in segments.tables():
+        frame = _table_frame(spark, warehouse, model, segment, within)
+        there = {f.name.lower(): f for f in frame.schema.fields}
+        same = {n: there[o].dataType.simpleString() for n, o in before.items() if o in there}
+        if same != kinds:
+            differ = sorted(set(kinds) ^ set(same)) or sorted(n for n in kinds if kinds[n] != same[n])
+            raise BuildError(
+                f"the rows of {model.name} cannot be copied from its version {segment.version}",
+                why=f"columns of the new version are not there, or of another type: {', '.join(differ)}",
+            )
+        names = [(there[before[f.name.lower()]].name, f.name) for f in wanted.fields]
+        parts.append(frame.selectExpr(*(f"{quoted(old)} AS {quoted(new)}" for old, new in names)))
+    return reduce(lambda one, other: one.union(other), parts)
 
 
 def _table_frame(spark: SparkSession, warehouse: str, model: Model, segment: Segment, within: Ranges) -> DataFrame:

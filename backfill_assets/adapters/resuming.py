@@ -16,8 +16,8 @@ from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pin import Pin, Pins, same_pin
 from backfill_assets.plan.frozen import TRIED, Continued, Touched, alike, continued, sources_read
 from backfill_assets.plan.leases import Claim, targets
-from backfill_assets.plan.missing import batches
 from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.renamed import NO_COPY, batches_apart
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.stored import as_stored, stored_plan
 from backfill_assets.state.control import Control
@@ -95,9 +95,10 @@ def as_restated(
 
 
 def _cut(project: Project, stage: Build, plan: Plan, found: Continued) -> tuple[Interval, ...]:
-    """The stage's batches, each of one state of the sources."""
+    """The stage's batches, each of one state of the sources, or copied."""
     parts = [part for part, _ in alike(found.frozen, stage.model, stage.intervals)]
-    return tuple(sorted(b for part in parts for b in batches(project.models[stage.model], part, plan.now)))
+    model, copied = project.models[stage.model], plan.copies.get(stage.model, NO_COPY)
+    return tuple(sorted(b for part in parts for b in batches_apart(model, part, plan.now, copied)))
 
 
 def _touched(project: Project) -> Touched:

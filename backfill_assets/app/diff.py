@@ -14,10 +14,11 @@ from backfill_assets.compare.expect import Judgement, expectations, judge_moves
 from backfill_assets.compare.known import answers
 from backfill_assets.compare.sides import Side, cut, resolve_side
 from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import UNKNOWN
 from backfill_assets.core.segments import Segments
 from backfill_assets.plan.patch import reached
 from backfill_assets.plan.plan import Facts
-from backfill_assets.plan.proof import Drift, kept_readers
+from backfill_assets.plan.proof import Drift, called_before, kept_readers
 from backfill_assets.plan.rewired import Rewired, describe, rewired, written_then
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.lifecycle import find_plan, only_open_plan
@@ -191,7 +192,10 @@ def find_drift(context: Context, plan: Plan, facts: Facts) -> list[Drift]:
         built = Segments.of_table(version, commit, facts.coverage[name].green)
         if not built:
             continue
-        differ = context.engine().differing(context.project.models[name], kept.columns, pointer.segments, built)
+        before = called_before(
+            facts.shown.get(name, UNKNOWN), context.project.signatures.get(name, UNKNOWN), kept.columns
+        )
+        differ = context.engine().differing(context.project.models[name], kept.columns, pointer.segments, built, before)
         if differ:
             again = {
                 reader: Ranges.of(reached(context.project.models[reader], part) for part in differ) & shown.covers

@@ -15,7 +15,15 @@ def estimate_plan(context: Context, plan: Plan) -> PlanEstimate:
     known = context.control.ledger.entries(kinds=USEFUL) if plan.work or plan.whole else []
     entries = [e for e in known if not e.through]  # a part of an interval says little of a whole one
     price = context.project.settings.cost
-    return estimate(plan.work, entries, context.project.models, at_once=MODELS_AT_ONCE, price=price, whole=plan.whole)
+    return estimate(
+        plan.work,
+        entries,
+        context.project.models,
+        at_once=MODELS_AT_ONCE,
+        price=price,
+        whole=plan.whole,
+        copies=plan.copies,
+    )
 
 
 def measure_run(context: Context, plan: Plan, run: str, began: datetime) -> Actual:

@@ -24,7 +24,7 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
     A model whose upstreams failed in part is built where it can be. Nothing is promoted.
     """
     planned = {stage.model: stage.batches for stage in plan.work if isinstance(stage, Build)}
-    bench = replace(bench, now=plan.now, ignore_cron=plan.request.ignore_cron, planned=planned)
+    bench = replace(bench, now=plan.now, ignore_cron=plan.request.ignore_cron, planned=planned, copies=plan.copies)
     invalidate(bench.control, bench.log, plan.invalidations, now=plan.now, run=bench.run)
     work: dict[str, Ranges] = {}
     for stage in plan.work:

@@ -18,6 +18,7 @@ from backfill_assets.core.pin import Pins
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.frozen import Frozen, alike
 from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.renamed import Copied
 from backfill_assets.state.control import Control
 from backfill_assets.state.tables import TableLog
 
@@ -48,6 +49,8 @@ class Workbench:
     """What is built in a revision instead of the code's version."""
     planned: Mapping[str, tuple[Interval, ...]] = field(default_factory=dict[str, tuple[Interval, ...]])
     """The batches of the plan that is carried out, by model."""
+    copies: Mapping[str, Copied] = field(default_factory=dict[str, Copied])
+    """What of the plan that is carried out is copied instead of being computed, by model."""
     frozen: tuple[Frozen, ...] = ()
     """What some intervals read of sources instead of `pins`: what is left of an older plan."""
     shown: Mapping[str, Pointer] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Protocol
 
 from backfill_assets.audits.counts import Counts
@@ -123,6 +124,16 @@ class Engine(Protocol):
         """
         ...
 
+    def copy_renamed(
+        self, job: Job, batch: str, interval: Interval, segments: Segments, columns: Sequence[tuple[str, str]]
+    ) -> DataCommit:
+        """Commit the interval's rows of segments of the model's other tables to the job's version, which is there.
+
+        `columns`: every column of it, lower-cased, as it is called in the segments and here. Raises BuildError where
+        the columns or their types are others.
+        """
+        ...
+
     def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
         """Run every audit of the model over these intervals at this commit, in as few passes as possible."""
         ...
@@ -133,8 +144,18 @@ class Engine(Protocol):
         """A few keys of rows that fail the audit, by start of the interval."""
         ...
 
-    def differing(self, model: Model, columns: Sequence[str], shown: Segments, built: Segments) -> Ranges:
-        """The intervals, of those that both have, in which these columns hold other rows."""
+    def differing(
+        self,
+        model: Model,
+        columns: Sequence[str],
+        shown: Segments,
+        built: Segments,
+        before: Mapping[str, str] = MappingProxyType({}),
+    ) -> Ranges:
+        """The intervals, of those that both have, in which these columns hold other rows.
+
+        `before`: what columns (lower-cased) are called in what is shown, where that is another name.
+        """
         ...
 
     def cancel(self) -> None:

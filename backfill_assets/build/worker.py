@@ -19,6 +19,7 @@ from backfill_assets.audits.judge import judge, red
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.bisect import Budget, bisect
+from backfill_assets.build.copying import copied_entries, copy, origins
 from backfill_assets.build.engine import AuditReads, Engine, Job
 from backfill_assets.build.engines import on_engine
 from backfill_assets.build.events import Audited, BatchDivided, BatchDone, BatchFailed, BatchStarted
@@ -30,6 +31,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.pin import Pins
 from backfill_assets.core.segments import NO_ROWS, is_adopted
 from backfill_assets.plan.patch import stays_beside
+from backfill_assets.plan.renamed import NO_COPY, Copied
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Entry, Kind, new_id
 from backfill_assets.state.removals import Removal
@@ -176,48 +178,53 @@ class Worker:
                 fix=f"backfill apply --restate {self.job.model.name}:{interval} computes it beside",
             )
         have = look(self.bench, self.job.model.name)[0][self.job.model.name]
-        for piece in Ranges((interval,)) - have.built - have.empty:
-            self.bench.listen(BatchStarted(model=self.job.model.name, interval=piece, attempt=attempt))
-            began = time.monotonic()
-            batch, job = new_id(), self._job(piece)
-            self._record(self._entry(Kind.STARTED, piece, batch=batch, attempt=attempt))
-            if (
-                removals_of(self.bench, self.job.model.name) != self.removals
-            ):  # after the record: the janitor looks there
-                raise removed(self.job.model.name)
-            with self._timed("write"):
-                commit = self._compute(partial(_write, job, batch, piece), again=False)
-            self._record(
-                self._entry(
-                    Kind.BUILT,
-                    piece,
-                    batch=batch,
-                    attempt=attempt,
-                    table_commit=commit.table_commit,
-                    rows=commit.rows,
-                    bytes=commit.bytes,
-                    changes=commit.changes,
-                    seconds=time.monotonic() - began,
-                    through=self.bench.now if piece.end > self.bench.now else None,
-                    inputs=job.inputs_json(),
-                )
+        copied = self.bench.copies.get(self.job.model.name, NO_COPY)
+        if copied.version != self.job.version:  # a plan that was stored may be of other code
+            copied = NO_COPY
+        missing = Ranges((interval,)) - have.built - have.empty
+        for piece in missing & copied.covers:
+            self._piece(piece, attempt, copied.cut(Ranges((piece,))))
+        for piece in missing - copied.covers:
+            self._piece(piece, attempt, NO_COPY)
+
+    def _piece(self, piece: Interval, attempt: int, copied: Copied) -> None:
+        """Compute, or copy, what one commit brings, and record it."""
+        name, job, batch = self.job.model.name, self._job(piece), new_id()
+        self.bench.listen(BatchStarted(model=name, interval=piece, attempt=attempt))
+        began = time.monotonic()
+        self._record(self._entry(Kind.STARTED, piece, batch=batch, attempt=attempt))
+        if removals_of(self.bench, name) != self.removals:  # after the record: the janitor looks there
+            raise removed(name)
+        made_by = origins(self.bench, job.model, piece, copied) if copied.segments else ()
+        with self._timed("write"):
+            write = partial(copy, job, batch, piece, copied) if copied.segments else partial(_write, job, batch, piece)
+            commit = self._compute(write, again=False)
+        built = replace(
+            self._entry(Kind.BUILT, piece, batch=batch, attempt=attempt, table_commit=commit.table_commit),
+            rows=commit.rows,
+            bytes=commit.bytes,
+            changes=commit.changes,
+            seconds=time.monotonic() - began,
+            through=self.bench.now if piece.end > self.bench.now else None,
+            inputs=job.inputs_json(),
+        )
+        self._record(*(copied_entries(self.bench, built, copied, made_by) if copied.segments else (built,)))
+        with self.lock:
+            self.built.append(piece)
+            self.rows += commit.rows
+            self.bytes += commit.bytes
+            if commit.changes is not None:
+                self.changes = (self.changes or Changes()) + commit.changes
+        self.bench.listen(
+            BatchDone(
+                model=name,
+                interval=piece,
+                intervals=job.model.cadence.count(piece),
+                rows=commit.rows,
+                seconds=time.monotonic() - began,
+                changes=commit.changes,
             )
-            with self.lock:
-                self.built.append(piece)
-                self.rows += commit.rows
-                self.bytes += commit.bytes
-                if commit.changes is not None:
-                    self.changes = (self.changes or Changes()) + commit.changes
-            self.bench.listen(
-                BatchDone(
-                    model=self.job.model.name,
-                    interval=piece,
-                    intervals=self.job.model.cadence.count(piece),
-                    rows=commit.rows,
-                    seconds=time.monotonic() - began,
-                    changes=commit.changes,
-                )
-            )
+        )
 
     def _audit(self, ranges: Ranges) -> None:
         """Audit what of these is built, where it is read from: what is shown at another commit than the newest, and
@@ -339,9 +346,9 @@ class Worker:
         )
         return replace(blank, **more)  # pyright: ignore[reportArgumentType]
 
-    def _record(self, entry: Entry) -> None:
+    def _record(self, *entries: Entry) -> None:
         with self._timed("record"), _recording():
-            self.bench.control.ledger.append([entry])
+            self.bench.control.ledger.append(entries)
 
     def _tell_failed(self, interval: Interval, error: str, *, again: bool) -> None:
         self.bench.listen(

@@ -148,7 +148,7 @@ def apply(
     from backfill_assets.app.apply import build_started, check_built, promote_applied, start_apply
     from backfill_assets.cli.applied import applied_json, print_applied
     from backfill_assets.cli.plans import print_amendment, print_opened
-    from backfill_assets.cli.render import print_ahead, print_frozen
+    from backfill_assets.cli.render import print_ahead, print_copied, print_frozen
 
     request = explained(request, why)
     place = open_place()
@@ -162,6 +162,7 @@ def apply(
         if started.opened:
             print_opened(started.opened)
         print_amendment(started.amendment)
+        print_copied(started.plan, place.project)
         print_frozen(started.whole, place.project)
         print_ahead(started.whole, started.ahead)
     built = build_started(place, started, follow=following(quiet=as_json))

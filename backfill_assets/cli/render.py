@@ -20,6 +20,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.words import amount
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.commands import apply_command, restate_command, with_why
+from backfill_assets.plan.copied_words import copied_words
 from backfill_assets.plan.cover import Uncovered
 from backfill_assets.plan.estimate import PlanEstimate, saving
 from backfill_assets.plan.frozen_words import frozen_words
@@ -111,6 +112,7 @@ def print_plan(
             console.print(Text(name, style="bold"))
             for line in lines:
                 console.print(Text("  ") + line)
+    print_copied(plan, project)
     if estimate.stages and len(estimate.unknown) == len(estimate.stages):
         console.print(
             styled("How long it takes nobody knows yet: [bold]backfill apply --sample 3[/] builds a little and tells.")
@@ -162,6 +164,12 @@ def print_plan(
         console.print(Text("Next: ") + Text(restate_command(arguments), style="bold"))
     elif not plan.blocked:
         console.print("Nothing to do.")
+
+
+def print_copied(plan: Plan, project: Project) -> None:
+    """What is copied instead of being computed."""
+    for sentence in copied_words(plan, project.models):
+        out().print(Text(sentence))
 
 
 def print_frozen(plan: Plan, project: Project) -> None:
@@ -236,7 +244,7 @@ def plan_markdown(
     for name, way in plan.strategies.items():
         if _is_told(plan.changes.get(name)):
             lines += ["", f"`{name}` by **{way}**: {PROOF[way]}."]
-    for sentence in frozen_words(plan, project.models):
+    for sentence in (*copied_words(plan, project.models), *frozen_words(plan, project.models)):
         lines += ["", markdown(sentence)]
     for found in plan.rewired:
         lines += ["", f"`{found.model}`: {markdown(found.text)}."]

@@ -23,6 +23,7 @@ from backfill_assets.defs.report import done_text, failure_text, log_outcome
 from backfill_assets.defs.runs import PLAN_TAG, following, run_name
 from backfill_assets.defs.texts import Log
 from backfill_assets.plan.amendment import Amendment
+from backfill_assets.plan.copied_words import copied_words
 from backfill_assets.plan.estimate import duration
 from backfill_assets.plan.frozen_words import frozen_words
 
@@ -138,6 +139,8 @@ def _log_started(context: dg.OpExecutionContext, place: Context, started: Starte
     if not plan.work:
         log.info("nothing to do: all that can be built is complete; no Spark session was opened")
     _log_amendment(log, started.amendment)
+    for sentence in copied_words(started.plan, place.project.models):
+        log.info(sentence)
     for sentence in frozen_words(plan, place.project.models):
         log.warning(sentence)
     for obstacle in started.ahead:

@@ -71,11 +71,13 @@ def plan_of(place: Context, step: dg.AssetExecutionContext, model: Model, interv
 def as_planned(
     place: Context, step: dg.AssetExecutionContext, bench: Workbench, plan: str, model: Model, interval: Interval
 ) -> Workbench:
-    """The workbench, sources read as the plan froze them: whichever run goes on with it. What that means is logged."""
+    """The workbench, with what the plan says: sources as it froze them, whichever run goes on with it, and what is
+    copied. What that means is logged."""
     found = continued_reads(place, plan, model.name, Ranges((interval,)), bench.pins)
     for sentence in continued_words(found, bench.pins, place.project.models):
         Log(step).warning(sentence)
-    return replace(bench, frozen=found.frozen)
+    said = stored_plan(place.control, plan)
+    return replace(bench, frozen=found.frozen, copies=said.copies if said else {})
 
 
 def request_for(project: Project, scope: Scope) -> Request:

@@ -213,6 +213,7 @@ def _model(s: Subject, inputs: Inputs) -> ModelPart:
         ranges=RangesPart(
             recomputed=_pairs(s.target.intervals),
             count=s.target.intervals.count(s.model.cadence),
+            copied=_pairs(Ranges.of(i for i, e in s.batches if e.origin)),
             shown=_pairs(s.shown),
             kept=_pairs(s.kept),
             missing=_pairs(s.missing),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_from_json, utc
@@ -301,7 +301,19 @@ def _which(m: ModelPart, place: str) -> str:
                 f"{capital(spans(done, unit))}, {many} of {m.model} follow the new rules. Older rows stay as they were."
             )
         case "changed":
-            return f"{capital(spans(done, unit))}, {many} of {m.model} were computed again."
+            return " ".join(_copied_or_computed(m, done, ranges_from_json(m.ranges.copied)))
+
+
+def _copied_or_computed(m: ModelPart, done: Ranges, copied: Ranges) -> Iterator[str]:
+    unit = cadence(m)
+    if part := done & copied:
+        many = amount(part.count(unit), unit)
+        yield (
+            f"{capital(spans(part, unit))}, {many} of {m.model} were copied from the rows that were shown, under "
+            "the new names of their columns: nothing of them was computed."
+        )
+    if part := done - copied:
+        yield f"{capital(spans(part, unit))}, {amount(part.count(unit), unit)} of {m.model} were computed again."
 
 
 def _reading(reason: str) -> str:

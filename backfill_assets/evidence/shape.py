@@ -90,6 +90,9 @@ class RangesPart(Part):
 
     recomputed: list[Range] = Field(description="What this plan computed.")
     count: int = Field(description="How many intervals that is.")
+    copied: list[Range] = Field(
+        default=[], description="What of it was copied from what was shown, under new names of columns, not computed."
+    )
     shown: list[Range] = Field(description="What the environment shows of the new table after the promotion.")
     kept: list[Range] = Field(description="What it goes on to show from older tables.")
     missing: list[Range] = Field(description="What is over and not there.")

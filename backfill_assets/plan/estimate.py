@@ -5,18 +5,20 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import TopologicalSorter
 from itertools import count
 from math import exp, log, sqrt
 from statistics import fmean, median, quantiles
+from types import MappingProxyType
 
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import logic_of
 from backfill_assets.core.settings import Cost
 from backfill_assets.core.words import amount
+from backfill_assets.plan.renamed import NO_COPY, Copied
 from backfill_assets.plan.stages import Audit, Build
 from backfill_assets.state.ledger import Entry, Kind, by_version
 
@@ -190,11 +192,13 @@ def estimate(
     at_once: int,
     price: Cost | None = None,
     whole: Sequence[Build] = (),
+    copies: Mapping[str, Copied] = MappingProxyType({}),
 ) -> PlanEstimate:
     """What the stages (`plan.work`) will take, going by the ledger's entries of USEFUL kinds, in any order.
 
-    `whole` (`plan.whole`) is what they are measured against. `at_once` is how many models run side by side. The plan's
-    time is not the sum of its stages': models are scheduled as `build.apply` does it, each when what it reads is done.
+    `whole` (`plan.whole`) is what they are measured against, `copies` (`plan.copies`) is what is not computed of them.
+    `at_once` is how many models run side by side. The plan's time is not the sum of its stages': models are scheduled
+    as `build.apply` does it, each when what it reads is done.
     """
     entries = [e for e in entries if e.kind in USEFUL]
     everything = estimate(whole, entries, models, at_once=at_once, price=price) if whole else None
@@ -209,7 +213,7 @@ def estimate(
             case Audit():
                 seconds.setdefault(stage.model, audits)  # one scan serves what is audited and what is built
             case Build():
-                takes = _priced(_of_stage(stage, model, basis), price)
+                takes = _priced(_of_stage(stage, model, basis, copies.get(stage.model, NO_COPY).covers), price)
                 seconds[stage.model] = takes.seconds or NO_TIME
                 found.append(
                     StageEstimate(
@@ -479,7 +483,7 @@ def _basis(history: Mapping[tuple[str, str], Sequence[Entry]], model: Model, ver
 
 def _batches(entries: Iterable[Entry], cadence: Cadence) -> list[_Batch]:
     """Sorted, so that the order in which entries come changes no sum."""
-    sizes = ((cadence.count(e.interval), e) for e in entries if e.kind is Kind.BUILT)
+    sizes = ((cadence.count(e.interval), e) for e in entries if e.kind is Kind.BUILT and e.origin is None)
     return sorted(_Batch(size, max(e.seconds, TICK), e.rows, e.bytes) for size, e in sizes if size > 0)
 
 
@@ -574,17 +578,28 @@ def _audits(entries: Iterable[Entry]) -> Spread:
 # --- putting it together ----------------------------------------------------------------------------------------------
 
 
-def _of_stage(stage: Build, model: Model, basis: _Basis | None) -> Estimate:
+_COPY_LEAST, _COPY_LIKELY = 0.1, 0.5
+"""What copying takes at least, and likely, as a part of what computing took. It writes the same rows and reads no more,
+so it takes no longer."""
+
+
+def _of_stage(stage: Build, model: Model, basis: _Basis | None, copied: Ranges) -> Estimate:
     if basis is None:
         return Estimate(basis="no history: run with --sample 3")
     sizes = [model.cadence.count(batch) for batch in stage.batches]
     each = [basis.line.spread(size) for size in sizes]
+    each = [
+        replace(s, low=s.low * _COPY_LEAST, likely=s.likely * _COPY_LIKELY) if copied & Ranges((batch,)) else s
+        for s, batch in zip(each, stage.batches, strict=True)
+    ]
     words = basis.words + (basis.beyond if set(sizes) - {basis.size} else "")
     line, largest = basis.line, max(sizes, default=0)
     if len(sizes) > stage.concurrency and line.fixed > line.each * largest:
         words += f"; most of a batch is fixed time: a larger `batch_size:` than {largest} would take less"
     if len(sizes) > 1 and basis.size and each[0].high > _WIDE * each[0].low:
         words += f"; to know better, build one of its batches first: {stage.batches[0]}"
+    if copied & stage.intervals:
+        words = f"copying takes no longer than computing did, {words}"
     building = Spread(
         low=waves((s.low for s in each), stage.concurrency),
         likely=waves((s.likely for s in each), stage.concurrency),

@@ -82,6 +82,9 @@ def read_facts(
         now=now,
         environment=shown,
         shown={n: versions[n, p.version].signature for n, p in shown.pointers.items() if (n, p.version) in versions},
+        algorithms={
+            n: versions[n, p.version].algorithm for n, p in shown.pointers.items() if (n, p.version) in versions
+        },
         written={
             n: written_then(versions[n, p.version].definition)
             for n, p in shown.pointers.items()

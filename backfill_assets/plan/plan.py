@@ -19,6 +19,7 @@ from backfill_assets.plan.changes import changes_of, reverts, unproved, views
 from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, restatement, stays_beside
+from backfill_assets.plan.renamed import NO_COPY, Copied, batches_apart, can_be_copied, renaming
 from backfill_assets.plan.rewired import Rewired, Written, describe, rewired, written_in
 from backfill_assets.plan.rewritten import Checks, Rewritten, unchecked
 from backfill_assets.plan.rowless import rowless
@@ -67,6 +68,8 @@ class Facts:
     """What is known of the rows that the environment shows of each model."""
     shown: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
     """Of the version that the environment's pointer of a model shows."""
+    algorithms: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By which rules that signature was made."""
     rewritten: tuple[Rewritten, ...] = ()
     """The models whose version was built by another text than the one that is loaded."""
     text_checks: Checks = field(default_factory=dict[tuple[str, str, str], TextCheck])
@@ -131,6 +134,12 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     selected = select_models(project, request.select)
     changes = changes_of(project, facts)
     refuse_rebuilding(project, facts.environment, selected, request)
+    mine = {name: changes[name] for name in selected}
+    back = {name: release for name in selected if (release := reverts(project, facts, name))}
+    listing = views(project, facts, mine)
+    renamed = {n: found for n in selected if n not in back and (found := renaming(project, facts, n))}
+    ways = strategies(mine, {}, dict(request.strategies), reverted=back, listing=listing, renamed=renamed)
+    copies: dict[str, Copied] = {}
     stages: list[Stage] = []
     blocked: list[Blocked] = []
     kept: dict[str, str] = {}
@@ -157,13 +166,16 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
             for up, (stuck, needs) in waiting.items()
         )
         if buildable:
+            if ways.get(name) is Strategy.COLUMN_RENAME:
+                here = renamed[name].cut(can_be_copied(model, buildable, have.refused, facts.now))
+                copies |= {name: here} if here.segments else {}
             stages.append(
                 Build(
                     model=name,
                     version=version,
                     intervals=buildable,
                     count=buildable.count(model.cadence),
-                    batches=batches(model, buildable, facts.now),
+                    batches=batches_apart(model, buildable, facts.now, copies.get(name, NO_COPY)),
                     concurrency=model.batch_concurrency,
                     reason=_reason(project, facts, name, have, buildable),
                     open=split_open(model, buildable, facts.now)[1],
@@ -180,10 +192,6 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
             why="; ".join(f"{n}: {_extent(project.models[n], facts.now)}" for n in selected),
             fix="choose --start and --end within a model's range, and within what its sources have rows of",
         )
-    back = {name: release for name in selected if (release := reverts(project, facts, name))}
-    mine = {name: changes[name] for name in selected}
-    listing = views(project, facts, mine)
-    ways = strategies(mine, {}, dict(request.strategies), reverted=back, listing=listing)
     held = _held(project, ways)
     stuck = {b.model for b in blocked}.union(held)
     moves = tuple(
@@ -209,6 +217,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         strategies=ways,
         reverts=back,
         views=listing,
+        copies=copies,
         held=held,
         cut_off=cut_offs(unbounded, project, selected, facts.now),
         overrides=overrides(project, selected),

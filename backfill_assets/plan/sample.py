@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.estimate import sample_intervals
-from backfill_assets.plan.missing import batches, needed
+from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
+from backfill_assets.plan.renamed import NO_COPY, batches_apart
 from backfill_assets.plan.stages import Audit, Build, Plan
 
 
@@ -28,16 +28,16 @@ def sampled(plan: Plan, project: Project, count: int) -> Plan:
             if upstream.name in builds:
                 for interval in chosen[name].split(model.cadence):
                     chosen[upstream.name] = chosen.get(upstream.name, Ranges()) | needed(model, upstream, interval)
-    stages = [_cut(s, chosen[s.model], project, plan.now) if isinstance(s, Build) else s for s in plan.stages]
+    stages = [_cut(s, chosen[s.model], project, plan) if isinstance(s, Build) else s for s in plan.stages]
     return replace(plan, stages=tuple(s for s in stages if isinstance(s, Build | Audit)))
 
 
-def _cut(stage: Build, intervals: Ranges, project: Project, now: datetime) -> Build:
+def _cut(stage: Build, intervals: Ranges, project: Project, plan: Plan) -> Build:
     model = project.models[stage.model]
     return replace(
         stage,
         intervals=intervals,
         count=intervals.count(model.cadence),
-        batches=batches(model, intervals, now),
+        batches=batches_apart(model, intervals, plan.now, plan.copies.get(stage.model, NO_COPY)),
         open=stage.open & intervals,
     )

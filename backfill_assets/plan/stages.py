@@ -16,6 +16,7 @@ from backfill_assets.plan.bounds import CutOff
 from backfill_assets.plan.category import Change
 from backfill_assets.plan.frozen import Continued
 from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.renamed import Copied
 from backfill_assets.plan.rewired import Rewired
 from backfill_assets.plan.rewritten import Rewritten
 from backfill_assets.plan.strategy import PROOF, Strategy
@@ -188,6 +189,8 @@ class Plan:
     """Models whose code is that of an earlier release again, with the newest release that showed it."""
     views: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Models of which only the view changes, with the columns (lower-cased) that it lists then."""
+    copies: Mapping[str, Copied] = field(default_factory=dict[str, Copied])
+    """What of the builds is not computed: rows that are shown are copied under the new names of their columns."""
     held: tuple[str, ...] = ()
     """Models that are built but not moved: dual runs, and what reads them."""
     cut_off: tuple[CutOff, ...] = ()
@@ -217,6 +220,8 @@ class Plan:
             content.append({name: said for name, said in self.request.to_plain().items() if name != "why"})
         if self.views:
             content.append({name: list(columns) for name, columns in self.views.items()})
+        if self.copies:
+            content.append(to_plain(self.copies))
         if self.overrides:
             content.append([to_plain(override) | {"place": ""} for override in self.overrides])
         if self.continued.frozen:
@@ -260,6 +265,7 @@ class Plan:
             "strategies": {name: {"strategy": s.value, "proof": PROOF[s]} for name, s in self.strategies.items()},
             "reverts": dict(self.reverts),
             "views": to_plain(self.views),
+            "copies": to_plain(self.copies),
             "held": list(self.held),
             "cut_off": to_plain(self.cut_off),
             "sources": {name: dict(pin) for name, pin in self.sources.items()},

@@ -22,6 +22,8 @@ class Strategy(StrEnum):
     """Some published intervals again; their neighbours are not touched."""
     FORWARD_ONLY = "forward-only"
     """New logic from a day on, older rows stay."""
+    COLUMN_RENAME = "column-rename"
+    """The rows that are shown, copied under other names of columns to a table of its own."""
     VIEW_ONLY = "view-only"
     """The view lists other columns of the same tables."""
     REVERT = "revert"
@@ -35,6 +37,8 @@ PROOF: Mapping[Strategy, str] = {
     Strategy.COLUMN_ENRICHMENT: "only columns come on top: rows and old columns must be what they were, day by day",
     Strategy.PARTITION_REPAIR: "only these days are computed again: all others stay the same files at the same commit",
     Strategy.FORWARD_ONLY: "new logic begins with that day: older ones stay the same files at the same commit",
+    Strategy.COLUMN_RENAME: "signatures prove the same rows and values under other names: what is shown is copied, the"
+    " rest computed, all of it audited and compared",
     Strategy.VIEW_ONLY: "all days stay the same files at the same commit; what the view does not list is still in them",
     Strategy.REVERT: "tables of an earlier release are used again, what they lack is built; all days are compared",
     Strategy.DUAL_RUN: "what is shown stays; both can be compared for as long as you like",
@@ -48,13 +52,16 @@ def strategies(
     *,
     reverted: Collection[str] = (),
     listing: Collection[str] = (),
+    renamed: Collection[str] = (),
 ) -> dict[str, Strategy]:
     """Model → strategy, of the patched models and of those that changed. `asked` are the author's choices, by model,
-    `reverted` the models whose code is that of an earlier release again, `listing` those whose view changes alone.
+    `reverted` the models whose code is that of an earlier release again, `listing` those whose view changes alone,
+    `renamed` those that are what is shown under other names.
 
     Raises UsageError for a model that the plan is not about, and for a strategy that does not fit the change.
     """
     found = {name: _way(change) for name, change in changes.items() if change.category is not Category.UNCHANGED}
+    found |= dict.fromkeys(renamed, Strategy.COLUMN_RENAME)
     found |= {name: Strategy.REVERT for name in reverted if name in found}
     found |= dict.fromkeys(listing, Strategy.VIEW_ONLY)
     for name, patch in patches.items():
@@ -77,7 +84,7 @@ def _way(change: Change) -> Strategy:
 
 def _chosen(name: str, wanted: str, fitting: Strategy) -> Strategy:
     free = [fitting, Strategy.DUAL_RUN]
-    if fitting is Strategy.COLUMN_ENRICHMENT:
+    if fitting in (Strategy.COLUMN_ENRICHMENT, Strategy.COLUMN_RENAME):
         free.append(Strategy.FULL_REBUILD)
     if fitting in (Strategy.PARTITION_REPAIR, Strategy.FORWARD_ONLY, Strategy.VIEW_ONLY):
         free.remove(Strategy.DUAL_RUN)
@@ -85,6 +92,7 @@ def _chosen(name: str, wanted: str, fitting: Strategy) -> Strategy:
         return Strategy(wanted)
     why = {
         Strategy.COLUMN_ENRICHMENT.value: "more than new columns differs from what is shown",
+        Strategy.COLUMN_RENAME.value: "nothing proves that it is what is shown under other names",
         Strategy.PARTITION_REPAIR.value: "it is about certain days: --restate MODEL:DAY..DAY",
         Strategy.FORWARD_ONLY.value: "it is about a first day: --forward-only DAY",
     }

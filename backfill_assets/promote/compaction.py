@@ -186,7 +186,9 @@ def _copied_entries(
         for part, entry in there.batches(Ranges((segment.interval,))):
             share = model.cadence.count(part) / model.cadence.count(entry.interval)
             count = sum(n for at, n in rows.items() if part.holds(at))
-            same = replace(blank, kind=Kind.BUILT, interval=part, inputs=entry.inputs, at=entry.at, rows=count)
+            same = replace(
+                blank, kind=Kind.BUILT, interval=part, inputs=entry.inputs, at=entry.at, rows=count, origin=entry.origin
+            )
             found.append(replace(same, bytes=round(entry.bytes * share), seconds=entry.seconds * share))
             found += [
                 replace(blank, kind=Kind.AUDITED, interval=passed, audits=audit.audits, at=audit.at)

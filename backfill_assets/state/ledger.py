@@ -7,7 +7,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import cast
 
@@ -39,6 +39,16 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What computed rows that were copied: a batch of another version's table, and when it began to read its inputs."""
+
+    version: str
+    commit: int
+    batch: str
+    began: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One thing that happened to one range of one version. `inputs` maps each upstream to what was read of it.
 
@@ -65,8 +75,15 @@ class Entry:
     """Of a BUILT that is partial: the instant at which its interval was still open. None: it was over."""
     at: datetime
     id: str = ""
+    origin: Origin | None = None
+    """Of a BUILT whose rows were copied under other names: what computed them, from the `inputs`."""
     sequence: int = 0
     """Its place in the order in which entries were committed; the ledger gives it. 0: of an older release."""
+
+    @property
+    def began(self) -> datetime:
+        """When the batch that computed the rows began to read its inputs."""
+        return self.origin.began if self.origin else self.at - timedelta(seconds=self.seconds)
 
     @property
     def order(self) -> tuple[int, datetime, str]:
@@ -99,6 +116,7 @@ LEDGER = TableSpec(
         "reason": "text",
         "through": "time",
         "changes": "text",
+        "origin": "text",
         "sequence": "int",
     },
     sequence="sequence",
@@ -296,15 +314,17 @@ def _to_row(entry: Entry) -> Row:
         inputs=json.dumps(entry.inputs or {}, sort_keys=True),
         through=entry.through or _EPOCH,
         changes=json.dumps(to_plain(entry.changes)) if entry.changes else "",
+        origin=json.dumps(to_plain(entry.origin)) if entry.origin else "",
     )
 
 
 def _from_row(row: Row) -> Entry:
-    changes = cast(str, row["changes"])
+    changes, origin = cast(str, row["changes"]), cast(str, row["origin"])
     return from_row(
         Entry,
         row,
         inputs=json.loads(cast(str, row["inputs"])),
         through=None if row["through"] == _EPOCH else row["through"],
         changes=from_plain(Changes, json.loads(changes)) if changes else None,
+        origin=from_plain(Origin, json.loads(origin)) if origin else None,
     )

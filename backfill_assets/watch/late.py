@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import cast
 
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
@@ -130,8 +129,7 @@ def _files_since(said: Mapping[str, object], entry: Entry, history: History) -> 
 
     A batch checks before it begins that the files are those of its plan, so a younger file is another one.
     """
-    began = entry.at - timedelta(seconds=entry.seconds)
-    young = [c for c in history.changes if c.at is not None and c.at > began]
+    young = [c for c in history.changes if c.at is not None and c.at > entry.began]
     old, count = len(history.changes) - len(young), cast(int, said.get("count", 0))
     if old > count or count - old > len(young) or not young:
         gone = "files were removed, or replaced by ones with an older time"

@@ -1,0 +1,127 @@
+"""Does the code only rename columns of what is shown? Then the rows that are shown are copied under the new names.
+
+Both texts compute the same rows, and each column of the new one is exactly one of the old: signatures prove it. So what
+the environment shows of the old version, at the commits that its pointer names, is what the new text would compute from
+the same inputs. Where anything is in doubt, rows are computed. See decision 0035.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.model import UNKNOWN, Model, Project, Signature
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import NO_ROWS, Segments, logic_of
+from backfill_assets.plan.missing import batches, split_open
+from backfill_assets.project.algorithm import ALGORITHM, taken_whole
+from backfill_assets.state.standing import Part, Standing
+
+if TYPE_CHECKING:
+    from backfill_assets.plan.plan import Facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """Rows of a new version that are read from what is shown, instead of being computed."""
+
+    version: str = ""
+    """The new one."""
+    segments: Segments = NO_ROWS
+    """Where they are shown: tables and commits."""
+    columns: tuple[tuple[str, str], ...] = ()
+    """Every column of the new version, lower-cased: as it is called there, and as it is called now."""
+
+    @property
+    def covers(self) -> Ranges:
+        """The time that is copied."""
+        return self.segments.covers
+
+    @property
+    def renamed(self) -> tuple[tuple[str, str], ...]:
+        """The columns (old, new) that have another name now."""
+        return tuple((old, new) for old, new in self.columns if old != new)
+
+    def cut(self, to: Ranges) -> Copied:
+        """What is copied within these ranges."""
+        return replace(self, segments=self.segments.cut(to))
+
+
+NO_COPY = Copied()
+"""All of it is computed."""
+
+
+def renaming(project: Project, facts: Facts, name: str) -> Copied | None:
+    """What of a model is shown that its code computes under other names, and does nothing else to; None where nothing
+    is, or nobody can prove it."""
+    pointer = facts.environment.pointers.get(name)
+    if pointer is None or pointer.version == project.fingerprints[name] or facts.algorithms.get(name) != ALGORITHM:
+        return None
+    if any(name in (word.model, *word.reaches) for word in project.overrides.values()):
+        return None
+    if not _same_upstreams(project, facts, project.models[name]):
+        return None
+    columns = _paired(facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN), pointer)
+    segments = _good(project, project.models[name], pointer, facts.standing.get(name, Standing()))
+    if not columns or not segments:
+        return None
+    return Copied(version=project.fingerprints[name], segments=segments, columns=columns)
+
+
+def batches_apart(model: Model, intervals: Ranges, now: datetime, copied: Copied) -> tuple[Interval, ...]:
+    """The intervals cut into batches, each copied or computed as a whole."""
+    parts = (intervals & copied.covers, intervals - copied.covers)
+    return tuple(sorted(batch for part in parts for batch in batches(model, part, now)))
+
+
+def can_be_copied(model: Model, intervals: Ranges, refused: Sequence[tuple[Interval, str]], now: datetime) -> Ranges:
+    """Which of the intervals that are to be built may be copied: they are over, and no copy of them was refused (an
+    audit failed) before."""
+    return split_open(model, intervals, now)[0] - Ranges.of(part for part, _ in refused)
+
+
+def _paired(old: Signature, new: Signature, pointer: Pointer) -> tuple[tuple[str, str], ...]:
+    """Each new column with the shown one that it is, when that is one alone and some have other names; else nothing."""
+    if UNKNOWN in (old, new) or old.code or new.code or taken_whole(old) or taken_whole(new) or old.rows != new.rows:
+        return ()
+    listed = {column.lower() for column, _ in pointer.columns}
+    found: list[tuple[str, str]] = []
+    for column, meaning in new.columns.items():
+        same = [c for c, other in old.columns.items() if other == meaning and c in listed]
+        same = [column] if column in same else same
+        if len(same) != 1:
+            return ()
+        found.append((same[0], column))
+    taken = [before for before, _ in found]
+    return tuple(found) if len(set(taken)) == len(taken) and any(b != n for b, n in found) else ()
+
+
+def _same_upstreams(project: Project, facts: Facts, model: Model) -> bool:
+    """Whether all models that it reads are shown in the versions that the code says."""
+    above = [u.name for u in model.upstreams if u.name in project.models]
+    shown = facts.environment.pointers
+    return all(name in shown and shown[name].version == project.fingerprints[name] for name in above)
+
+
+def _good(project: Project, model: Model, pointer: Pointer, known: Standing) -> Segments:
+    """What is shown of the newest logic, corrections included, that was computed from what the code reads, and of which
+    nothing bad is known."""
+    bad = Ranges.of(part for found in (*known.red.values(), *known.foreign.values()) for part in found)
+    bad = bad | known.unknown | known.partial
+    mine = (p for p in known.of(pointer.version) if not p.segment.columns and _read_the_same(project, model, p))
+    return Segments(replace(p.segment, held=None) for p in mine).without(bad).joined()
+
+
+def _read_the_same(project: Project, model: Model, part: Part) -> bool:
+    """Whether a part's batch read just the tables that the model reads, models in the versions that the code says."""
+    said = cast("Mapping[str, Mapping[str, Any]]", (part.entry.inputs if part.entry else None) or {})
+    if set(said) != {u.name for u in model.upstreams}:
+        return False
+    return all(
+        logic_of(str(read.get("version", ""))) == project.fingerprints[name]
+        for name, read in said.items()
+        if name in project.models
+    )
