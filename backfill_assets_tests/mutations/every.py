@@ -14,7 +14,17 @@ from backfill_assets_tests.mutations.operations import (
     RULES_CHANGE,
     SWEEPING,
 )
-from backfill_assets_tests.mutations.plans import AHEAD, FROZEN, JANITOR, KEEPING, LEASES, ROUTINE, SAMPLES, TEXTS
+from backfill_assets_tests.mutations.plans import (
+    AHEAD,
+    COPIES,
+    FROZEN,
+    JANITOR,
+    KEEPING,
+    LEASES,
+    ROUTINE,
+    SAMPLES,
+    TEXTS,
+)
 
 MUTATIONS: tuple[Mutation, ...] = (
     *GATE,
@@ -25,6 +35,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *TEXTS,
     *LEASES,
     *FROZEN,
+    *COPIES,
     *AHEAD,
     *KEEPING,
     *JANITOR,

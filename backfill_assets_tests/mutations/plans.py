@@ -59,3 +59,26 @@ AHEAD = (
 JANITOR = (
     broken("nothing can be pointed at what goes", "state/environment.py", "if t in current.marked_for_deletion or current.removals.get(t, -1) > since}:", "if t in ()}:", "promote/test_janitor.py"),
 )  # fmt: skip
+
+COPIES = (
+    broken("a copy has the rows of its text", "plan/renamed.py", " or old.rows != new.rows:", ":", "plan/test_renamed.py"),
+    broken("a column is copied where its meaning is", "plan/renamed.py", "same = [column] if column in same else same", "same = [column]", "plan/test_renamed.py"),
+    broken("nobody guesses which column is meant", "plan/renamed.py", "if len(same) != 1:", "if not same:", "plan/test_renamed.py"),
+    broken("a column twice is no rename", "plan/renamed.py", "len(set(taken)) == len(taken) and ", "", "plan/test_renamed.py"),
+    broken("only what the view lists is copied", "plan/renamed.py", "if other == meaning and c in listed]", "if other == meaning]", "plan/test_renamed.py"),
+    broken("an author's word proves no copy", "plan/renamed.py", "if any(name in (word.model, *word.reaches) for word in project.overrides.values()):", "if False:", "plan/test_renamed.py"),
+    broken("another release's rules prove no copy", "plan/renamed.py", " or facts.algorithms.get(name) != ALGORITHM:", ":", "plan/test_renamed.py"),
+    broken("what is copied was computed beside the upstreams that are shown", "plan/renamed.py", "    if not _same_upstreams(project, facts, project.models[name]):\n        return None\n", "", "plan/test_renamed.py"),
+    broken("what is copied was computed from what the code reads", "plan/renamed.py", "    if set(said) != {u.name for u in model.upstreams}:\n        return False\n", "", "plan/test_renamed.py"),
+    broken("what is copied was computed from the versions that the code reads", "plan/renamed.py", "logic_of(str(read.get(\"version\", \"\"))) == project.fingerprints[name]", "True", "plan/test_renamed.py"),
+    broken("days of which something bad is known are computed", "plan/renamed.py", ".without(bad).joined()", ".joined()", "plan/test_renamed.py"),
+    broken("rows of older logic are computed", "plan/renamed.py", "for p in known.of(pointer.version) if", "for p in known.parts if", "plan/test_renamed.py"),
+    broken("a red copy is not made again", "plan/renamed.py", " - Ranges.of(part for part, _ in refused)", "", "plan/test_renamed.py"),
+    broken("copies are of the plan's own code", "build/worker.py", "if copied.version != self.job.version:", "if False:", "plan/test_renamed.py"),
+    broken("what does not count any more is not copied", "build/copying.py", "if left := Ranges((interval,)) - (good & Ranges.of(part for part, _ in found)):", "if left := Ranges():", "plan/test_renamed.py"),
+    broken("a copy has as many rows", "build/copying.py", "if before != after:", "if False:", "plan/test_renamed.py"),
+    broken("a copy says what its rows were computed from", "build/copying.py", "inputs=entry.inputs, ", "", "plan/test_renamed.py"),
+    broken("a copy of a copy says what computed the rows", "build/copying.py", "origin = entry.origin or Origin(", "origin = Origin(", "plan/test_renamed.py"),
+    broken("copies belong to what a plan is", "plan/stages.py", "            content.append(to_plain(self.copies))\n", "            pass\n", "plan/test_renamed.py"),
+)  # fmt: skip
+"""Conditions of a copy, and what is recorded of it."""
