@@ -11,20 +11,25 @@ import pytest
 
 import backfill_assets
 from backfill_assets.adapters.engine import SparkEngine
+from backfill_assets.adapters.table_log import open_table
 from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import Interval
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.projects import backfill_here as backfill
 from backfill_assets_tests.projects import (
+    build_all,
     commits_per_interval,
     days,
     expected_daily,
     finish,
+    path_of,
     script,
     small_project,
     start,
     write_events,
 )
+from backfill_assets_tests.spark.test_merge import a_place, orders
 from backfill_assets_tests.stories.test_approval import ANA, PEOPLE, edit, in_the_way
 from backfill_assets_tests.stories.test_kill_during_build import DIES
 
@@ -186,3 +191,24 @@ def test_a_copy_that_is_killed_goes_on(shop: Path, computed: list[tuple[str, Int
     assert counts[days("2024-01-01")] == 1 and counts[days("2024-01-04")] == 2, counts
     promote_all(shop)
     pd.testing.assert_frame_equal(frame(shop), before.rename(columns={"total": "takings"}))
+
+
+def test_a_merged_model_keeps_its_markers(
+    spark: SparkSession, tmp_path: Path, computed: list[tuple[str, Interval]]
+) -> None:
+    """When a row's values last moved is copied as well, under whatever name."""
+    rows = orders((1, 1, "a", 1.5, 1), (2, 1, "b", 2.5, 1), (3, 3, "c", 3.5, 1))
+    build_all(place := a_place(tmp_path, rows))
+    promote_plan(place)
+    before = frame(tmp_path, "orders")
+    computed.clear()
+    model = tmp_path / "models" / "orders.sql"
+    rename(model, "updated_at: updated_at", "updated_at: moved")
+    rename(model, "id, note, amount", "id, note AS remark, amount")
+    applied = backfill("apply", project=tmp_path, user="dev")
+    assert applied.code == 0 and not computed, applied
+    table = open_table(path_of(Context.open(tmp_path), "orders"))
+    assert table is not None
+    wanted = before.rename(columns={"note": "remark", "updated_at": "moved"}).sort_values("id")
+    found = table.to_pyarrow_table().to_pandas().sort_values("id")
+    assert found[list(wanted.columns)].astype(str).values.tolist() == wanted.astype(str).values.tolist()
