@@ -319,7 +319,7 @@ def _to_row(entry: Entry) -> Row:
 
 
 def _from_row(row: Row) -> Entry:
-    changes, origin = cast(str, row["changes"]), cast(str, row["origin"])
+    changes, origin = cast(str, row["changes"]), cast(str, row.get("origin", ""))
     return from_row(
         Entry,
         row,

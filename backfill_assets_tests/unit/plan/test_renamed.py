@@ -17,6 +17,7 @@ from backfill_assets.plan.renamed import renaming
 from backfill_assets.plan.sample import sampled
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.strategy import Strategy
+from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.fakes import Cell, Crash, World, a_model, days, ranges
 
@@ -262,8 +263,13 @@ def test_as_many_rows_arrive_as_are_shown(world: World, monkeypatch: pytest.Monk
 
 def test_the_ledger_keeps_the_origin(world: World) -> None:
     """Read back as it was written; a copy of a copy names what computed the rows."""
-    apply(world.bench(), renamed(world))
-    assert world.release(required=False).moved
+    plan = renamed(world)
+    opened = open_plan(world.control, plan, by="dev", views=lambda: None)
+    assert opened is not None
+    apply(world.bench(), plan)
+    world.prove(opened.plan.id)
+    world.approve(opened.plan.id)
+    assert world.release().moved
     loaded(world, {"ds": "d", "id": "i", "amount": "t", "most": "m"}, to="3")
     apply(world.bench(), world.plan())
     built: dict[str, list[Entry]] = {}
