@@ -102,7 +102,8 @@ def test_a_renamed_column_is_copied(shop: Path, environment: str, computed: list
 
     applied = backfill("apply", project=shop, user="dev")
     assert applied.code == 0 and sentence in " ".join(applied.out.split()), applied
-    assert not computed
+    assert "daily" not in dict(computed), "running is tried: its text is another"
+    computed.clear()
     place = Context.open(shop)
     assert [(e.interval, e.inputs) for e in built(place)] == [(e.interval, e.inputs) for e in built(old)]
     assert all(e.origin and e.origin.version == version for e in built(place))
@@ -146,6 +147,7 @@ def test_swapped_names_are_copied_and_an_author_may_ask_for_computing(
 ) -> None:
     """Each column goes where its meaning is, also of a column that takes another's name."""
     daily = shop / "models" / "daily.sql"
+    write_events(shop, days=4)
     rename(daily, "sum(amount) AS total", "sum(amount) AS total, max(amount) AS most, min(id) AS first_id")
     assert backfill("apply", "--strategy", "daily=full-rebuild", project=shop, user="dev").code == 0
     promote_all(shop)
@@ -155,7 +157,7 @@ def test_swapped_names_are_copied_and_an_author_may_ask_for_computing(
     rename(shop / "models" / "running.sql", "sum(total)", "sum(most)")
     rename(daily, "min(id) AS first_id", "min(id) AS FIRST")
     applied = backfill("apply", project=shop, user="dev")
-    assert applied.code == 0 and not computed, applied
+    assert applied.code == 0 and "daily" not in dict(computed), applied
     assert "total is called most now, most is called total now" in " ".join(applied.out.split())
     promote_all(shop)
     swapped = before.rename(columns={"total": "most", "most": "total", "first_id": "FIRST"})
@@ -186,7 +188,7 @@ def test_a_copy_that_is_killed_goes_on(shop: Path, computed: list[tuple[str, Int
     place = Context.open(shop)
     assert len(built(place)) == 1
     applied = backfill("apply", project=shop, user="dev")
-    assert applied.code == 0 and not computed, applied
+    assert applied.code == 0 and "daily" not in dict(computed), applied
     counts = commits_per_interval(place, "daily")
     assert counts[days("2024-01-01")] == 1 and counts[days("2024-01-04")] == 2, counts
     promote_all(shop)
