@@ -264,6 +264,7 @@ def test_as_many_rows_arrive_as_are_shown(world: World, monkeypatch: pytest.Monk
 def test_the_ledger_keeps_the_origin(world: World) -> None:
     """Read back as it was written; a copy of a copy names what computed the rows."""
     plan = renamed(world)
+    world.engine.columns = tuple((name, "bigint") for name in ("ds", "id", "sum", "most"))
     opened = open_plan(world.control, plan, by="dev", views=lambda: None)
     assert opened is not None
     apply(world.bench(), plan)
