@@ -11,6 +11,7 @@ from backfill_assets.build.apply import apply
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Override, Signature
+from backfill_assets.core.segments import adopted_of
 from backfill_assets.plan.copied_words import copied_words
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.renamed import renaming
@@ -168,12 +169,13 @@ def test_rows_of_which_something_is_known_are_computed(world: World, facts: Fact
 
 
 def test_rows_of_older_logic_are_computed(world: World, facts: Facts) -> None:
-    """A change from a day on left them; corrections of the newest logic are copied from their own tables."""
+    """And adopted ones. Corrections of the newest logic are copied from their own tables."""
     pointer = facts.environment.pointers["daily"]
     (whole,) = pointer.segments
     older = replace(whole, version="daily-0", interval=days("01", "04"))
     fixed = replace(whole, version="daily-1.fix", interval=days("05"))
-    mixed = replace(pointer, segments=(older, fixed, replace(whole, interval=days("06", "10"))))
+    adopted = replace(whole, version=adopted_of("daily-1", "1f3a"), interval=days("06"))
+    mixed = replace(pointer, segments=(older, fixed, adopted, replace(whole, interval=days("07", "10"))))
     parts = {p.interval: p for p in facts.standing["daily"].parts}
     entry = next(iter(parts.values())).entry
     standing = tuple(replace(next(iter(parts.values())), segment=s, entry=entry) for s in mixed.segments)
@@ -186,7 +188,7 @@ def test_rows_of_older_logic_are_computed(world: World, facts: Facts) -> None:
     assert found is not None
     assert [(s.version, s.interval) for s in found.segments] == [
         ("daily-1.fix", days("05")),
-        ("daily-1", days("06", "10")),
+        ("daily-1", days("07", "10")),
     ]
 
 
