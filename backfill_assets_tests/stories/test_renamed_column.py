@@ -120,7 +120,7 @@ def test_a_renamed_column_is_copied(shop: Path, environment: str, computed: list
     assert note.code == 0 and "copied" in note.out + note.err + _packet(place, stored)
 
     watched = backfill("watch", "--json", project=shop)
-    late = [n for n in watched.json["notices"] if n["kind"] == "late"]
+    late = [n for n in watched.json["notices"] if n["kind"] == "late_source_data"]
     assert [n["model"] for n in late] == ["daily"] and "2024-01-02" in str(late), watched
 
     write_events(shop, first="2024-01-05", days=1)
