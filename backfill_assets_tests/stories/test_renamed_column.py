@@ -158,7 +158,7 @@ def test_swapped_names_are_copied_and_an_author_may_ask_for_computing(
     rename(daily, "min(id) AS first_id", "min(id) AS FIRST")
     applied = backfill("apply", project=shop, user="dev")
     assert applied.code == 0 and "daily" not in dict(computed), applied
-    assert "total is called most now, most is called total now" in " ".join(applied.out.split())
+    assert "most is called total now, total is called most now" in " ".join(applied.out.split())
     promote_all(shop)
     swapped = before.rename(columns={"total": "most", "most": "total", "first_id": "FIRST"})
     pd.testing.assert_frame_equal(frame(shop)[list(swapped.columns)].astype(str), swapped.astype(str))
