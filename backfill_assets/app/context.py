@@ -104,8 +104,11 @@ class Context:
         """The account that acts, as the records name it: the system's, or what the deployment says who launched."""
         return self.acting or account()
 
-    def rules(self) -> RulesInForce:
-        """The rules that decide whose approval counts, and what the project's files say. Raises StateError."""
+    def rules(self, facts: Facts | None = None) -> RulesInForce:
+        """The rules that decide whose approval counts, and what the project's files say: as read with the facts, if
+        they were. Raises StateError."""
+        if facts and facts.rules:
+            return facts.rules
         declared = declared_rules(self.project, read_signers(self.project.root))
         found = self.control.rules.in_force(self.environment, declared)
         if not found.number:

@@ -61,7 +61,7 @@ def preview(context: Context, request: Request) -> Preview:
     made = plan_request(context, request, facts=facts)
     claim = claim_of(context, made)
     made = worded(context, made, claim)
-    rules = facts.rules or context.rules()
+    rules = context.rules(facts)
     return Preview(
         plan=made,
         claim=claim,

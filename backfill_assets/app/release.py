@@ -57,11 +57,11 @@ def record_new_rules(
 
     Killed in between, owners of models that are not shown yet are recorded: the next promotion records them again.
     """
-    rules = facts.rules or context.rules()
+    rules = context.rules(facts)
     wanted = rules_to_record(rules, facts.environment, pointers, changed) if pointers else None
     return record_rules(context.control, rules, wanted, acting_approver(context), now=datetime.now(UTC))
 
 
 def rules_in_force(context: Context, case: Case) -> Mapping[str, object]:
     """The rules in force, as a release that brings nothing new to them records them."""
-    return (case.facts.rules or context.rules()).to_json()
+    return context.rules(case.facts).to_json()

@@ -67,7 +67,6 @@ class _Bars:
         self._rows: dict[str, int] = {}
         self._began: dict[str, float] = {}
         self._lock = Lock()
-        self._starting: TaskID | None = None
 
     def __call__(self, event: Event) -> None:
         with self._lock:

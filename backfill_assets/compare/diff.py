@@ -124,10 +124,6 @@ class Keys:
     duplicate_keys: int = 0
     duplicate_rows: int = 0
 
-    @property
-    def sound(self) -> bool:
-        return not (self.null_rows or self.duplicate_keys)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:

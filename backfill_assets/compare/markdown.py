@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from backfill_assets.compare.diff import Diff, ModelDiff
+from backfill_assets.compare.diff import ModelDiff
 from backfill_assets.compare.plots import plot_series
 from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
 from backfill_assets.core.inert import markdown
 
 DAYS = 14
-
-
-def diff_markdown(diff: Diff) -> str:
-    """All models, one after the other."""
-    return "\n\n".join(model_markdown(m, diff.old, diff.new) for m in diff.models) or "nothing to compare"
 
 
 def model_markdown(model: ModelDiff, old: str, new: str) -> str:

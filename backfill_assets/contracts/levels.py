@@ -35,11 +35,6 @@ class Level(StrEnum):
         """Its place in the order."""
         return list(Level).index(self)
 
-    @property
-    def breaks(self) -> bool:
-        """Whether consumers have to change before it is promoted."""
-        return self in (Level.BREAKING, Level.UNKNOWN)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContractChange:

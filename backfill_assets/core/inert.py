@@ -57,15 +57,6 @@ def markdown_code(text: object) -> str:
     return f"{fence}{pad}{plain}{pad}{fence}"
 
 
-def escaped_html(text: object) -> str:
-    """For HTML, as text or the value of an attribute.
-
-    >>> escaped_html('<a href="x">')
-    '&lt;a href=&quot;x&quot;&gt;'
-    """
-    return html.escape(visible(str(text)))
-
-
 def _escaped(found: re.Match[str]) -> str:
     mark, text, at = found[0], found.string, found.start()
     if mark in "<&":

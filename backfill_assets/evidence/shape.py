@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-PACKET_VERSION = 1
 SCHEMA_ID = "urn:backfill-assets:packet:1"
 
 Range = tuple[str, str]

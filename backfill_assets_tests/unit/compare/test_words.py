@@ -25,7 +25,7 @@ from backfill_assets.compare.diff import (
     Stats,
 )
 from backfill_assets.compare.expect import Expectation, Judgement, judge_moves
-from backfill_assets.compare.markdown import diff_markdown
+from backfill_assets.compare.markdown import model_markdown
 from backfill_assets.compare.mask import masked
 from backfill_assets.compare.plots import plot_series
 from backfill_assets.compare.words import percent
@@ -134,7 +134,8 @@ def test_dagster_gets_tables_and_numbers() -> None:
     text = str(event.metadata["diff"].value)
     assert "| spend | 50.0 % | 0.6 | 0.6 |" in text and "| 2024-01-04 | 0.1 | 0.14 | +0.04 |" in text
     assert event.metadata["rows changed"].value == 4 and event.metadata["rows unchanged"].value == 4 + 7
-    assert text == diff_markdown(a_diff())
+    [model] = a_diff().models
+    assert text == model_markdown(model, a_diff().old, a_diff().new)
 
 
 def test_a_mask_is_of_its_warehouse() -> None:

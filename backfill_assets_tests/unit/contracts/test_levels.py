@@ -116,9 +116,8 @@ def test_cell(cell: Cell) -> None:
 
 
 def test_every_level_is_in_the_table() -> None:
-    """And unknown counts as breaking, nothing else does."""
+    """Each is the outcome of some pair of contracts."""
     assert {c[4] for c in CELLS} == set(Level)
-    assert [level for level in Level if level.breaks] == [Level.BREAKING, Level.UNKNOWN]
 
 
 contracts = st.sampled_from([c for cell in CELLS for c in (cell[1], cell[2]) if c is not None])
