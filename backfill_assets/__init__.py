@@ -32,24 +32,30 @@ def read(
     columns: Sequence[str] | None = None,
     start: date | datetime | str | None = None,
     end: date | datetime | str | None = None,
+    settled: bool = False,
     project: str | Path | None = None,
 ) -> pa.Table:
     """The rows that an environment shows of a model, as an Arrow table (`.to_pandas()` for pandas). No JVM.
 
     The environment is the argument, else BACKFILL_ENVIRONMENT, else the project's.
-    `start` and `end` cut to a half-open range of the time column. Raises StateError when there is nothing to read.
+    `start` and `end` cut to a half-open range of the time column; `settled` leaves out what is provisional: intervals
+    that a routine run may still replace as their sources change. Raises StateError when there is nothing to read.
     """
-    from backfill_assets.adapters.reader import read_pointer, show
+    from backfill_assets.adapters.reader import read_pointer, settled_part, show
     from backfill_assets.adapters.warehouse import open_store
     from backfill_assets.project.settings import load_settings, project_root
     from backfill_assets.state.control import Control
+    from backfill_assets.state.settling import settling
 
     root = project_root(project)
     settings = load_settings(root)
-    shown = Control.over(open_store(settings, root, remember=False)).environments.read(
-        _meant(environment, settings.environment)
-    )
-    return read_pointer(show(shown, model), settings.warehouse, columns=columns, start=start, end=end)
+    control, name = Control.over(open_store(settings, root, remember=False)), _meant(environment, settings.environment)
+    # Before the pointers: what is settled by now is shown as it stays.
+    known = settling(control, name, settings.now()) if settled else None
+    pointer = show(control.environments.read(name), model)
+    if known is not None:
+        pointer = settled_part(pointer, known, control.versions.all())
+    return read_pointer(pointer, settings.warehouse, columns=columns, start=start, end=end)
 
 
 def spark(*, environment: str | None = None, project: str | Path | None = None) -> SparkSession:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,13 @@ from backfill_assets.adapters.delta_errors import reason
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import open_table, table_contents
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.intervals import Interval, Ranges, utc
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.held import differs, short
-from backfill_assets.state.versions import table_path
+from backfill_assets.state.settling import Settling
+from backfill_assets.state.versions import Version, table_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +57,20 @@ def read_pointer(
         first = pointer.segments[0]
         parts = [_segment(pointer, first, first.interval, warehouse, wanted).slice(0, 0)]
     return pa.concat_tables(parts, promote_options="permissive").select(wanted)
+
+
+def settled_part(pointer: Pointer, known: Settling, versions: Mapping[tuple[str, str], Version]) -> Pointer:
+    """What a pointer shows without what is provisional. Raises StateError where nothing of it is settled."""
+    record = versions.get((pointer.model, pointer.version))
+    cadence = Cadence(str(record.definition["cadence"])) if record else Cadence.MONTHLY
+    provisional = known.provisional(pointer.model, cadence, pointer.covers)
+    if not pointer.covers - provisional:
+        raise StateError(
+            f"nothing that is shown of {pointer.model} is settled",
+            why=f"all of it is provisional: {provisional}",
+            fix="wait, or read without `settled`: rows may still be replaced as their sources change",
+        )
+    return replace(pointer, segments=pointer.segments.without(provisional))
 
 
 def show(environment: Environment, model: str) -> Pointer:

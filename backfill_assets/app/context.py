@@ -40,6 +40,7 @@ from backfill_assets.state.ledger import new_id
 from backfill_assets.state.read_only import ReadOnlyStore
 from backfill_assets.state.releases import refuse_lost
 from backfill_assets.state.rules import RulesInForce, declared_rules
+from backfill_assets.state.settling import Settling, settling
 from backfill_assets.state.store import Store
 from backfill_assets.state.upgrades import under_known_names, versions_by_this_release
 
@@ -115,6 +116,10 @@ class Context:
             refuse_lost(self.control.releases.all(self.environment))
         return found
 
+    def settling(self) -> Settling:
+        """Which intervals of what is shown are provisional. Raises StateError."""
+        return settling(self.control, self.environment, self.now())
+
     def now(self) -> datetime:
         return self.project.settings.now()
 
@@ -130,7 +135,7 @@ class Context:
             every_version=every_version,
         )
         self.control.environments.refuse_twin(facts.environment)
-        return replace(facts, extents=self._extents(facts.sources), rules=self.rules())
+        return replace(facts, extents=self._extents(facts.sources), rules=self.rules(), settling=self.settling())
 
     def source_days(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Ranges]:
         """For which time each source, frozen as `pins` say, has rows; not of those whose files do not tell."""

@@ -47,7 +47,7 @@ def release_by_case(
 
 def rules_of(context: Context, case: Case) -> Mapping[str, object]:
     """The rules in force for a move that the gate lets through, with what it brings to them recorded."""
-    return record_new_rules(context, case.facts, case.pointers, case.changed).to_json()
+    return record_new_rules(context, case.facts, case.pointers, case.agreed).to_json()
 
 
 def record_new_rules(

@@ -1,8 +1,9 @@
-"""How is what the environment shows extended day by day, by the versions that it shows?"""
+"""How is what the environment shows extended and settled day by day, by the versions that it shows?"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
@@ -12,12 +13,26 @@ from backfill_assets.app.gate import promotion_case
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted
 from backfill_assets.app.release import release_by_case, rules_of
+from backfill_assets.app.watch import find_unsettled
 from backfill_assets.contracts.publish import promoted_audits
+from backfill_assets.core.errors import BackfillError
+from backfill_assets.core.intervals import Ranges
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
-from backfill_assets.plan.stages import Request
-from backfill_assets.promote.extend import routine_case
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.extend import routine_case, settling_case
 from backfill_assets.promote.gate import Case
 from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.promote.settled import settling_request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What a routine run has built again of provisional intervals: by model what shows other rows, and what was in the
+    way of the rest."""
+
+    replaced: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
+    held: tuple[Obstacle, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,16 +41,66 @@ class Extended:
 
     carried: Carried
     promoted: Promoted
+    settled: Settled
+
+    @property
+    def held(self) -> tuple[Obstacle, ...]:
+        """What keeps models, or intervals that were built again, from being shown."""
+        return (*self.settled.held, *self.promoted.held)
 
 
 def extend(context: Context, *, run: str = "", follow: Follow = unseen) -> Extended:
-    """Build what is over by now of what the environment shows, by the published versions, and publish what is green.
+    """Build again what is provisional and whose sources changed, then what is over by now, and publish what is green.
 
-    Raises StateError, PlanError when a stored definition cannot be executed.
+    All of it by the published versions. What cannot be settled holds up no growth. Raises StateError, PlanError when a
+    stored definition cannot be executed.
     """
     shown = published_context(context)
+    settled = _settle(shown, run=run, follow=follow)
     carried = carry_out(shown, plan_request(shown, resume=False), run=run, follow=follow)
-    return Extended(carried=carried, promoted=promote_green(shown))
+    return Extended(carried=carried, promoted=promote_green(shown), settled=settled)
+
+
+def _settle(context: Context, *, run: str, follow: Follow) -> Settled:
+    try:
+        facts = context.facts()
+        if not facts.settling or not facts.settling.since:
+            return Settled()
+        request = settling_request(context.project, facts, find_unsettled(context))
+        if request is None:
+            return Settled()
+        plan = make_plan(context.project, facts, request)
+        carry_out(context, plan, run=run, follow=follow)
+        return _show_settled(context, request, plan)
+    except BackfillError as error:
+        what = f"what is provisional could not be built again: {error.what}; {error.why}"
+        held = Obstacle(model=context.environment, what=what, remedy=f"{error.fix}; then backfill routine")
+        return Settled(held=(held,))
+
+
+def _show_settled(context: Context, request: Request, built: Plan) -> Settled:
+    """Show what is green of a plan of provisional intervals, with all that reads it, as far as it may still change."""
+    held: tuple[Obstacle, ...] = ()
+
+    def look() -> Case:
+        nonlocal held
+        facts = replace(context.facts(), sources=built.sources)  # a revision is of one state of the sources
+        late = find_unsettled(context)
+
+        def case(plan: Plan) -> Case:
+            return promotion_case(context, request, facts, plan)
+
+        found, held = settling_case(context.project, facts, request, late, case)
+        return found
+
+    done = release_by_case(
+        context,
+        look,
+        context.shared_views(),
+        evidence=partial(seal_release, context),
+        rules=partial(rules_of, context),
+    )
+    return Settled(replaced=done.verdict.changed if done.moved else {}, held=(*held, *done.verdict.obstacles))
 
 
 def published_context(context: Context) -> Context:

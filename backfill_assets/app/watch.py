@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -11,9 +12,10 @@ from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.published import published
 from backfill_assets.watch.closing import Watched, closing
-from backfill_assets.watch.late import late
+from backfill_assets.watch.late import late, unsettled
 from backfill_assets.watch.look import Look
 from backfill_assets.watch.notice import Notice
 from backfill_assets.watch.watch import take_a_look, watch
@@ -38,6 +40,14 @@ def find_late(context: Context) -> tuple[Notice, ...]:
     Raises StateError, PlanError when what is shown cannot be read as a project.
     """
     return tuple(notice for notice in late(_look(context, None, footers=False)) if notice.finding)
+
+
+def find_unsettled(context: Context) -> Mapping[str, Ranges]:
+    """Model → the provisional intervals that its sources changed since they were built; no session.
+
+    Raises StateError, PlanError when what is shown cannot be read as a project.
+    """
+    return unsettled(_look(context, None, footers=False))
 
 
 def _look(context: Context, views: SparkViews | None, *, footers: bool = True) -> Look:

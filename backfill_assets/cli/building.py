@@ -18,6 +18,7 @@ from backfill_assets.cli.base import (
 from backfill_assets.cli.request import Empty, Promote, Sample, Why, explained, with_request
 from backfill_assets.cli.terminal import echo, print_json
 from backfill_assets.core.inert import markdown
+from backfill_assets.core.intervals import ranges_json
 from backfill_assets.plan.stages import Request
 
 if TYPE_CHECKING:
@@ -206,6 +207,7 @@ def withdraw(
 def routine(as_json: AsJson = False) -> None:
     """Extend what prod shows by the intervals that are over, and publish them.
 
+    Before that, provisional intervals whose sources changed are built again (`settle:`), with all that reads them.
     By the published versions, whatever code is loaded. A model with a red audit holds back what reads it, nothing else.
     """
     from backfill_assets.app.routine import extend
@@ -220,14 +222,17 @@ def routine(as_json: AsJson = False) -> None:
                 "plan": carried.plan.to_json(),
                 "models": outcomes_json(carried.outcomes),
                 "promotion": promotion_json(promoted.before, promoted.environment, promoted.verdict),
-                "held_back": [str(obstacle) for obstacle in promoted.held],
+                "settled": {name: ranges_json(part) for name, part in done.settled.replaced.items()},
+                "held_back": [str(obstacle) for obstacle in done.held],
             }
         )
     else:
+        for name, part in done.settled.replaced.items():
+            echo(f"settling: {name} {part} was built again, as its sources changed")
         print_outcomes(carried.plan, carried.outcomes, carried.project)
         print_promotion(promoted.before, promoted.environment, promoted.verdict)
-        for obstacle in promoted.held:
+        for obstacle in done.held:
             echo(f"held back: {obstacle}")
         print_notes(promoted.notes)
-    if promoted.held or carried.plan.blocked:
+    if done.held or carried.plan.blocked:
         raise typer.Exit(INCOMPLETE)

@@ -151,6 +151,8 @@ def _kind(release: Release) -> Text:
         return Text(f"rollback to {release.back_to}", style="yellow")
     if release.compaction:
         return Text("corrections joined", style="dim")
+    if release.settling:
+        return Text("late data", style="dim")
     return Text("new intervals", style="dim") if release.growth else Text("change", style="green")
 
 

@@ -54,6 +54,8 @@ class ModelStatus:
     """What of the open interval is built."""
     shown_version: str | None
     shown: Ranges
+    provisional: Ranges
+    """What of it routine runs may still replace, as its sources change."""
     running: tuple[Entry, ...]
     stopped: tuple[Stopped, ...]
     pace: Pace | None
@@ -97,6 +99,7 @@ class Status:
                     "missing": ranges_json(m.missing),
                     "shown_version": m.shown_version,
                     "shown": ranges_json(m.shown),
+                    "provisional": ranges_json(m.provisional),
                     "running": [
                         {"interval": str(e.interval), "since": e.at.isoformat(), "run": e.run, "attempt": e.attempt}
                         for e in m.running
@@ -157,6 +160,9 @@ def read_status(place: Context) -> Status:
                 partial=covered.partial,
                 shown_version=pointer.version if pointer else None,
                 shown=pointer.covers if pointer else Ranges(),
+                provisional=facts.settling.provisional(name, model.cadence, pointer.covers)
+                if facts.settling and pointer
+                else Ranges(),
                 running=running,
                 stopped=tuple(stopped),
                 pace=_pace(mine, running, model.cadence, missing.count(model.cadence)),
@@ -196,6 +202,9 @@ def print_status(status: Status) -> None:
             shown,
         )
     console.print(table)
+    for m in status.models:
+        if m.provisional:
+            console.print(f"provisional  {m.model} {m.provisional}: routine runs replace it as its sources change")
     for note in status.rules:
         console.print(Text(note, style="yellow"))
     print_faults(status.faults)

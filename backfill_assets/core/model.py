@@ -181,6 +181,8 @@ class Model:
     time_column: str = "ds"
     grain: tuple[str, ...]
     lookback: int = 0
+    settle: float = 0
+    """Seconds after an interval in which rows of it may still come, by its header; see `core/settle.py`."""
     write: Write = "replace"
     dedupe: tuple[Order, ...] = ()
     """Of rows of one grain and interval the first in this order stays. Empty: two such rows are an error."""
@@ -245,6 +247,8 @@ class Source:
     """The columns whose values nobody should see, nor anything computed from them."""
     owner: str = ""
     freshness_hours: float | None = None
+    settle: float = 0
+    """Seconds after a day, or another interval, in which rows of it may still come."""
     cut_off: bool = True
     """Whether models end, for now, where its rows end; else what comes later has no rows, and that is all right."""
     description: str = ""

@@ -24,3 +24,14 @@ def amount(intervals: int, cadence: Cadence) -> str:
     '540 days'
     """
     return f"{intervals:,} {cadence.unit}{'s' * (intervals != 1)}"
+
+
+def span_of_time(seconds: float) -> str:
+    """A whole number of days, or hours.
+
+    >>> span_of_time(14 * 86400), span_of_time(86400), span_of_time(5400)
+    ('14 days', '1 day', '1.5 hours')
+    """
+    days = seconds / 86400
+    number, unit = (days, "day") if days >= 1 and days.is_integer() else (seconds / 3600, "hour")
+    return f"{number:g} {unit}{'s' * (number != 1)}"

@@ -91,9 +91,11 @@ def routine_job(workspace: Context) -> dg.JobDefinition:
         for name, outcome in done.carried.outcomes.items():
             if name in workspace.project.models and outcome.version == workspace.project.fingerprints[name]:
                 log_outcome(workspace, context, workspace.project.models[name], outcome)
+        for name, part in done.settled.replaced.items():
+            Log(context).info(f"{name}: {part} is provisional and was built again, as its sources changed")
         for event in unreported_views(workspace, context.instance):
             context.log_event(event)
-        if held := done.promoted.held:
+        if held := done.held:
             raise dg.Failure(description="\n\n".join(map(str, held)), allow_retries=False)
 
     @dg.job(name="routine", description=f"Extend what {environment} shows, by the published versions, and publish it.")

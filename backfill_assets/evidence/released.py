@@ -237,6 +237,10 @@ def _permission(said: Json, moving: Moving) -> str:
         return (
             f"Its rows were let through when release {moving.back_to.id} was made{sealed}: that stands for an approval."
         )
+    if moving.purpose == "routine":
+        return (
+            "They were provisional, and their sources changed: the settling windows in force are their owners' consent."
+        )
     if said["rules"].get("required") is False:
         return "Approvals were off (approvals.required: false): nobody had to approve it."
     by = listed(

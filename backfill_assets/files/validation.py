@@ -22,7 +22,7 @@ LONGEST_MODEL = 128
 """Characters of a model's name, at most: catalogs and folders add to it."""
 _TAKEN = ("_control", "evidence")
 _VERSION = re.compile(r"[0-9a-f]{16}")
-_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([smhd])")
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([smhd]|days?)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_DURATION = 366 * 86400
 
@@ -150,7 +150,7 @@ def written_number(value: object) -> object:
 
 
 def duration(value: object) -> float:
-    """Seconds from `90s`, `20m`, `2h`, `1d` or a number of seconds.
+    """Seconds from `90s`, `20m`, `2h`, `1d`, `14 days` or a number of seconds.
 
     >>> duration("20m")
     1200.0
@@ -158,7 +158,7 @@ def duration(value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         seconds = value
     elif isinstance(value, str) and (match := _DURATION.fullmatch(value.strip().lower())):
-        seconds = float(match[1]) * _SECONDS[match[2]]
+        seconds = float(match[1]) * _SECONDS[match[2][0]]
     else:
         raise ValueError("not a duration such as 90s, 20m, 2h or 1d")
     if not seconds > 0:

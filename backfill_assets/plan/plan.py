@@ -44,6 +44,7 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.needed import needed_from, together
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
+from backfill_assets.state.settling import Settling
 from backfill_assets.state.standing import Standing
 from backfill_assets.state.text_checks import TextCheck
 
@@ -85,6 +86,8 @@ class Facts:
     shown."""
     rules: RulesInForce | None = None
     """What decides whose approval counts; None: nobody looked."""
+    settling: Settling | None = None
+    """Which published intervals are provisional; None: nobody looked."""
 
     def rules_for(self, project: Project) -> Rules:
         """The rules in force; what the project's files say where nobody looked."""

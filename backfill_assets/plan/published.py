@@ -66,6 +66,8 @@ def published(
         promoted = audits[key] if audits and key in audits else _built_with(versions[key])
         if promoted is not None and audits_digest(replace(model, audits=promoted)) != audits_digest(model):
             models[name] = replace(model, audits=promoted)
+        if name in project.models and model.settle != project.models[name].settle:  # no part of the version
+            models[name] = replace(models[name], settle=project.models[name].settle)
     for model in models.values():
         for upstream in model.upstreams:
             if upstream.name not in models and upstream.name not in project.sources:

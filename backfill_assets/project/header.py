@@ -155,6 +155,7 @@ class Header(Strict):
     time_column: ColumnName = "ds"
     grain: ColumnNames
     lookback: Annotated[int, Field(ge=0, le=10_000, strict=True)] = 0
+    settle: Duration | None = None
     write: Literal["replace", "merge"] = "replace"
     dedupe: Dedupe | None = None
     updated_at: ColumnName | None = None
@@ -210,6 +211,7 @@ FIXES = {
     "cadence": "write hourly, daily, weekly or monthly",
     "time_column": "name the output column that says which interval a row belongs to",
     "lookback": "give how many earlier intervals this model also reads: 0 or more",
+    "settle": "write how long rows of an interval may still come after it, as in 14 days",
     "write": "write replace, or merge to touch only rows that differ",
     "dedupe": "write {order_by: [loaded_at desc]}: of rows of one grain the first stays",
     "updated_at": "name the column that says when a row last changed",

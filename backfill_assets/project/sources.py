@@ -87,6 +87,7 @@ class _Entry(Strict):
     table: Annotated[str, BeforeValidator(_table)] | None = Field(default=None, validate_default=True)
     time_column: ColumnName | None = None
     freshness: Duration | None = None
+    settle: Duration | None = None
     cut_off: bool = True
     options: Annotated[dict[str, str], BeforeValidator(_options)] = Field(default_factory=dict[str, str])
     columns: Annotated[dict[ColumnName, Annotated[_Column, BeforeValidator(_typed)]], BeforeValidator(_columns)] = (
@@ -111,6 +112,7 @@ _FIXES = {
     "name": "write a name such as events or raw.events",
     "key": "write the columns that no two rows share, as `key: [id]`",
     "freshness": "write it as 36h or 90m",
+    "settle": "write how long rows of a day may still come after it, as in 14 days",
     "columns": 'write `name: type`, or `name: {type: "decimal(18,4)", description: …}`',
     "format": "write delta, parquet, csv, json, orc or avro",
 }
@@ -233,6 +235,7 @@ def _source(entry: _Entry, root: Path, file: Path, line: int) -> Source:
         columns=tuple(Column(name=n, type=c.type, description=c.description) for n, c in entry.columns.items()),
         options=entry.options, key=entry.key, mask=entry.mask,
         freshness_hours=entry.freshness / 3600 if entry.freshness else None, cut_off=entry.cut_off,
+        settle=entry.settle or 0,
         description=entry.description, file=file, line=line,
     )  # fmt: skip
 

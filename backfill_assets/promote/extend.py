@@ -1,10 +1,11 @@
-"""What may a routine run publish? The models that it extended, without those that something is in the way of."""
+"""What may a routine run publish? What it extended or settled, without what something is in the way of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.plan.select import select_models
@@ -12,6 +13,7 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Case, Purpose, gate
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
+from backfill_assets.promote.settled import green_part
 
 
 def routine_case(project: Project, facts: Facts, case: Callable[[Plan], Case]) -> tuple[Case, tuple[Obstacle, ...]]:
@@ -31,6 +33,29 @@ def routine_case(project: Project, facts: Facts, case: Callable[[Plan], Case]) -
             return asked, tuple(held)
         held.extend(verdict.obstacles)
         models = _without(project, models, verdict.obstacles)
+
+
+def settling_case(
+    project: Project, facts: Facts, request: Request, late: Mapping[str, Ranges], case: Callable[[Plan], Case]
+) -> tuple[Case, tuple[Obstacle, ...]]:
+    """The case of what was computed again of provisional intervals, as far as it is green and may still change; and
+    what is in the way of the rest. `facts` have the sources that it was computed from."""
+    plan = make_plan(project, facts, request)
+    patches = green_part(project, facts, plan.patches)
+    held = [
+        Obstacle(
+            model=name,
+            what="was to be built again, as its sources changed, and is not green, or what belongs to it is not: what "
+            f"{facts.environment.name} shows stays as it was",
+            intervals=rest,
+            remedy="mend it, then backfill routine",
+        )
+        for name, patch in plan.patches.items()
+        if (rest := patch.intervals - (patches[name].intervals if name in patches else NOTHING))
+    ]
+    asked = case(replace(plan, models=tuple(patches), patches=patches))
+    asked = replace(asked, purpose=Purpose.ROUTINE, late=late)
+    return asked, tuple(held)
 
 
 def _without(project: Project, models: Sequence[str], obstacles: Sequence[Obstacle]) -> tuple[str, ...]:

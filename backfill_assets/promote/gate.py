@@ -24,6 +24,7 @@ from backfill_assets.promote.approval import EVERY_PROOF, PlanReview, Subject, c
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import Proposal
+from backfill_assets.promote.settled import consented
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import read_version
@@ -68,6 +69,8 @@ class Case:
     """The same as far as they would be others in the same table: written over what was published."""
     released: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
     """What of `changed` the release that is gone back to has shown, or would show by now."""
+    late: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
+    """Of a routine run: the provisional intervals that their sources changed since they were built."""
     way_back: tuple[Obstacle, ...] = ()
     """What a rollback finds in its way."""
     gaps: tuple[Gap, ...] = ()
@@ -84,6 +87,11 @@ class Case:
     @property
     def pointers(self) -> tuple[Pointer, ...]:
         return self.wanted.pointers
+
+    @property
+    def agreed(self) -> Mapping[str, Ranges]:
+        """What of `changed` the owners of today have approved: a routine run asks nobody, so it brings no new owner."""
+        return {} if self.purpose is Purpose.ROUTINE else self.changed
 
     @property
     def environment(self) -> Environment:
@@ -216,10 +224,12 @@ def not_in_place(case: Case) -> Iterator[Obstacle]:
 
 
 def only_more(case: Case) -> Iterator[Obstacle]:
-    """A routine run adds intervals; joined corrections are copies."""
+    """A routine run adds intervals, and replaces those that a settling window covers; joined corrections are copies."""
     if case.purpose not in (Purpose.ROUTINE, Purpose.JOIN):
         return
-    for name, part in case.changed.items():
+    settles = _settles(case)
+    left = {name: part - settles.get(name, NOTHING) for name, part in case.changed.items()}
+    for name, part in ((name, part) for name, part in left.items() if part):
         yield Obstacle(
             model=name,
             what=f"{'a routine run' if case.purpose is Purpose.ROUTINE else 'a copy'} would change published rows:",
@@ -347,9 +357,22 @@ def vouching(case: Case) -> tuple[PlanReview, ...]:
 
 
 def _unreleased(case: Case) -> dict[str, Ranges]:
-    """The published intervals whose rows change to others than those of the release that is gone back to."""
-    left = {name: part - case.released.get(name, NOTHING) for name, part in case.changed.items()}
+    """The published intervals whose rows change to others than those of the release that is gone back to, and that no
+    settling window covers."""
+    settles = _settles(case)
+    left = {
+        name: part - case.released.get(name, NOTHING) - settles.get(name, NOTHING)
+        for name, part in case.changed.items()
+    }
     return {name: part for name, part in left.items() if part}
+
+
+def _settles(case: Case) -> Mapping[str, Ranges]:
+    """What of it the owners have consented to beforehand, for routine runs only."""
+    if case.purpose is not Purpose.ROUTINE:
+        return {}
+    moving = {p.model: p for p in case.pointers}
+    return consented(case.project, case.facts, case.changed, moving, case.late)
 
 
 def _about(case: Case) -> list[tuple[PlanReview, Subject]]:

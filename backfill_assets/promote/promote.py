@@ -52,13 +52,16 @@ def promote(
     rules: Mapping[str, object] | None = None,
     at_once: bool = False,
     changed: Mapping[str, Ranges] | None = None,
+    clock: datetime | None = None,
+    settling: bool = False,
 ) -> Environment:
     """Move the pointers, and drop the models in `remove`, all in one commit. `seen` is what the gate looked at.
 
     The same commit records the release: who moved it, for a rollback the release that it goes `back_to`, and the
     digests of the plans' packets, `evidence`, whether it is a `compaction`, which changes no rows, the `rules` that
     were in force, whether a rollback took losses into the bargain, `at_once`, and which published intervals have other
-    rows, `changed`, as the gate judged it by batches and commits.
+    rows, `changed`, as the gate judged it by batches and commits, the `clock` by which intervals were over, and whether
+    a routine run replaced what was provisional, `settling`.
 
     Raises LostRaceError, having moved nothing, when the environment moved since or another promotion is under way.
     Killed at any point, the next promotion (or `recover`) puts the views right.
@@ -82,6 +85,8 @@ def promote(
             rules=rules,
             at_once=at_once,
             changed=changed,
+            clock=clock,
+            settling=settling,
         )
 
     if views is None:

@@ -97,6 +97,8 @@ def release_case(
                 at_once=at_once,
                 rules=in_force,
                 changed=verdict.changed,
+                clock=case.facts.now,
+                settling=case.purpose is Purpose.ROUTINE and bool(verdict.changed),
             )
         except LostRaceError:
             continue

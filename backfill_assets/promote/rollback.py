@@ -91,14 +91,14 @@ class Rollback:
 
 
 def find_older(releases: Sequence[Release], name: str | None, models: Collection[str] = ()) -> Release:
-    """The release to go back to: the named one, or the one before the last that did more than to add intervals.
+    """The release to go back to: the named one, or the one before the last that did more than routine runs do.
 
     `models` says to which of them (empty: to any). Raises PromotionError when there is none.
     """
     if name is not None:
         return find_release(releases, name)
     for before, last in reversed(list(pairwise(releases))):
-        if any(not m.growth and (not models or m.model in models) for m in last.moves):
+        if not last.settling and any(not m.growth and (not models or m.model in models) for m in last.moves):
             return before
     about = f" of {', '.join(models)}" if models else ""
     raise PromotionError(

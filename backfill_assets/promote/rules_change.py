@@ -59,6 +59,7 @@ def asked_for(rules: Rules, wanted: Rules, shown: Collection[str]) -> tuple[str,
     people = {p for p in {*rules.people, *wanted.people} if rules.people.get(p) != wanted.people.get(p)}
     touched = {*names, *people, *(a for p in people for a in (*rules.people.get(p, ()), *wanted.people.get(p, ())))}
     found = new | {o for m, o in owners.items() if wanted.owners.get(m, o) != o}
+    found |= everybody(rules, {m for m in owners if rules.settle.get(m, 0) != wanted.settle.get(m, 0)})
     for owner in asked:
         may = [r.approvals.owners.get(owner, (owner,)) for r in (rules, wanted)]
         theirs = {*may[0], *may[1]}
@@ -123,7 +124,8 @@ def rules_to_record(
     `changed` are the models whose published rows change.
 
     The first one records all that the project's files say. Later ones only add whom they name: for models that were
-    not shown, and for those whose published rows change, as all of them have approved.
+    not shown, and for those whose published rows change, as all of them have approved. The settling window comes with
+    a model's first rows; after that only a change of the rules changes it.
     """
     if not rules.number:
         return _about(rules.edited, {*shown.pointers, *(p.model for p in pointers)})
@@ -160,7 +162,13 @@ def propose(
         return RulesChange(record=record, differences=(), missing={}, approvals=(), took_effect=True)
     known = _about(rules.edited, rules.rules.owners)
     kept = {m: v for m, v in rules.rules.validation.items() if m not in known.owners}
-    wanted = replace(known, owners={**rules.rules.owners, **known.owners}, validation={**kept, **known.validation})
+    left = {m: w for m, w in rules.rules.settle.items() if m not in known.owners}
+    wanted = replace(
+        known,
+        owners={**rules.rules.owners, **known.owners},
+        validation={**kept, **known.validation},
+        settle={**left, **known.settle},
+    )
     if not rules.differences:
         raise PlanError(
             f"the rules of {rules.environment} are what the project's files say",
@@ -172,8 +180,8 @@ def propose(
 
 
 def _about(files: Rules, models: Collection[str]) -> Rules:
-    """What the files say, with whom they name for these models."""
-    nobody = replace(files, owners={}, validation={}, consumers={})
+    """What the files say, with whom they name for these models, and how long these settle."""
+    nobody = replace(files, owners={}, validation={}, consumers={}, settle={})
     return nobody.with_those_of(files, models)
 
 

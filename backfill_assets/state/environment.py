@@ -126,15 +126,18 @@ class Environments:
         rules: Mapping[str, object] | None = None,
         at_once: bool = False,
         changed: Mapping[str, Ranges] | None = None,
+        clock: datetime | None = None,
+        settling: bool = False,
     ) -> Environment:
         """Move the given pointers (and drop the models in `remove`) in one commit, all or nothing.
 
         `by` is who releases, `back_to` the release that is gone back to, `evidence` the digest of each plan's packet,
         `compaction` says that rows stay as they are, `rules` which ones were in force, `at_once` that a rollback took
-        losses, `changed` which published intervals have other rows by it (None: nobody looked); without `by` this is no
-        release, but a candidate that follows its plan. A lost race is retried when the environment is as `seen` had it:
-        another one moved. Otherwise LostRaceError, and nothing moved: whoever moves models looked at those beside them,
-        too.
+        losses, `changed` which published intervals have other rows by it (None: nobody looked), `clock` the instant by
+        which intervals were over, `settling` that a routine run replaced what was provisional; without `by` this is no
+        release, but a candidate that follows its plan. A lost race is retried when the environment is as `seen` had
+        it: another one moved. Otherwise LostRaceError, and nothing moved: whoever moves models looked at those beside
+        them, too.
         """
         self.refuse_twin(seen)
         models = sorted({p.model for p in pointers} | set(remove))
@@ -146,6 +149,8 @@ class Environments:
             said |= {"rules": dict(rules)} if rules else {}
             said |= {"at_once": True} if at_once else {}
             said |= {"changed": {n: ranges_json(r) for n, r in changed.items() if r}} if changed is not None else {}
+            said |= {"clock": clock.isoformat()} if clock is not None else {}
+            said |= {"settling": True} if settling else {}
             record = _release_row(current, pointers, models, release, at, said) if by is not None else None
             try:
                 return self._commit(current, rows, models, release, record)

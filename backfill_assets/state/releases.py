@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import cast
 
 from backfill_assets.core.errors import PromotionError, StateError
-from backfill_assets.core.intervals import NOTHING, Cadence, Ranges, ranges_from_json
+from backfill_assets.core.intervals import NOTHING, Cadence, Ranges, ranges_from_json, utc
 from backfill_assets.core.pointer import Pointer, pointer_from_json
 from backfill_assets.state.environment import ENVIRONMENTS, releases_of
 from backfill_assets.state.shown import written_over
@@ -65,6 +65,10 @@ class Release:
     """For a rollback: whether it took losses, or rows that nobody vouches for, into the bargain (`--now`)."""
     rules: Mapping[str, object] = field(default_factory=dict[str, object])
     """Which rules were in force (`RulesInForce.to_json`); empty in releases of earlier versions."""
+    clock: datetime | None = None
+    """The project's clock, by which intervals were over; None in releases of earlier versions."""
+    settling: bool = False
+    """Whether a routine run replaced provisional intervals by it: no change that anybody decided on."""
 
     @property
     def approvals_off(self) -> bool:
@@ -230,6 +234,8 @@ def _release(environment: str, row: Row) -> Release:
         evidence=said.get("evidence", {}),
         rules=said.get("rules", {}),
         at_once=said.get("at_once", False),
+        clock=utc(said["clock"]) if said.get("clock") else None,
+        settling=said.get("settling", False),
         moves=tuple(
             Move(
                 model=model,

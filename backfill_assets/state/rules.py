@@ -9,15 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, cast
 
-from backfill_assets.core.codec import to_plain
+from backfill_assets.core.codec import to_fields, to_plain
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Project
 from backfill_assets.core.settings import ApprovalRules
+from backfill_assets.core.settle import windows
+from backfill_assets.core.words import span_of_time
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.people import People
 from backfill_assets.state.rows import from_row, to_row
@@ -27,6 +29,8 @@ PREFIX = "rules-"
 """How the id of a proposed change begins: no plan's id does."""
 GENERAL = ("required", "self", "days", "signatures", "consumers")
 """The fields of `ApprovalRules` that are about every owner."""
+_LATER = ("validation", "consumers", "settle")
+"""Which fields of `Rules` earlier releases did not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,30 +63,36 @@ class Rules:
     """Model → its validation owner; of those that name one."""
     consumers: Mapping[str, Reader] = field(default_factory=dict[str, Reader])
     """The consumers whose owners are asked, by name; none where `approvals.consumers` asks none."""
+    settle: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Model → seconds for which its intervals may change after they are over, without anybody's approval. The owner
+    in force has consented to that by these rules; see `settling.py`."""
 
     def to_plain(self) -> dict[str, object]:
         """As plain values. What earlier releases did not know is left out where it says nothing, so that their records
         keep their hashes."""
-        said: dict[str, Any] = {f.name: to_plain(getattr(self, f.name)) for f in fields(self)}
+        said: dict[str, Any] = to_fields(self)
         if self.approvals.consumers == ApprovalRules().consumers:
             del said["approvals"]["consumers"]
-        return {name: value for name, value in said.items() if value or name not in ("validation", "consumers")}
+        return {name: value for name, value in said.items() if value or name not in _LATER}
 
     def with_those_of(self, files: Rules, models: Collection[str]) -> Rules:
         """The same rules, with whom the files name for these models: owners as they are there, all others added.
 
-        Nobody but an owner loses a say by that; who validated a model is followed by whom its file names.
+        Nobody but an owner loses a say by that; who validated a model is followed by whom its file names. Models that
+        these rules do not know come with their settling window.
         """
         consumers = dict(self.consumers)
         for name, reader in files.consumers.items():
             known = consumers.get(name, replace(reader, reads=()))
             if known.owner == reader.owner and (more := reader.about(models)):
                 consumers[name] = replace(known, reads=tuple(sorted({*known.reads, *more.reads})))
+        new = {m: files.settle[m] for m in models if m in files.settle and m not in self.owners}
         return replace(
             self,
             owners={**self.owners, **{m: files.owners[m] for m in models if m in files.owners}},
             validation={**self.validation, **{m: files.validation[m] for m in models if m in files.validation}},
             consumers=consumers,
+            settle={**self.settle, **new},
         )
 
 
@@ -97,6 +107,7 @@ def declared_rules(project: Project, signers: str = "") -> Rules:
         owners={name: model.owner for name, model in project.models.items()},
         validation={name: who for name, model in project.models.items() if (who := model.terms.validation_owner)},
         consumers={c.name: Reader(owner=c.owner, reads=tuple(sorted(c.reads))) for c in asked},
+        settle={name: window.total_seconds() for name, window in windows(project).items()},
     )
 
 
@@ -192,6 +203,9 @@ def differences(rules: Rules, edited: Rules) -> tuple[str, ...]:
         now, then = rules.validation.get(model, ""), edited.validation.get(model, "")
         if model in edited.owners and now != then:
             found.append(f"{model} says validation_owner: {then or 'nobody'}; in force: {now or 'nobody'}")
+        now, then = (said.settle.get(model, 0) for said in (rules, edited))
+        if model in edited.owners and now != then:
+            found.append(f"{model} settles {_window(then)} by the files; in force: {_window(now)}")
     known = rules.owners.keys() & edited.owners.keys()
     for name in sorted({*rules.consumers, *edited.consumers}) if _consumers_ask_alike(rules, edited) else ():
         now, then = (said.consumers[name].about(known) if name in said.consumers else None for said in (rules, edited))
@@ -329,6 +343,10 @@ def _altered(environment: str, what: str, why: str) -> StateError:
 
 def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _window(seconds: float) -> str:
+    return f"{span_of_time(seconds)} after an interval" if seconds else "at once"
 
 
 def _names(names: Sequence[str] | None) -> str:

@@ -69,9 +69,9 @@ def seams(look: Look) -> tuple[Seam, ...]:
 
 
 def last_change(look: Look, model: str | None = None) -> Release | None:
-    """The newest release that did more than to add intervals (to one model)."""
+    """The newest release that did more than routine runs do (to one model)."""
     for release in reversed(look.releases):
-        if any(not m.growth for m in release.moves if model in (None, m.model)):
+        if not release.settling and any(not m.growth for m in release.moves if model in (None, m.model)):
             return release
     return None
 

@@ -1,24 +1,30 @@
-"""Which published intervals were built before their source changed? They are proposed as a restatement."""
+"""Which published intervals were built before their source changed? A restatement of them is proposed.
+
+Those that are provisional are left to the next routine run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pin import Pin, made_anew
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import is_adopted
+from backfill_assets.core.segments import is_adopted, logic_of
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import reached, restatement
 from backfill_assets.state.ledger import Entry
+from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.watch.look import Change, History, Look
 from backfill_assets.watch.notice import Kind, Notice
 from backfill_assets.watch.older import shown_parts
 
 MOST_NAMED = 3
+_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -37,36 +43,65 @@ def late(look: Look) -> tuple[Notice, ...]:
     """A notice for each model that shows intervals which its sources changed since; and what cannot be told, once a
     source.
 
-    Days that are not built yet, or not shown, are growth and no news. An open interval is built again in any case.
+    Days that are not built yet, or not shown, are growth and no news. An open interval is built again in any case. What
+    a routine run builds again by itself is no finding, unless it has failed to.
     """
+    waiting = unsettled(look)
     found: list[Notice] = []
     blind: dict[str, str] = {}
     for name, pointer in look.environment.pointers.items():
         if name in look.project.models:
             model = look.project.models[name]
-            stale = _stale(look, model, pointer, blind)
+            stale, open_ = _stale(look, model, pointer, blind), waiting.get(name, NOTHING)
+            stale.intervals = stale.intervals - open_
             if stale.intervals:
                 found.append(_notice(look, model, stale))
+            if open_:
+                found.append(_settling(look, model, pointer, open_))
     found += [Notice(kind=Kind.UNWATCHED, model=s, source=True, what=why) for s, why in sorted(blind.items())]
     return tuple(found)
 
 
-def _stale(look: Look, model: Model, pointer: Pointer, blind: dict[str, str]) -> _Found:
-    """What its sources changed since, and into `blind` what they do not let anybody tell."""
+def unsettled(look: Look) -> dict[str, Ranges]:
+    """Model → the provisional intervals that its sources changed since they were built, and that nobody has gone back
+    to. What comes to a source at one time may belong to any time that the model's window reaches back to."""
+    found: dict[str, Ranges] = {}
+    if look.settling is None:
+        return found
+    for name, back in look.settling.reach.items():
+        model, pointer = look.project.models.get(name), look.environment.pointers.get(name)
+        if model is None or pointer is None:
+            continue
+        open_ = look.settling.open_to_change(name, model.cadence, pointer.covers)
+        if open_ and (stale := _stale(look, model, pointer, {}, back).intervals & open_):
+            found[name] = stale
+    return found
+
+
+def _stale(look: Look, model: Model, pointer: Pointer, blind: dict[str, str], back: timedelta = timedelta()) -> _Found:
+    """What its sources changed since, and into `blind` what they do not let anybody tell. `back`: how much earlier than
+    a source says what it changed may belong."""
     found, parts = _Found(), Ranges()
     for source in [u.name for u in model.upstreams if u.name in look.project.sources]:
         history = look.histories.get(source, History(unwatched="nobody looked at it"))
         if history.unwatched:
             blind[source] = f"late rows cannot be noticed: {history.unwatched}"
         else:
-            parts = parts | _of_source(look, model, pointer, source, history, found, blind)
+            parts = parts | _of_source(look, model, pointer, source, history, found, blind, back)
     whole = Ranges.of(model.cadence.cover(part) for part in parts)
     found.intervals = whole & pointer.covers & model.expected(look.now)
     return found
 
 
 def _of_source(
-    look: Look, model: Model, pointer: Pointer, source: str, history: History, found: _Found, blind: dict[str, str]
+    look: Look,
+    model: Model,
+    pointer: Pointer,
+    source: str,
+    history: History,
+    found: _Found,
+    blind: dict[str, str],
+    back: timedelta,
 ) -> Ranges:
     """The parts of what is shown that one source touched since they were built; why goes into `found`."""
     expected, parts = model.expected(look.now), list[Interval]()
@@ -86,7 +121,7 @@ def _of_source(
             )
         key = (said["commit"], said.get("table")) if "commit" in said else entry.id or entry.batch
         if key not in memory:
-            memory[key] = _sum(model, _since(said, entry, history))
+            memory[key] = _sum(model, _since(said, entry, history), back)
         touched, changes, vague = memory[key]
         mine = Ranges((part,)) & expected
         if vague and mine and (timeless or "files" in said):  # such sources change all the time: no alarm each day
@@ -137,10 +172,11 @@ def _files_since(said: Mapping[str, object], entry: Entry, history: History) -> 
     return young
 
 
-def _sum(model: Model, changes: list[Change]) -> tuple[Ranges, list[Change], bool]:
+def _sum(model: Model, changes: list[Change], back: timedelta) -> tuple[Ranges, list[Change], bool]:
     """The model's intervals that the changes reach, the changes, and whether one of them does not say."""
     vague = any(c.touches is None for c in changes)
-    touched = Ranges.of(t for c in changes if c.touches is not None for t in c.touches)
+    spans = (t for c in changes if c.touches is not None for t in c.touches)
+    touched = Ranges.of(Interval(max(t.start, _FIRST + back) - back, t.end) for t in spans)
     return Ranges.of(reached(model, t) for t in touched), changes, vague
 
 
@@ -171,6 +207,32 @@ def _notice(look: Look, model: Model, stale: _Found) -> Notice:
         downstream=downstream,
         restate=arguments,
     )
+
+
+def _settling(look: Look, model: Model, pointer: Pointer, intervals: Ranges) -> Notice:
+    """What the next routine run builds again; a finding where the last one could not."""
+    remedy = "backfill routine"
+    if why := _last_try(look, model.name, pointer, intervals):
+        what = f"its sources changed, and it could not be built again: {why}; what is shown stays as it was"
+        return Notice(
+            kind=Kind.LATE, model=model.name, intervals=intervals, what=what, remedy=f"mend it, then {remedy}"
+        )
+    what = "provisional, and its sources changed: the next routine run builds it again"
+    return Notice(kind=Kind.SETTLING, model=model.name, intervals=intervals, what=what, remedy=remedy)
+
+
+def _last_try(look: Look, name: str, pointer: Pointer, intervals: Ranges) -> str:
+    """Why the last try to build any of these beside what is shown was in vain; "" when it was not."""
+    shown = {s.version for s in pointer.segments}
+    tried = [
+        entry
+        for (model, version), entries in look.entries.items()
+        if model == name and version not in shown and logic_of(version) == logic_of(pointer.version)
+        for entry in entries
+        if intervals & Ranges((entry.interval,))
+    ]
+    last = max(tried, key=lambda e: e.order, default=None)
+    return last.reason.splitlines()[0] if last and last.kind in (Said.FAILED, Said.INVALIDATED) and last.reason else ""
 
 
 def _named(names: set[str] | Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.releases import Release
+from backfill_assets.state.settling import Settling
 from backfill_assets.state.standing import Standing
 from backfill_assets.state.versions import Version
 from backfill_assets.watch.older import Older
@@ -104,5 +105,7 @@ class Look:
     older: Sequence[Older] = ()
     """What is shown beside newer rows of what it was computed from, without a proof or an owner's acceptance."""
     adopted: Sequence[AdoptedTable] = ()
+    settling: Settling | None = None
+    """Which shown intervals are provisional: routine runs build these again; None: nobody looked."""
     views: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model → what is wrong with its view in a shared catalog."""

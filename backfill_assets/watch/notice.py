@@ -10,10 +10,12 @@ from backfill_assets.core.intervals import NOTHING, Ranges
 
 
 class Kind(StrEnum):
-    """What a notice is about. All but UNWATCHED are findings."""
+    """What a notice is about. All but SETTLING and UNWATCHED are findings."""
 
     LATE = "late_source_data"
     """A source changed in time that is built and shown already."""
+    SETTLING = "settling"
+    """A source changed in time that is shown and provisional: the next routine run builds it again."""
     FIRST_RUN = "first_run"
     """No routine run has extended a model since its last change, though an interval is due."""
     STALE = "freshness"
@@ -50,7 +52,7 @@ class Notice:
     @property
     def finding(self) -> bool:
         """Whether somebody has to do something."""
-        return self.kind is not Kind.UNWATCHED
+        return self.kind not in (Kind.SETTLING, Kind.UNWATCHED)
 
     def to_json(self) -> dict[str, object]:
         """As `backfill watch --json` prints it; ends of intervals are exclusive."""

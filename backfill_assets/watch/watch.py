@@ -18,6 +18,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Entry, by_version
 from backfill_assets.state.ledger import Kind as Said
+from backfill_assets.state.settling import settling_by
 from backfill_assets.state.standing import Groups, Standing, standing
 from backfill_assets.state.tables import TableLog, TableStorage, rows_of
 from backfill_assets.watch.adopted import adopted as notices_of_adopted
@@ -98,6 +99,7 @@ def take_a_look(
             older=[
                 o for o in older(project, environment, entries) if not kept_beside(control, releases, environment, o)
             ],
+            settling=settling_by(control.rules.of(environment.name), releases, now),
             kept=kept(control, releases, apart, lambda m: m in pairs_apart(project, m, versions)),
             standing=_standing(project, pointers, entries, log, digests),
             adopted=adopted,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backfill_assets_tests.mutations.approvals import APPROVALS
 from backfill_assets_tests.mutations.dagster import PARTITIONS
-from backfill_assets_tests.mutations.gate import FINDINGS, GATE
+from backfill_assets_tests.mutations.gate import FINDINGS, GATE, SETTLED
 from backfill_assets_tests.mutations.mutation import Mutation
 from backfill_assets_tests.mutations.operations import (
     COUNTING,
@@ -28,6 +28,7 @@ from backfill_assets_tests.mutations.plans import (
 
 MUTATIONS: tuple[Mutation, ...] = (
     *GATE,
+    *SETTLED,
     *FINDINGS,
     *APPROVALS,
     *ROUTINE,

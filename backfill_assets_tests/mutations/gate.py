@@ -46,6 +46,26 @@ GATE = (
 )  # fmt: skip
 """The first word of each is the rule's name, where it is one of the gate's."""
 
+_SETTLING = "promote/test_settling.py::"
+SETTLED = (
+    broken("a window is for routine runs only", "promote/gate.py", "    if case.purpose is not Purpose.ROUTINE:\n        return {}\n", "", f"{_SETTLING}test_only_routine_runs"),
+    broken("settling: routine runs bring no owner", "promote/gate.py", "return {} if self.purpose is Purpose.ROUTINE else self.changed", "return self.changed", f"{_SETTLING}test_an_owner_that_is_edited_comes_with_no_routine_run"),
+    broken("settling: a source has to have changed", "promote/settled.py", "may.get(name, NOTHING) & (late.get(name, NOTHING) | above)", "may.get(name, NOTHING)", f"{_SETTLING}test_only_routine_runs"),
+    broken("settling: readers go with it", "promote/settled.py", "again = {name: _with_readers(project, facts, found, name) for name in found}", "again = dict(found)", f"{_SETTLING}test_only_routine_runs"),
+    broken("settling: in the same columns", "promote/settled.py", "same = (shown.version, shown.columns) == (after.version, after.columns)", "same = shown.version == after.version", f"{_SETTLING}test_only_routine_runs"),
+    broken("settling: in the same logic", "promote/settled.py", "own & after.segments.of_logic(shown.version).covers if same", "own if same", f"{_SETTLING}test_only_routine_runs"),
+    broken("settling: what is not provisional stays", "state/settling.py", "return self.provisional(model, cadence, shown) - self.went_back", "return shown - self.went_back", f"{_SETTLING}test_older_days_are_left_alone"),
+    broken("settling: a rollback stays", "state/settling.py", " - self.went_back.get(model, NOTHING)\n", "\n", f"{_SETTLING}test_a_rollback_is_not_undone"),
+    broken("settling: copies do not end a rollback", "state/settling.py", "if move.compaction:", "if False:", f"{_SETTLING}test_what_was_gone_back_to_until_somebody_changes_it"),
+    broken("settling: the clock of the releases counts", "state/settling.py", "clock = max([now, *clocks])", "clock = now", f"{_SETTLING}test_the_clock_of_the_releases"),
+    broken("settling: not by a clock that is behind", "state/settling.py", "        if self.behind:\n", "        if False:\n", f"{_SETTLING}test_a_clock_that_goes_back"),
+    broken("settling: a longer window is of what ends later", "state/settling.py", "cut = max(cut, began) if began is not None else None", "pass", f"{_SETTLING}test_a_longer_window_begins_with_what_is_published_under_it"),
+    broken("settling: the shortest window since", "state/settling.py", "window = min(window, record.rules.settle.get(model, 0))", "window = record.rules.settle.get(model, 0)", f"{_SETTLING}test_a_shorter_window_counts_at_once"),
+    broken("settling: a proposal is no window", "state/settling.py", "if r.kind is not RulesKind.PROPOSED]", "if r]", f"{_SETTLING}test_a_shorter_window_counts_at_once"),
+    broken("settling: a window is the owner's to change", "promote/rules_change.py", "if rules.settle.get(m, 0) != wanted.settle.get(m, 0)}", "if False}", f"{_SETTLING}test_a_change_of_the_window_asks_the_owner"),
+    broken("settling: a promotion brings no longer window", "promote/rules_change.py", "if m in new and m not in known}", "}", f"{_SETTLING}test_a_promotion_brings_no_longer_window"),
+)  # fmt: skip
+
 FINDINGS = (
     broken("rows that came or went", "promote/findings.py", "if rows.added or rows.removed:", "if False:", "promote/test_findings.py"),
     broken("columns that the change does not name", "promote/findings.py", "if c.both and c.name.lower() not in free | declared", "if c.name and not c.name", "promote/test_findings.py"),

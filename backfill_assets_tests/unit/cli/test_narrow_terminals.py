@@ -46,6 +46,7 @@ def a_status(capsys: pytest.CaptureFixture[str], width: int) -> list[str]:
         model=NAME, version="0123456789abcdef", cadence=Cadence.DAILY, expected=ranges(days("01", "09")),
         green=ranges(days("01", "05")), unaudited=ranges(), partial=ranges(), shown_version="fedcba9876543210",
         shown=ranges(days("01", "05")), running=(), stopped=(), pace=None, last_failure=None,
+        provisional=ranges(),
     )  # fmt: skip
     status = Status(environment="prod", now=NOW, revision=1, models=(model,))
     return lines(lambda: print_status(status), width, capsys)[:-1]

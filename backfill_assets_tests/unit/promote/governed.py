@@ -9,10 +9,12 @@ from itertools import count
 from pathlib import Path
 
 from backfill_assets.audits.counts import Counts
+from backfill_assets.build.apply import apply
+from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import AuditReads, Job
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.intervals import Interval, Ranges
-from backfill_assets.core.model import Model, Project
+from backfill_assets.core.model import Model, Project, Source
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.plan import Facts, make_plan
@@ -21,15 +23,22 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import not_counted
 from backfill_assets.promote.approve import Approver
 from backfill_assets.promote.cases import Cases
+from backfill_assets.promote.extend import settling_case
 from backfill_assets.promote.gate import Case, Purpose, gate
+from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
+from backfill_assets.promote.settled import settling_request
 from backfill_assets.state.control import Control
 from backfill_assets.state.needed import needed_from
 from backfill_assets.state.rules import RulesInForce, declared_rules
+from backfill_assets.state.settling import settling
 from backfill_assets.state.store import MemoryStore, Store
+from backfill_assets.watch.late import unsettled
+from backfill_assets.watch.look import Change, History
+from backfill_assets.watch.watch import take_a_look
 from backfill_assets_tests.fakes import Cell, FakeEngine, FakeTables, World, nothing, sealed
 
 OWNERS = {"a": "ana@example.com", "b": "bo@example.com", "c": ""}
@@ -37,6 +46,8 @@ VALIDATION = {"c": "bo@example.com"}
 """Model → its validation owner."""
 READERS = {"export": ("ana@example.com", ("c",))}
 """Consumers of high criticality: their owners, and what they read."""
+SETTLE = {"a": timedelta(days=3)}
+"""How long rows of a day may come after it; b reads a, and inherits it."""
 PEOPLE = {"ana@example.com": ("ana",), "bo@example.com": ("bo",), "dev@example.com": ("dev", "dev.two")}
 
 
@@ -45,13 +56,21 @@ class NumberedEngine(FakeEngine):
 
     def __init__(self, tables: FakeTables) -> None:
         self._numbers = count(11)
+        self.state_of_source: Callable[[], int] = lambda: 1
+        self.computed_from: dict[int, int] = {}
+        """The number of rows → how far the source was when they were computed."""
         super().__init__(tables)
         self.red: set[datetime] = set()
         """Days on which the audit `edited` fails, where a model has it."""
 
     @property
     def cell(self) -> Callable[[Job, Interval], Cell]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return lambda job, unit: replace(self._cell(job, unit), rows=next(self._numbers))
+        return lambda job, unit: replace(self._cell(job, unit), rows=self._number())
+
+    def _number(self) -> int:
+        number = next(self._numbers)
+        self.computed_from[number] = self.state_of_source()
+        return number
 
     @cell.setter
     def cell(self, value: Callable[[Job, Interval], Cell]) -> None:
@@ -76,9 +95,48 @@ class GovernedWorld(World):
         self.written = replace(
             self.project, settings=replace(self.project.settings, approvals=approvals, people=PEOPLE)
         )
-        self.project = self._naming(self.written, OWNERS, VALIDATION, READERS)
+        self.project = self._naming(self.written, OWNERS, VALIDATION, READERS, SETTLE)
         self.engine = NumberedEngine(self.tables)
         self.later = timedelta()
+        self.changes: list[Change] = []
+        """What came to the source, commit by commit."""
+        self.engine.state_of_source = lambda: self.pins.commits.get("raw", 1)
+
+    def rows_come(self, day: Interval) -> None:
+        """To the source, of a day that may be long over."""
+        commit = self.pins.commits["raw"] = self.pins.commits.get("raw", 1) + 1
+        self.changes.append(Change(name=f"commit {commit}", commit=commit, touches=Ranges((day,))))
+
+    def history(self, source: Source, since: int) -> History:
+        """As a SourceReader does."""
+        return History(changes=self.changes, since=0, head=self.pins.commits.get("raw", 1))
+
+    def newest(self, source: Source) -> datetime | None:
+        return None
+
+    def bench(self, run: str = "run", **more: object) -> Workbench:
+        pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
+        return super().bench(run, **({"pins": pins} | more))
+
+    def unsettled(self, now: datetime, control: Control) -> Mapping[str, Ranges]:
+        """As `find_unsettled` does."""
+        shown = control.environments.read("prod")
+        return unsettled(
+            take_a_look(
+                self.project,
+                control,
+                self.tables,
+                self.tables,
+                self,
+                environment=shown,
+                fingerprints=self.project.fingerprints,
+                digests={},
+                now=now,
+                at=datetime.now(UTC),
+                lasts=timedelta(hours=24),
+                views={},
+            )
+        )
 
     def clock(self) -> datetime:
         """The real time, by the clock of whoever promotes."""
@@ -89,7 +147,8 @@ class GovernedWorld(World):
 
     def facts(self, now: datetime = datetime.max, *, control: Control | None = None) -> Facts:  # type: ignore[override]
         found = read_facts(self.project, control or self.control, self.tables, self.pins, now=now, environment="prod")
-        return replace(found, extents=self.extents, rules=self.rules())
+        known = settling(control or self.control, "prod", now)
+        return replace(found, extents=self.extents, rules=self.rules(), settling=known)
 
     def governed_cases(self, facts: Facts, control: Control | None = None) -> Cases:
         """As `cases_of` does."""
@@ -132,13 +191,56 @@ class GovernedWorld(World):
             between()
             return sealed(release)
 
+        rules = self._rules_by(by, control)
+        return release_case(control, self.tables, "prod", views, look, by=by, evidence=evidence, rules=rules)
+
+    def settle(
+        self,
+        *,
+        now: datetime,
+        by: str,
+        control: Control,
+        views: ViewCatalog | None,
+        between: Callable[[], object] = nothing,
+    ) -> tuple[Released | None, tuple[Obstacle, ...]]:
+        """As the beginning of a routine run does; `between` happens when everything is built, and when the gate has
+        looked."""
+        facts = self.facts(now, control=control)
+        request = settling_request(self.project, facts, self.unsettled(now, control))
+        if request is None:
+            return None, ()
+        built = make_plan(self.project, facts, request)
+        apply(self.bench(pins=built.sources, patches=built.patches), built)
+        between()
+        held: tuple[Obstacle, ...] = ()
+
+        def look() -> Case:
+            nonlocal held
+            again = replace(self.facts(now, control=control), sources=built.sources)
+            cases, late = self.governed_cases(again, control), self.unsettled(now, control)
+            found, held = settling_case(
+                self.project, again, request, late, lambda plan: cases.promotion(request, again, plan)
+            )
+            return found
+
+        def evidence(release: Sealing) -> Mapping[str, str]:
+            between()
+            return sealed(release)
+
+        rules = self._rules_by(by, control)
+        done = release_case(control, self.tables, "prod", views, look, by=by, evidence=evidence, rules=rules)
+        return done, (*held, *done.verdict.obstacles)
+
+    def _rules_by(self, by: str, control: Control) -> Callable[[Case], Mapping[str, object]]:
+        """As `rules_of` does."""
+
         def rules(case: Case) -> dict[str, object]:
             found = case.facts.rules or self.rules()
-            new = rules_to_record(found, case.environment, case.pointers, case.changed) if case.pointers else None
+            new = rules_to_record(found, case.environment, case.pointers, case.agreed) if case.pointers else None
             who = Approver(account=by, host="laptop")
             return dict(record_rules(control, found, new, who, now=self.clock()).to_json())
 
-        return release_case(control, self.tables, "prod", views, look, by=by, evidence=evidence, rules=rules)
+        return rules
 
     def _without(self, models: tuple[str, ...], stuck: list[str]) -> tuple[str, ...]:
         named = [f"{m}+" for m in stuck if m in models]
@@ -149,7 +251,7 @@ class GovernedWorld(World):
         """Somebody edits the project's files: never what is in force. `back`: to what they were."""
         code = self.project
         approvals, people = self.written.settings.approvals, self.written.settings.people
-        owners, validation, readers = dict(OWNERS), dict(VALIDATION), dict(READERS)
+        owners, validation, readers, settle = dict(OWNERS), dict(VALIDATION), dict(READERS), dict(SETTLE)
         match what:
             case "off":
                 approvals = replace(approvals, required=False)
@@ -163,6 +265,8 @@ class GovernedWorld(World):
                 people = {"ana@example.com": ("ana", "dev.two"), "bo@example.com": ("bo", "dev")}
             case "owner":
                 owners["a"] = "dev@example.com"
+            case "window":
+                settle = dict.fromkeys(OWNERS, timedelta(days=300))
             case "nobody":
                 owners |= {"a": "", "b": ""}
             case "validated by nobody":
@@ -178,7 +282,7 @@ class GovernedWorld(World):
             case _:
                 assert what == "back"
         said = replace(code, settings=replace(code.settings, approvals=approvals, people=people))
-        self.project = self._naming(said, owners, validation, readers)
+        self.project = self._naming(said, owners, validation, readers, settle)
 
     def _naming(
         self,
@@ -186,12 +290,18 @@ class GovernedWorld(World):
         owners: Mapping[str, str],
         validation: Mapping[str, str],
         readers: Mapping[str, tuple[str, tuple[str, ...]]],
+        settle: Mapping[str, timedelta],
     ) -> Project:
-        """The code with these names in its headers and in consumers.yml."""
+        """The code with these names and windows in its headers and in consumers.yml."""
         return replace(
             code,
             models={
-                n: replace(m, owner=owners[n], terms=replace(m.terms, validation_owner=validation.get(n, "")))
+                n: replace(
+                    m,
+                    owner=owners[n],
+                    terms=replace(m.terms, validation_owner=validation.get(n, "")),
+                    settle=settle.get(n, timedelta()).total_seconds(),
+                )
                 for n, m in code.models.items()
             },
             consumers={

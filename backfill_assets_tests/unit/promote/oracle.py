@@ -22,6 +22,11 @@ DAYS = timedelta(days=14)
 """How long an approval holds, by the rules that the first release recorded."""
 
 
+SETTLES = {"a": timedelta(days=3), "b": timedelta(days=3)}
+"""How long rows of a day may come after it, by the same rules; a day more is there to look at the last of them."""
+DAY = timedelta(days=1)
+
+
 class Seen(NamedTuple):
     """What a reader sees of a day: the rows (no two computations give the same), and of which logic they are."""
 
@@ -74,6 +79,18 @@ class Oracle:
     """The text of a statement → what the candidate showed to whoever gave it."""
     going_back_to: list[str] = field(default_factory=list[str])
     """The release that whoever acts goes back to; empty: nobody goes back."""
+    project_clock: Callable[[], datetime]
+    """By which days are over, for whoever acts."""
+    latest: datetime = datetime(1, 1, 1, tzinfo=UTC)
+    """The latest such instant of a release."""
+    settling: int = 0
+    """How many routine runs are looking at late rows at this moment."""
+    came: Callable[[], Sequence[tuple[int, datetime]]] = lambda: ()
+    """What came to the source: its commit, and the day that it is of."""
+    computed_from: Callable[[int], int] = lambda _: 0
+    """How far the source was when rows were computed."""
+    went_back: set[tuple[str, datetime]] = field(default_factory=set[tuple[str, datetime]])
+    """The days that somebody has gone back with, and nobody changed since."""
     problems: list[str] = field(default_factory=list[str])
 
     def look(self) -> None:
@@ -84,28 +101,49 @@ class Oracle:
         others = [at for at, seen in self.shown.items() if (now[at].rows if at in now else 0) != seen.rows]
         target = self.releases[self.going_back_to[-1]] if self.going_back_to else None
         declared = self.declared()
-        moved = {name for name, _ in others}
+        moved, agreed = {name for name, _ in others}, set[str]()
+        self.latest = max(self.latest, self.project_clock())
         for name, day in others:
             if target is not None:
                 if not _back(target, now, name, day):
                     self.problems.append(f"{name} {day:%m-%d} went back to rows that the release did not show")
                 continue
+            if self.settling and self._settles(others, now, name, day):
+                continue
+            agreed.add(name)
             for owner in _asked(self.names[name], declared[name]):
                 if (name, day) not in now:
                     self.problems.append(f"{name} {day:%m-%d} is gone")
                 elif not any(self._covers(said, now, name, day, moved) for said in self._approvals(owner)):
                     self.problems.append(f"{name} {day:%m-%d} shows other rows, and {owner or 'nobody'} said no yes")
         names = {name for name, _ in now}
-        for name in names - {name for name, _ in self.shown} | moved:
+        for name in names - {name for name, _ in self.shown} | agreed:
             if name not in self.names:
                 self.names[name] = declared[name]
             elif target is None:
                 then, now_said = self.names[name], declared[name]
                 readers = {**now_said.readers, **then.readers}
                 self.names[name] = Names(now_said.owner, now_said.validation or then.validation, readers)
+        self.went_back = self.went_back | set(others) if target is not None else self.went_back - set(others)
         self.shown = now
         if made := control.releases.all("prod"):
             self.releases.setdefault(made[-1].id, now)
+
+    def _settles(self, others: Sequence[tuple[str, datetime]], now: Rows, name: str, day: datetime) -> bool:
+        """Whether its owner has consented beforehand: rows came late, within the window, and everything that reads the
+        day goes with it."""
+        window = SETTLES.get(name)
+        if window is None or (name, day) not in now or (name, day) in self.went_back:
+            return False
+        if day + DAY + window + DAY <= self.latest or now[name, day].logic != self.shown[name, day].logic:
+            return False
+        if name == "b":
+            return ("a", day) in others or ("a", day - DAY) in others
+        known = self.computed_from(self.shown[name, day].rows)
+        readers = [("b", d) for d in (day, day + DAY) if ("b", d) in self.shown]
+        return all(r in others for r in readers) and any(
+            commit > known and day <= of <= day + window for commit, of in self.came()
+        )
 
     def _approvals(self, owner: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """The texts, and what they say, of the approvals that hold for an owner at this moment."""

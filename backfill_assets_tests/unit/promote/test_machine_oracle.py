@@ -18,7 +18,7 @@ from hypothesis.stateful import invariant, rule
 from backfill_assets.build.apply import apply
 from backfill_assets.build.by_hand import withdraw
 from backfill_assets.core.errors import PlanError, PromotionError
-from backfill_assets.core.intervals import Interval
+from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.model import Audit
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
@@ -28,14 +28,14 @@ from backfill_assets.promote.release import Released
 from backfill_assets.state.control import Control
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.store import MemoryStore
-from backfill_assets_tests.fakes import Cell, FakeViews, nothing
+from backfill_assets_tests.fakes import Cell, Crash, FakeViews, Life, nothing
 from backfill_assets_tests.unit.promote.governed import OWNERS, PEOPLE, GovernedWorld
 from backfill_assets_tests.unit.promote.oracle import Names, Oracle, Watched, rows_of
 from backfill_assets_tests.unit.promote.test_machine import MODELS, Warehouse
 
 WHO = {"ana@example.com": "ana", "bo@example.com": "bo", "": "eva"}
 EDITS = (
-    "off", "self", "for ever", "deputies", "accounts", "owner", "nobody",
+    "off", "self", "for ever", "deputies", "accounts", "owner", "nobody", "window",
     "validated by nobody", "validated by the author", "read by nobody", "nobody reads", "a new reader", "back",
 )  # fmt: skip
 REQUESTS = st.sampled_from([Request(), Request(select=("a+",)), Request(select=("c",)), Request(select=("b",))])
@@ -59,6 +59,9 @@ class Governed(Warehouse):
             clock=self.world.clock,
             declared=self._named_by_files,
             people={account: person for person, accounts in PEOPLE.items() for account in accounts},
+            project_clock=lambda: self.now,
+            came=lambda: [(c.commit, i.start) for c in self.world.changes for i in c.touches or ()],
+            computed_from=self.world.engine.computed_from.__getitem__,
         )
         self.store.looked = self.oracle.look
         self.between: Callable[[], object] = nothing
@@ -221,6 +224,86 @@ class Governed(Warehouse):
             withdraw(self.world.control, self.world.tables, self.world.project, [(name, part)], now=self.now, by="dev")
 
     # --- moves --------------------------------------------------------------------------------------------------------
+
+    @rule(days=st.lists(st.integers(0, 12), min_size=1, max_size=3))
+    def rows_come_late(self, days: list[int]) -> None:
+        """To the source that a reads."""
+        for day in days:
+            start = START + timedelta(days=day)
+            self.world.rows_come(Interval(start, start + timedelta(days=1)))
+
+    @rule(
+        days=st.lists(st.integers(1, 4), min_size=1, max_size=2),
+        bad=st.sets(st.integers(0, 12), max_size=2),
+        how=st.sampled_from(["", "", "killed", "no release", "clock", "window", "again", "back", "moved"]),
+        steps=st.integers(0, 12),
+    )
+    def late_rows_are_settled(self, days: list[int], bad: set[int], how: str, steps: int) -> None:
+        """Rows come of the newest days, then a routine run; `how`: what goes wrong, or happens meanwhile."""
+        newest = Cadence.DAILY.floor(self.now)
+        for day in days:
+            start = newest - timedelta(days=day)
+            self.world.rows_come(Interval(start, start + timedelta(days=1)))
+        if self.crashed:
+            return
+        starts = {START + timedelta(days=n) for n in bad}
+        self._well()
+        self.world.engine.cell = lambda job, unit: Cell(failures={"rows_ok": int(unit.start in starts)})
+        now = self.now
+        if how == "clock":
+            self.now = now - timedelta(days=2 + steps)
+        if how == "window":
+            self.files_are_edited("window")
+        try:
+            self._settled(Life(steps if how == "killed" else None), how, steps)
+        finally:
+            self.now = now
+            self._well()
+
+    def _settled(self, life: Life, how: str, which: int) -> None:
+        world, code = self.world, self.world.project
+        shown = world.control.environments.read("prod")
+        if not shown.pointers:
+            return
+
+        def meanwhile() -> None:
+            self.between = nothing
+            inside, world.project = world.project, code
+            running, self.oracle.settling = self.oracle.settling, 0
+            try:
+                if how == "again":
+                    self._settled(Life(None), "", 0)
+                elif how == "back":
+                    self.somebody_goes_back(which, True, None)
+                elif how == "moved":
+                    self._promote(Request(), None)
+            finally:
+                world.project, self.oracle.settling = inside, running
+
+        self.oracle.settling += 1
+        self.between = meanwhile if how in ("again", "back", "moved") else nothing
+        try:
+            world.project = published(code, shown, world.control.versions.all())
+            if how == "no release":
+                self.between = self._dies
+            world.settle(
+                now=self.now,
+                by="cron",
+                control=self.as_a_process(life),
+                views=FakeViews(self.catalog, life),
+                between=lambda: self.between(),
+            )
+        except Crash:
+            self.crashed = life.dead
+        except (PlanError, PromotionError):  # b was promoted without a; or somebody moved what was to be settled
+            pass
+        finally:
+            self.between = nothing
+            self.oracle.settling -= 1
+            world.project = code
+
+    def _dies(self) -> None:
+        raise Crash
 
     @rule(dies=st.booleans())
     def a_routine_run(self, dies: bool) -> None:

@@ -1,0 +1,120 @@
+"""Which published rows may a routine run replace without an approval? The rule of the settling window.
+
+The owner's consent is the window in the rules in force. It covers an interval that is provisional, that nobody has
+gone back to, that keeps its logic, and whose sources changed since it was built; and what reads it, where that is
+provisional itself. What belongs together is covered together, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.missing import needed
+from backfill_assets.plan.patch import Patch, reached, restatement
+from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.stages import Request
+
+
+def consented(
+    project: Project,
+    facts: Facts,
+    changed: Mapping[str, Ranges],
+    pointers: Mapping[str, Pointer],
+    late: Mapping[str, Ranges],
+) -> dict[str, Ranges]:
+    """Model → what of the published intervals that would change is covered by its settling window.
+
+    `pointers` would move; `late` are the intervals whose sources changed since they were built.
+    """
+    may = {name: part & _open(project, facts, name, pointers.get(name)) for name, part in changed.items()}
+    while True:
+        found: dict[str, Ranges] = {}
+        for name, model in project.models.items():
+            above = Ranges.of(reached(model, i) for u in model.upstreams for i in found.get(u.name, NOTHING))
+            if part := may.get(name, NOTHING) & (late.get(name, NOTHING) | above):
+                found[name] = part
+        again = {name: _with_readers(project, facts, found, name) for name in found}
+        if again == found:
+            return found
+        may = again
+
+
+def settling_request(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> Request | None:
+    """What a routine run computes again: of `late`, what may change together with all that reads it. None: nothing."""
+    asked = {name: ranges - _lapsed(facts, name) for name, ranges in late.items()}
+    patches = _patches(project, facts, asked)
+    left = _together(project, patches, {n: p.intervals & _open(project, facts, n) for n, p in patches.items()})
+    parts = tuple((name, part) for name in asked for part in asked[name] & left.get(name, NOTHING))
+    return Request(restate=parts) if parts else None
+
+
+def green_part(project: Project, facts: Facts, patches: Mapping[str, Patch]) -> dict[str, Patch]:
+    """The patches, without what is not green, or may not change by now, and without what does not fit beside that."""
+    green = {
+        name: patch.intervals & _open(project, facts, name) & facts.of(name, patch.version).green
+        for name, patch in patches.items()
+    }
+    left = _together(project, patches, green)
+    return {name: replace(patch, intervals=left[name]) for name, patch in patches.items() if left[name]}
+
+
+def _open(project: Project, facts: Facts, name: str, after: Pointer | None = None) -> Ranges:
+    """The shown intervals of a model that may change: in the logic that its pointer names, also `after` it moves."""
+    shown, model = facts.environment.pointers.get(name), project.models.get(name)
+    if facts.settling is None or shown is None or model is None:
+        return NOTHING
+    own = shown.segments.of_logic(shown.version).covers - shown.segments.adopted.covers  # no code made adopted rows
+    if after is not None:
+        same = (shown.version, shown.columns) == (after.version, after.columns)
+        own = own & after.segments.of_logic(shown.version).covers if same else NOTHING
+    return facts.settling.open_to_change(name, model.cadence, shown.covers) & own
+
+
+def _with_readers(project: Project, facts: Facts, found: Mapping[str, Ranges], name: str) -> Ranges:
+    """What of a model's part moves together with all that reads it and is shown."""
+    model, left = project.models[name], found[name]
+    for name_of_reader in project.downstream(name):
+        shown = facts.environment.pointers.get(name_of_reader)
+        if shown is None:
+            continue
+        reader, state = project.models[name_of_reader], facts.standing.get(name_of_reader)
+        reads = Ranges.of(reached(reader, part) for part in found[name]) & shown.covers & reader.expected(facts.now)
+        stays = reads - (state.partial if state else NOTHING) - found.get(name_of_reader, NOTHING)
+        left = left - Ranges.of(i for part in stays.split(reader.cadence) for i in needed(reader, model, part))
+    return left
+
+
+def _together(project: Project, patches: Mapping[str, Patch], left: Mapping[str, Ranges]) -> Mapping[str, Ranges]:
+    """What is left of the patches: a reader's interval with all that it was computed from, or none of it."""
+    while True:
+        again = {name: _beside(project, patches, left, name) for name in patches}
+        if again == left:
+            return left
+        left = again
+
+
+def _beside(project: Project, patches: Mapping[str, Patch], left: Mapping[str, Ranges], name: str) -> Ranges:
+    model, found = project.models[name], left[name]
+    for upstream in model.upstreams:
+        if upstream.name in patches:
+            stays = patches[upstream.name].intervals - left[upstream.name]
+            found = found - Ranges.of(reached(model, part) for part in stays)
+    for reader in project.downstream(name):
+        if reader in patches:
+            below, stays = project.models[reader], patches[reader].intervals - left[reader]
+            found = found - Ranges.of(i for part in stays.split(below.cadence) for i in needed(below, model, part))
+    return found
+
+
+def _patches(project: Project, facts: Facts, asked: Mapping[str, Ranges]) -> Mapping[str, Patch]:
+    lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
+    parts = [(name, part) for name, ranges in asked.items() for part in ranges]
+    return restatement(project, facts.environment, parts, facts.sources, facts.now, lapsed)
+
+
+def _lapsed(facts: Facts, name: str) -> Ranges:
+    return facts.coverage[name].lapsed if name in facts.coverage else NOTHING

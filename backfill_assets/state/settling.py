@@ -1,0 +1,100 @@
+"""Which published intervals may still change, because rows of them are still to come? Those that are *provisional*.
+
+By the settling windows that the rules in force give, and a clock that never goes back. What was settled once stays so:
+a longer window holds for intervals that end after the first release under it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import cast
+
+from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
+from backfill_assets.state.control import Control
+from backfill_assets.state.releases import Release
+from backfill_assets.state.rules import RulesKind, RulesRecord
+
+LAST_LOOK = timedelta(days=1)
+"""Routine runs come once a day: the one after the window reads the last rows that came within it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settling:
+    """Where the provisional intervals of an environment's models begin."""
+
+    clock: datetime
+    """The latest instant that this machine, or any release, knows of."""
+    behind: bool = False
+    """Whether this machine's clock is behind a release's: nobody knows then what is over, so nothing changes."""
+    since: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+    """Model → the instant after which its intervals that end are provisional. Others have none."""
+    reach: Mapping[str, timedelta] = field(default_factory=dict[str, timedelta])
+    """Model → its window: how far back rows that come now may belong."""
+    went_back: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
+    """Model → what a rollback has put there, and nobody has changed since: it stays."""
+
+    def provisional(self, model: str, cadence: Cadence, shown: Ranges) -> Ranges:
+        """What of a model's shown intervals is not settled."""
+        since = self.since.get(model)
+        return shown - shown.until(cadence.floor(since)) if since is not None else NOTHING
+
+    def open_to_change(self, model: str, cadence: Cadence, shown: Ranges) -> Ranges:
+        """What of it a routine run may replace: not what somebody has gone back to."""
+        if self.behind:
+            return NOTHING
+        return self.provisional(model, cadence, shown) - self.went_back.get(model, NOTHING)
+
+
+def settling(control: Control, environment: str, now: datetime) -> Settling:
+    """The same from the records of an environment. Raises StateError when its rules are not what was written."""
+    return settling_by(control.rules.of(environment), control.releases.all(environment), now)
+
+
+def settling_by(records: Sequence[RulesRecord], releases: Sequence[Release], now: datetime) -> Settling:
+    """The same from its rules and its releases, each oldest first."""
+    clocks = [r.clock for r in releases if r.clock is not None]
+    clock = max([now, *clocks])
+    held = [r for r in records if r.kind is not RulesKind.PROPOSED]
+    if not held:
+        return Settling(clock=clock, behind=now < clock)
+    since: dict[str, datetime] = {}
+    for model in held[-1].rules.settle:
+        if (begins := _since(model, held, releases, clock)) is not None:
+            since[model] = begins
+    reach = {model: timedelta(seconds=held[-1].rules.settle[model]) for model in since}
+    return Settling(clock=clock, behind=now < clock, since=since, reach=reach, went_back=_went_back(releases))
+
+
+def _since(model: str, held: Sequence[RulesRecord], releases: Sequence[Release], clock: datetime) -> datetime | None:
+    """The end after which a model's intervals are provisional; None where the rules in force let none be so."""
+    known = [r for r in held if model in r.rules.owners]  # before it was shown, nobody was promised anything
+    window, found = float("inf"), None
+    for record in reversed(known):
+        window = min(window, record.rules.settle.get(model, 0))
+        if not window:
+            break
+        cut = clock - timedelta(seconds=window) - LAST_LOOK
+        if record is not known[0]:
+            began = _first_release(record.number, releases)
+            cut = max(cut, began) if began is not None else None
+        found = min(found, cut) if found is not None and cut is not None else cut or found
+    return found
+
+
+def _first_release(number: int, releases: Sequence[Release]) -> datetime | None:
+    """The clock of the first release by a record or by one that came after it; None when there was none yet."""
+    made = (r for r in releases if r.clock is not None and cast(int, r.rules.get("number", 0)) >= number)
+    return next((r.clock for r in made), None)
+
+
+def _went_back(releases: Sequence[Release]) -> dict[str, Ranges]:
+    found: dict[str, Ranges] = {}
+    for release in releases:
+        for move in release.moves:
+            if move.compaction:
+                continue
+            before = found.get(move.model, NOTHING)
+            found[move.model] = before | move.again if release.back_to else before - move.again
+    return {model: ranges for model, ranges in found.items() if ranges}

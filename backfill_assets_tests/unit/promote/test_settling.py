@@ -1,0 +1,436 @@
+"""What may a routine run replace by itself? Rows of provisional days, as their sources changed, and nothing else.
+
+In the governed world: `a` reads the source and settles for three days, `b` reads `a` one day back and inherits that,
+`c` has no window. The oracle beside the gate looks at each commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from backfill_assets.core.codec import from_plain, to_plain
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.model import Upstream
+from backfill_assets.core.settings import ApprovalRules
+from backfill_assets.core.settle import windows
+from backfill_assets.promote.approve import Approver
+from backfill_assets.promote.gate import Purpose, gate
+from backfill_assets.promote.rollback import find_older
+from backfill_assets.promote.rules_change import asked_for, propose, rules_to_record
+from backfill_assets.state.releases import Move, Release
+from backfill_assets.state.rules import Rules, RulesKind, RulesRecord
+from backfill_assets.state.settling import settling, settling_by
+from backfill_assets_tests.fakes import Cell, FakeViews, Life, a_model, a_pointer, a_project, days
+from backfill_assets_tests.unit.promote.test_machine_oracle import WHO, Governed, all_is_shown
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+def on_the(day: int) -> Governed:
+    """All is shown by noon of this day of January, as routine runs do it; days until the one before are over."""
+    machine = all_is_shown()
+    while machine.now < utc(f"2024-01-{day:02}"):
+        machine.a_day_goes_by()
+        machine.a_routine_run(False)
+    return machine
+
+
+def come(machine: Governed, *which: str) -> None:
+    for day in which:
+        machine.world.rows_come(days(day))
+
+
+def run(machine: Governed) -> dict[str, str]:
+    """A routine run's look at late rows. Model → the days that show other rows by it; the oracle has no objection."""
+    before = machine.oracle.shown
+    machine._settled(Life(None), "", 0)  # pyright: ignore[reportPrivateUsage]
+    machine.published_rows_changed_with_a_yes()
+    machine.an_environment_shows_what_belongs_together()
+    machine.an_environment_shows_green_days_only()
+    return others(machine, before)
+
+
+def others(machine: Governed, before: object) -> dict[str, str]:
+    found: dict[str, list[Interval]] = {}
+    for (name, day), seen in dict(before).items():  # type: ignore[call-overload]
+        if machine.oracle.shown.get((name, day)) != seen:
+            found.setdefault(name, []).append(Interval(day, day + DAY))
+    return {name: str(Ranges.of(parts)) for name, parts in sorted(found.items())}
+
+
+# --- what is settled --------------------------------------------------------------------------------------------------
+
+
+def test_a_provisional_day_follows_its_source() -> None:
+    """Rows of the eighth may belong to three days before it; what reads these days goes with them. Nobody is asked."""
+    machine = on_the(9)
+    come(machine, "08")
+    assert run(machine) == {"a": "2024-01-05..2024-01-08", "b": "2024-01-05..2024-01-08"}
+    assert run(machine) == {}, "nothing has come since"
+
+
+def test_what_did_not_change_stays() -> None:
+    """A day whose sources are as they were is not computed again."""
+    machine = on_the(9)
+    come(machine, "05")
+    writes = len(machine.world.engine.writes)
+    assert run(machine) == {"a": "2024-01-05", "b": "2024-01-05..2024-01-06"}
+    assert len(machine.world.engine.writes) > writes
+    writes = len(machine.world.engine.writes)
+    assert run(machine) == {} and len(machine.world.engine.writes) == writes
+
+
+def test_older_days_are_left_alone() -> None:
+    """They are settled: late rows of them are for a restatement, which its owner approves."""
+    machine = on_the(9)
+    come(machine, "02", "04")
+    assert run(machine) == {}
+
+
+def test_a_red_day_stays_as_it_is() -> None:
+    """And what belongs to it; other days are settled. Once it is green, it follows."""
+    machine = on_the(9)
+    come(machine, "05")
+    come(machine, "08")
+    red = ("a", utc("2024-01-08"))
+    machine.world.engine.cell = lambda job, unit: Cell(failures={"rows_ok": int((job.model.name, unit.start) == red)})
+    before = machine.oracle.shown
+    _, held = machine.world.settle(now=machine.now, by="cron", control=machine.world.control, views=None)
+    assert others(machine, before) == {}, "b reads one day back, so all four belong together"
+    assert {o.model for o in held} >= {"a", "b"}
+    machine._well()  # pyright: ignore[reportPrivateUsage]
+    assert run(machine) == {"a": "2024-01-05..2024-01-08", "b": "2024-01-05..2024-01-08"}
+
+
+# --- what is not ------------------------------------------------------------------------------------------------------
+
+
+def test_a_window_that_is_edited() -> None:
+    """In the files of a change: what the warehouse records counts."""
+    machine = on_the(9)
+    machine.world.files_say("window")
+    come(machine, "02")
+    assert run(machine) == {}
+    assert any("settles 300 days" in d and "in force: 3 days" in d for d in machine.world.rules().differences)
+
+
+def test_a_window_for_a_model_that_has_none() -> None:
+    """`c` is shown without one: a header alone gives it none."""
+    machine = on_the(9)
+    machine.world.files_say("window")
+    found = machine.world.facts(machine.now).settling
+    assert found is not None and found.since.keys() == {"a", "b"}
+    assert not found.provisional("c", Cadence.DAILY, Ranges((days("01", "08"),)))
+
+
+def test_a_clock_that_goes_back() -> None:
+    """The releases know how late it was: nothing is settled by such a clock, whatever it takes for provisional."""
+    machine = on_the(9)
+    come(machine, "02", "08")
+    for back in (timedelta(minutes=1), DAY, 6 * DAY):
+        machine.now -= back
+        assert run(machine) == {}
+        machine.now += back
+    assert run(machine)
+
+
+def test_a_clock_that_jumps() -> None:
+    """Ahead: everything counts as settled, also when it is back."""
+    machine = on_the(9)
+    come(machine, "08")
+    machine.now += 30 * DAY
+    assert run(machine) == {}
+    machine.a_routine_run(False)
+    machine.now -= 30 * DAY
+    assert run(machine) == {}
+
+
+def test_a_rollback_is_not_undone() -> None:
+    """Days that somebody went back with stay, however often the routine runs; later days go on."""
+    machine = on_the(9)
+    come(machine, "08")
+    assert run(machine)
+    releases = machine.world.control.releases.all("prod")
+    machine.somebody_goes_back(len(releases) - 2, True, None)
+    gone_back = machine.oracle.shown
+    assert run(machine) == {}
+    machine.a_day_goes_by()
+    machine.a_routine_run(False)
+    come(machine, "09")
+    assert run(machine) == {"a": "2024-01-09", "b": "2024-01-09"}
+    assert {at: machine.oracle.shown[at] for at in gone_back} == gone_back
+
+
+def test_what_a_rollback_goes_back_to() -> None:
+    """Before the last change that somebody decided on, not before a routine run."""
+    machine = on_the(9)
+    machine.a_change_goes_its_way("c", 2, set(WHO), "well", ())
+    change = machine.world.control.releases.all("prod")[-1]
+    come(machine, "08")
+    assert run(machine)
+    releases = machine.world.control.releases.all("prod")
+    assert releases[-1].settling and not change.settling
+    assert find_older(releases, None) == releases[releases.index(change) - 1]
+
+
+def test_a_reader_that_is_not_provisional() -> None:
+    """Its owner has not consented: neither it nor what it reads moves."""
+    machine = on_the(9)
+    facts = machine.world.facts(machine.now)
+    assert facts.settling is not None
+    only = replace(facts.settling, since={"a": facts.settling.since["a"]})
+    come(machine, "08")
+    world = machine.world
+    world.facts = lambda now=datetime.max, control=None: replace(facts, settling=only)  # type: ignore[method-assign]
+    done, _ = world.settle(now=machine.now, by="cron", control=world.control, views=None)
+    assert done is None
+
+
+def test_only_routine_runs() -> None:
+    """Anybody else's move of the same rows needs its owners; and what no source changed is covered by no window."""
+    machine = on_the(9)
+    come(machine, "08")
+    machine.between = lambda: None
+    asked: list[object] = []
+    real = machine.world.governed_cases
+
+    def cases(facts: object, control: object = None) -> object:
+        made = real(facts, control)  # type: ignore[arg-type]
+        promotion = made.promotion
+
+        class Asking:
+            def promotion(self, *arguments: object, **more: object) -> object:
+                case = promotion(*arguments, **more)  # type: ignore[arg-type]
+                asked.append(case)
+                return case
+
+        return Asking()
+
+    machine.world.governed_cases = cases  # type: ignore[method-assign, assignment]
+    late = machine.world.unsettled(machine.now, machine.world.control)
+    run(machine)
+    case = asked[-1]
+    for purpose, known, opens in [
+        (Purpose.ROUTINE, late, True),
+        (Purpose.PROMOTION, late, False),
+        (Purpose.JOIN, late, False),
+        (Purpose.ROUTINE, {}, False),
+        (Purpose.ROUTINE, {"b": late["a"]}, False),
+    ]:
+        assert gate(replace(case, purpose=purpose, late=known)).open == opens  # type: ignore[type-var]
+    case = replace(case, purpose=Purpose.ROUTINE, late=late)  # type: ignore[type-var]
+    own = tuple(p for p in case.pointers if p.model == "a")  # type: ignore[attr-defined]
+    alone = replace(case, wanted=replace(case.wanted, pointers=own), changed={"a": late["a"]})  # type: ignore
+    assert not gate(alone).open, "b would be shown beside newer rows than it was computed from"
+    other = tuple(replace(p, columns=(*p.columns, ("more", "int"))) for p in case.pointers)  # type: ignore
+    assert not gate(replace(case, wanted=replace(case.wanted, pointers=other))).open, "another view"  # type: ignore
+    logic = tuple(
+        replace(p, segments=type(p.segments)(replace(s, version=s.version.replace("-1", "-2")) for s in p.segments))
+        for p in case.pointers  # type: ignore[attr-defined]
+    )
+    assert not gate(replace(case, wanted=replace(case.wanted, pointers=logic))).open, "other code"  # type: ignore
+
+
+# --- deaths and races -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", range(14))
+def test_killed_anywhere(steps: int) -> None:
+    """All of it is shown, or nothing; the next run goes on."""
+    machine = on_the(9)
+    come(machine, "08")
+    before = machine.oracle.shown
+    machine._settled(Life(steps), "", 0)  # pyright: ignore[reportPrivateUsage]
+    assert others(machine, before) in ({}, {"a": "2024-01-05..2024-01-08", "b": "2024-01-05..2024-01-08"})
+    machine.somebody_recovers(None)
+    run(machine)
+    assert others(machine, before) == {"a": "2024-01-05..2024-01-08", "b": "2024-01-05..2024-01-08"}
+    machine.readers_see_what_the_environment_says()
+
+
+@pytest.mark.parametrize("how", ["again", "back", "moved", "no release"])
+def test_somebody_else_meanwhile(how: str) -> None:
+    """Another routine run, a rollback, a promotion; or nobody comes to release what was built."""
+    machine = on_the(9)
+    come(machine, "08")
+    machine._settled(Life(None), how, 0)  # pyright: ignore[reportPrivateUsage]
+    machine.published_rows_changed_with_a_yes()
+    machine.an_environment_shows_what_belongs_together()
+    if how in ("again", "no release"):
+        run(machine)
+        assert run(machine) == {}
+
+
+def test_rows_that_come_while_it_is_built() -> None:
+    """What was built is shown; the rest follows with the next run."""
+    machine = on_the(9)
+    come(machine, "08")
+    before = machine.oracle.shown
+    machine.oracle.settling += 1
+    done, held = machine.world.settle(
+        now=machine.now,
+        by="cron",
+        control=machine.world.control,
+        views=FakeViews(machine.catalog),
+        between=lambda: come(machine, "07"),
+    )
+    machine.oracle.settling -= 1
+    assert done is not None and done.moved and not held
+    assert others(machine, before)["a"] == "2024-01-05..2024-01-08"
+    assert run(machine)["a"] == "2024-01-05..2024-01-07"
+
+
+# --- the window in force ----------------------------------------------------------------------------------------------
+
+
+AT = utc("2024-02-01")
+
+
+def a_record(number: int, seconds: float | None, kind: RulesKind = RulesKind.CHANGED) -> RulesRecord:
+    rules = Rules(owners={"a": "ana"}, settle={} if seconds is None else {"a": seconds})
+    return RulesRecord(
+        environment="prod",
+        number=number,
+        kind=kind,
+        parent="",
+        rules=rules,
+        account="x",
+        host="x",
+        at=AT,
+    )
+
+
+def a_release(number: int, clock: str, rules: int, *moves: Move, back_to: str = "") -> Release:
+    return Release(
+        id=f"r{number}", environment="prod", revision=number, at=AT, by="x", back_to=back_to, moves=moves,
+        rules={"number": rules}, clock=utc(clock),
+    )  # fmt: skip
+
+
+JANUARY = Ranges((Interval(utc("2024-01-01"), utc("2024-01-20")),))
+
+
+def provisional(records: list[RulesRecord], releases: list[Release], now: str = "2024-01-20T06:00") -> str:
+    return str(settling_by(records, releases, utc(now)).provisional("a", Cadence.DAILY, JANUARY))
+
+
+WEEK = 7 * 86400.0
+
+
+def test_the_first_window_is_of_all_that_is_shown() -> None:
+    """A day longer than it says: then the last look has been."""
+    assert provisional([a_record(1, WEEK)], [a_release(1, "2024-01-19", 1)]) == "2024-01-12..2024-01-19"
+
+
+def test_a_longer_window_begins_with_what_is_published_under_it() -> None:
+    """What was settled once stays so: also what nobody showed between two changes."""
+    releases = [a_release(1, "2024-01-10", 1)]
+    assert provisional([a_record(1, WEEK), a_record(2, 14 * 86400)], releases) == "2024-01-12..2024-01-19"
+    releases.append(a_release(2, "2024-01-11", 2))
+    assert provisional([a_record(1, WEEK), a_record(2, 14 * 86400)], releases) == "2024-01-11..2024-01-19"
+    assert provisional([a_record(1, None), a_record(2, WEEK)], releases) == "2024-01-12..2024-01-19"
+    late = [a_release(1, "2024-01-10", 1), a_release(2, "2024-01-16", 2)]
+    assert provisional([a_record(1, None), a_record(2, WEEK)], late) == "2024-01-16..2024-01-19"
+    assert provisional([a_record(1, None), a_record(2, WEEK)], late[:1]) == "nothing"
+
+
+def test_a_shorter_window_counts_at_once() -> None:
+    """And a proposal does not count."""
+    releases = [a_release(1, "2024-01-10", 1), a_release(2, "2024-01-12", 2)]
+    assert provisional([a_record(1, WEEK), a_record(2, 86400)], releases) == "2024-01-18..2024-01-19"
+    for proposed in (3e7, None):
+        records = [a_record(1, WEEK), a_record(2, proposed, RulesKind.PROPOSED)]
+        assert provisional(records, releases) == "2024-01-12..2024-01-19"
+
+
+def test_the_clock_of_the_releases() -> None:
+    """Counts where the machine's is behind it."""
+    releases = [a_release(1, "2024-01-19", 1)]
+    assert provisional([a_record(1, WEEK)], releases, now="2024-01-02") == "2024-01-11..2024-01-19"
+
+
+def test_a_month_is_provisional_until_its_last_day_is() -> None:
+    """Whole intervals only."""
+    found = settling_by([a_record(1, WEEK)], [], utc("2024-02-07"))
+    months = Ranges((Interval(utc("2023-11-01"), utc("2024-02-01")),))
+    assert str(found.provisional("a", Cadence.MONTHLY, months)) == "2024-01-01..2024-01-31"
+    assert not settling_by([a_record(1, WEEK)], [], utc("2024-02-09")).provisional("a", Cadence.MONTHLY, months)
+
+
+def test_what_was_gone_back_to_until_somebody_changes_it() -> None:
+    """Copies change nothing about it."""
+    one, other, copied = (a_pointer("a", v, days("01", "19")) for v in ("1", "1.fa", "1.fb"))
+    back = Move(model="a", before=other, after=one)
+    copy = Move(model="a", before=one, after=copied, compaction=True)
+    again = Move(model="a", before=one, after=other)
+    releases = [a_release(1, "2024-01-19", 1, back, back_to="r0"), a_release(2, "2024-01-19", 1, copy)]
+    found = settling_by([a_record(1, WEEK)], releases, utc("2024-01-20"))
+    assert found.provisional("a", Cadence.DAILY, JANUARY) and not found.open_to_change("a", Cadence.DAILY, JANUARY)
+    releases.append(a_release(3, "2024-01-19", 1, again))
+    found = settling_by([a_record(1, WEEK)], releases, utc("2024-01-20"))
+    assert found.open_to_change("a", Cadence.DAILY, JANUARY)
+
+
+def test_a_change_of_the_window_asks_the_owner() -> None:
+    """Under the rules in force; then it counts, and the files say the same again."""
+    before = Rules(approvals=ApprovalRules(), owners={"a": "ana", "b": "bo"}, settle={"a": 1.0})
+    assert asked_for(before, replace(before, settle={"a": 2.0}), ["a", "b"]) == ("ana",)
+    assert asked_for(before, replace(before, settle={}), ["a", "b"]) == ("ana",)
+    assert asked_for(before, replace(before, settle={"a": 1.0, "b": 1.0}), ["a", "b"]) == ("bo",)
+    machine = on_the(9)
+    world = machine.world
+    world.files_say("window")
+    shown = world.control.environments.read("prod")
+    made = propose(world.control, world.rules(), shown, Approver(account="dev", host="x"), now=world.clock())
+    assert not made.took_effect and set(made.missing) == {"", "ana@example.com", "bo@example.com"}
+    assert made.record.rules.settle == {"a": 300 * 86400.0, "b": 300 * 86400.0, "c": 300 * 86400.0}
+    assert settling(world.control, "prod", machine.now).reach["a"] == timedelta(days=3)
+
+
+def test_a_promotion_brings_no_longer_window() -> None:
+    """Also where the owner approved the rows that it shows: the window is another question."""
+    machine = on_the(9)
+    machine.world.files_say("window")
+    rules, shown = machine.world.rules(), machine.world.control.environments.read("prod")
+    assert rules_to_record(rules, shown, tuple(shown.pointers.values()), shown.pointers) is None
+    new = replace(rules, rules=replace(rules.rules, owners={"b": "bo@example.com", "c": ""}))
+    found = rules_to_record(new, shown, tuple(shown.pointers.values()))
+    assert found is not None and found.settle == {"a": 300 * 86400.0, "b": 3 * 86400.0}
+
+
+def test_an_owner_that_is_edited_comes_with_no_routine_run() -> None:
+    """Nobody approved what it shows, so nobody approved the owner."""
+    machine = on_the(9)
+    machine.world.files_say("owner")
+    come(machine, "08")
+    assert run(machine)
+    assert machine.world.rules().rules.owners["a"] == "ana@example.com"
+
+
+def test_records_of_earlier_releases_keep_their_ids() -> None:
+    """Rules without a window are written as before."""
+    rules = Rules(owners={"a": "ana"})
+    assert "settle" not in to_plain(rules) and from_plain(Rules, to_plain(rules)) == rules
+    rules = replace(rules, settle={"a": 5.0})
+    assert from_plain(Rules, to_plain(rules)) == rules
+
+
+# --- what is declared -------------------------------------------------------------------------------------------------
+
+
+def test_a_window_is_inherited() -> None:
+    """From sources and upstream models; the longest counts. A day that reads a month waits for the month."""
+    project = a_project(
+        a_model("a", "raw"),
+        a_model("own", "a", settle=86400 * 20),
+        a_model("monthly", "a", cadence=Cadence.MONTHLY),
+        a_model("of_month", "monthly"),
+        a_model("free"),
+    )
+    sources = {"raw": replace(project.sources["raw"], settle=86400 * 14)}
+    found = windows(replace(project, sources=sources))
+    assert {name: window.days for name, window in found.items()} == {"a": 14, "own": 20, "monthly": 14, "of_month": 45}
+    assert Upstream(name="a") in project.models["own"].upstreams
