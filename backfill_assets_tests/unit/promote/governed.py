@@ -134,6 +134,7 @@ class GovernedWorld(World):
                 now=now,
                 at=datetime.now(UTC),
                 lasts=timedelta(hours=24),
+                adopted=(),
                 views={},
             )
         )
