@@ -63,7 +63,9 @@ SETTLED = (
     broken("settling: the shortest window since", "state/settling.py", "window = min(window, record.rules.settle.get(model, 0))", "window = record.rules.settle.get(model, 0)", f"{_SETTLING}test_a_shorter_window_counts_at_once"),
     broken("settling: a proposal is no window", "state/settling.py", "if r.kind is not RulesKind.PROPOSED]", "if r]", f"{_SETTLING}test_a_shorter_window_counts_at_once"),
     broken("settling: a window is the owner's to change", "promote/rules_change.py", "if rules.settle.get(m, 0) != wanted.settle.get(m, 0)}", "if False}", f"{_SETTLING}test_a_change_of_the_window_asks_the_owner"),
-    broken("settling: a promotion brings no longer window", "promote/rules_change.py", "if m in new and m not in known}", "}", f"{_SETTLING}test_a_promotion_brings_no_longer_window"),
+    broken("settling: a promotion brings no longer window", "state/rules.py", "if m in files.settle and m not in self.owners}", "if m in files.settle}", f"{_SETTLING}test_a_promotion_brings_no_longer_window"),
+    broken("settling: adopted rows stay", "promote/settled.py", " - shown.segments.adopted.covers  #", "  #", f"{_SETTLING}test_adopted_rows_stay"),
+    broken("settling: whoever has a say about a model is asked about its window", "promote/rules_change.py", "found |= everybody(rules, {m for m in owners if rules.settle.get(m, 0) != wanted.settle.get(m, 0)})", "found |= {o for m, o in owners.items() if rules.settle.get(m, 0) != wanted.settle.get(m, 0)}", f"{_SETTLING}test_a_change_of_the_window_asks_all_who_have_a_say"),
 )  # fmt: skip
 
 FINDINGS = (

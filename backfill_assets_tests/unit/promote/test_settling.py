@@ -14,14 +14,17 @@ import pytest
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Upstream
+from backfill_assets.core.segments import Segments, adopted_of
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.core.settle import windows
+from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approve import Approver
 from backfill_assets.promote.gate import Purpose, gate
 from backfill_assets.promote.rollback import find_older
 from backfill_assets.promote.rules_change import asked_for, propose, rules_to_record
+from backfill_assets.promote.settled import consented, settling_request
 from backfill_assets.state.releases import Move, Release
-from backfill_assets.state.rules import Rules, RulesKind, RulesRecord
+from backfill_assets.state.rules import Reader, Rules, RulesKind, RulesRecord
 from backfill_assets.state.settling import settling, settling_by
 from backfill_assets_tests.fakes import Cell, FakeViews, Life, a_model, a_pointer, a_project, days
 from backfill_assets_tests.unit.promote.test_machine_oracle import WHO, Governed, all_is_shown
@@ -187,6 +190,39 @@ def test_a_reader_that_is_not_provisional() -> None:
     world.facts = lambda now=datetime.max, control=None: replace(facts, settling=only)  # type: ignore[method-assign]
     done, _ = world.settle(now=machine.now, by="cron", control=world.control, views=None)
     assert done is None
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "moves"),
+    [
+        (
+            "a",
+            [days("05"), days("07", "08")],
+            {"a": "2024-01-05, 2024-01-07..2024-01-08", "b": "2024-01-05..2024-01-08"},
+        ),
+        ("b", [], {"a": "2024-01-07..2024-01-08", "b": "2024-01-07..2024-01-08"}),
+    ],
+)
+def test_adopted_rows_stay(name: str, asked: list[Interval], moves: dict[str, str]) -> None:
+    """No code made them, so none replaces them, though their day is within the window; nor what belongs to them."""
+    machine = on_the(9)
+    come(machine, "08")
+    project, late = machine.world.project, machine.world.unsettled(machine.now, machine.world.control)
+    facts = machine.world.facts(machine.now)
+    changed = dict.fromkeys(("a", "b"), Ranges((days("05", "08"),)))
+    wanted = facts.environment.pointers
+    assert consented(project, facts, changed, wanted, late) == changed
+    assert settling_request(project, facts, late) == Request(restate=(("a", days("05", "08")),))
+
+    pointer, sixth = wanted[name], Ranges((days("06"),))
+    adopted = Segments(replace(s, version=adopted_of(s.version, "1f3a")) for s in pointer.cut(sixth).segments)
+    others = pointer.cut(pointer.covers - sixth).segments
+    mixed = replace(pointer, segments=sorted((*others, *adopted), key=lambda s: s.interval))
+    shown = replace(facts.environment, pointers={**wanted, name: mixed})
+    facts = replace(facts, environment=shown)
+    assert {n: str(part) for n, part in consented(project, facts, changed, wanted, late).items()} == moves
+    request = settling_request(project, facts, {"a": late["a"] - sixth if name == "a" else late["a"]})
+    assert list(request.restate if request else ()) == [("a", part) for part in asked]
 
 
 def test_only_routine_runs() -> None:
@@ -390,6 +426,16 @@ def test_a_change_of_the_window_asks_the_owner() -> None:
     assert settling(world.control, "prod", machine.now).reach["a"] == timedelta(days=3)
 
 
+def test_a_change_of_the_window_asks_all_who_have_a_say() -> None:
+    """A model's validation owner and the owners of its consumers, as about other rows of it; nobody of other models."""
+    readers = {"export": Reader(owner="eva", reads=("a",)), "other": Reader(owner="joe", reads=("b",))}
+    before = Rules(
+        owners={"a": "ana", "b": "bo"}, validation={"a": "val", "b": "vic"}, consumers=readers, settle={"a": 1.0}
+    )
+    assert asked_for(before, replace(before, settle={"a": 2.0}), ["a", "b"]) == ("ana", "eva", "val")
+    assert asked_for(before, replace(before, settle={"a": 2.0}), ["b"]) == ()
+
+
 def test_a_promotion_brings_no_longer_window() -> None:
     """Also where the owner approved the rows that it shows: the window is another question."""
     machine = on_the(9)
@@ -416,6 +462,9 @@ def test_records_of_earlier_releases_keep_their_ids() -> None:
     assert "settle" not in to_plain(rules) and from_plain(Rules, to_plain(rules)) == rules
     rules = replace(rules, settle={"a": 5.0})
     assert from_plain(Rules, to_plain(rules)) == rules
+    rules = replace(rules, validation={"a": "bo"}, consumers={"export": Reader(owner="eva", reads=("a",))})
+    assert from_plain(Rules, to_plain(rules)) == rules
+    assert "settle" not in to_plain(replace(rules, settle={}))
 
 
 # --- what is declared -------------------------------------------------------------------------------------------------
