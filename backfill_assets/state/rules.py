@@ -91,8 +91,8 @@ class Rules:
             self,
             owners={**self.owners, **{m: files.owners[m] for m in models if m in files.owners}},
             validation={**self.validation, **{m: files.validation[m] for m in models if m in files.validation}},
-            consumers=consumers,
             settle={**self.settle, **new},
+            consumers=consumers,
         )
 
 
