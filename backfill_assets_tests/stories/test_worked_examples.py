@@ -74,6 +74,12 @@ def pointer(place: Context, environment: str = "prod") -> Pointer:
     return place.control.environments.read(environment).pointers[name]
 
 
+def warned(place: Context) -> set[str]:
+    """The days whose total quantity was out of bounds, by the recorded results."""
+    found = place.control.results.read()
+    return {str(r.interval) for r in found if r.check == "total_quantity" and not r.passed}
+
+
 def merges(place: Context, version: str) -> list[dict[str, Any]]:
     """The table's commits after the one that made it; all must be merges."""
     [name] = place.project.models
@@ -114,6 +120,7 @@ def test_session_length_for_seven_days(spark: SparkSession, tmp_path: Path) -> N
     version = place.project.fingerprints["events"]
     batches = [c.interval for c in place.log.commits("events", version)]
     assert sorted(place.project.models["events"].cadence.count(b) for b in batches if b) == [1, 2, 2, 2]
+    assert place.project.models["events"].batch_concurrency == 1, "two days at a time, not two batches"
     assert len(merges(place, version)) == 4 and outcome.changes and outcome.changes.inserted == outcome.rows
     assert {r.check for r in outcome.results} >= {"row_count", "unique_grain", "not_null", "range_session_length_sec"}
     readme.follow("backfill apply --forward-only")
@@ -158,7 +165,7 @@ def test_gross_margin_for_ninety_days(spark: SparkSession, tmp_path: Path) -> No
     readme.follow("cp -r change/. .")
     place = readme.follow("backfill plan")
     [stage] = [s for s in plan_request(place).stages if isinstance(s, Build)]
-    assert len(stage.batches) == 90
+    assert len(stage.batches) == 90 and place.project.models["fact_orders_daily"].batch_concurrency == 1
 
     outcome = built(build_all(place))
 
@@ -242,6 +249,7 @@ def test_four_days_of_doubled_quantities(spark: SparkSession, tmp_path: Path) ->
     delivered; all else is provably the same files, and rows that were right keep their marker."""
     readme = Readme("fact_order_items", tmp_path)
     place = readme.follow("backfill apply --promote")
+    assert warned(place) == {f"2024-03-0{d}" for d in (4, 5, 6, 7)}, "totals are beyond their bounds"
     before = rows(place)
     [shown] = pointer(place).segments
     table = table_path(place.warehouse, "fact_order_items", shown.version)
@@ -258,6 +266,8 @@ def test_four_days_of_doubled_quantities(spark: SparkSession, tmp_path: Path) ->
     outcome = built(build_all(place, again))
 
     [revision] = {e.version for e in place.control.ledger.entries()} - {shown.version}
+    assert {r.check for r in outcome.results if not r.passed} == set()
+    assert "total_quantity" in {r.check for r in outcome.results}
     [merge] = merges(place, revision)
     log = place.log.rows("fact_order_items", revision, merge["version"])
     assert {f"{day:%Y-%m-%d}" for day in log} == {f"2024-03-0{d}" for d in (4, 5, 6, 7)}

@@ -9,6 +9,7 @@ batch_size: 10
 audits:
   - not_null: [warehouse, quantity, price]
   - range: {column: quantity, min: 0}
+  - aggregate: {metric: sum(quantity), min: 400, max: 700, name: total_quantity, severity: warn}
   - row_count: {within_percent: 1, of: prod}
   - completeness
 */

@@ -7,7 +7,6 @@ write: merge
 dedupe: {order_by: [received_at desc]}
 updated_at: updated_at
 batch_size: 2
-batch_concurrency: 2
 audits:
   - not_null: [event_time, session_id]
   - row_count: {within_percent: 2, of: prod}

@@ -6,7 +6,6 @@ grain: [order_id]
 write: merge
 updated_at: updated_at
 batch_size: 1
-batch_concurrency: 4
 audits:
   - not_null: [product_id, revenue, cost, gross_margin]
   - range: {column: revenue, min: 0}
