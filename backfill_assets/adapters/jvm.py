@@ -5,6 +5,7 @@ PySpark keeps the context, the gateway and the session in class attributes, and 
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Generator
@@ -22,6 +23,18 @@ LOCK = threading.Lock()
 def current_jvm() -> object | None:
     """The gateway of the process's JVM; None where there is none, or the session is a remote one."""
     return _context()._gateway
+
+
+def errors_reach_people_as_ours() -> None:
+    """Keep Spark's clients from logging errors that are raised anyway: a page of JSON for each that PySpark raises, and
+    a traceback, through the root logger, where a connection to a JVM that died is reset."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).disabled = True
+    logging.getLogger().addFilter(_said_anyway)
+
+
+def _said_anyway(record: logging.LogRecord) -> bool:
+    return record.msg != "Exception while sending command."
 
 
 @contextmanager

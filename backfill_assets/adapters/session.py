@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.adapters.jvm import LOCK, current_jvm, own_words
+from backfill_assets.adapters.jvm import LOCK, current_jvm, errors_reach_people_as_ours, own_words
 from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars, read_conf
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.settings import Settings
@@ -35,9 +34,7 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
     Raises SettingsError when Java, the jars or disk room are missing, before any JVM is started.
     """
     with LOCK:
-        # Errors reach people as ours; PySpark would print each as a page of JSON first.
-        logging.getLogger("SQLQueryContextLogger").disabled = True
-        logging.getLogger("DataFrameQueryContextLogger").disabled = True
+        errors_reach_people_as_ours()
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from backfill_assets.adapters import jvm
+from backfill_assets.adapters.jvm import errors_reach_people_as_ours
 from backfill_assets.cli.signals import listening
 
 
@@ -56,3 +57,23 @@ def test_nothing_is_logged_once_a_signal_came(caplog: pytest.LogCaptureFixture) 
             logging.getLogger().error("Exception while sending command.")
     logging.getLogger().error("later")
     assert ending.code == 143 and [r.message for r in caplog.records] == ["later"]
+
+
+def test_a_reset_connection_is_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    """py4j logs it through the root logger before it is raised; all else that is logged there is still said."""
+    from py4j import java_gateway
+
+    source = Path(java_gateway.__file__).read_text()
+    assert source.count('"Exception while sending command."') >= 2, "py4j says it in other words: what is kept back?"
+    errors_reach_people_as_ours()
+    errors_reach_people_as_ours()
+    root, heard = logging.getLogger(), logging.StreamHandler()
+    root.addHandler(heard)
+    try:
+        logging.error("Exception while sending command.")
+        logging.error("something else")
+    finally:
+        root.removeHandler(heard)
+    said = capsys.readouterr().err
+    assert "something else" in said and "sending command" not in said
+    assert len([f for f in root.filters if getattr(f, "__name__", "") == "_said_anyway"]) == 1
