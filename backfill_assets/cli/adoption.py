@@ -9,17 +9,14 @@ import typer
 from backfill_assets.cli.base import CLOSED, INCOMPLETE, AsJson, app, open_place
 from backfill_assets.cli.terminal import print_json
 from backfill_assets.core.errors import UsageError
+from backfill_assets.plan.request_options import ADOPTING, COPY, TABLE
 
 
 @app.command()
 def adopt(
-    model: Annotated[str | None, typer.Argument(metavar="MODEL", help="A model that is not shown yet.")] = None,
-    table: Annotated[
-        str | None, typer.Option("--table", metavar="TABLE", help="A folder, or a catalog's name: db.table.")
-    ] = None,
-    copy: Annotated[
-        bool, typer.Option("--copy", help="Copy its rows, once and compared: of any format, and with safe casts.")
-    ] = False,
+    model: Annotated[str | None, typer.Argument(metavar=ADOPTING.metavar, help=ADOPTING.help)] = None,
+    table: Annotated[str | None, typer.Option("--table", metavar=TABLE.metavar, help=TABLE.help)] = None,
+    copy: Annotated[bool, typer.Option("--copy", help=COPY.help)] = False,
     every: Annotated[
         str | None,
         typer.Option("--all", metavar="WHERE", help="Write a draft of a model for each table of a folder or schema."),

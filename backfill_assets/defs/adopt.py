@@ -1,13 +1,13 @@
 """What job makes a table that is there a model's first version? The same function as the command's."""
 
-# No `from __future__ import annotations`: Dagster reads the annotations of `context` and `config`.
+# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
 
 import dagster as dg
-from pydantic import Field
 
 from backfill_assets.app.adopt import Adoption, adopt
 from backfill_assets.app.context import Context
 from backfill_assets.core.words import amount
+from backfill_assets.defs.config import fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
@@ -15,28 +15,22 @@ from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.texts import Log
 
 
-class AdoptConfig(dg.Config):
-    """What `backfill adopt` takes."""
-
-    model: str = Field(description="A model that is not shown yet.")
-    table: str = Field(description="A folder, or a catalog's name: db.table.")
-    copy_rows: bool = Field(default=False, description="Copy its rows, once and compared: of any format.")
-
-
 def adopt_job(workspace: Context) -> dg.JobDefinition:
     """Shows a table's rows as a model's first version; fails when audits do, or when anything is in the way."""
     environment = workspace.environment
 
-    @dg.op(name="adopt_table", out=dg.Out(dg.Nothing))
-    def adopt_table(context: dg.OpExecutionContext, config: AdoptConfig) -> None:
+    @dg.op(name="adopt_table", out=dg.Out(dg.Nothing), config_schema=fields("adopt"))
+    def adopt_table(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)
-            asked = Adoption(model=config.model, table=config.table, copy=config.copy_rows)
+            asked = Adoption(**given("adopt", context.op_config))
             done = adopt(acting(workspace, context.run), asked)
         found = done.contained
         count = amount(found.intervals.count(done.cadence), done.cadence)
         how = f"commit {done.origin.commit}, in place" if done.origin else "copied, and compared"
-        Log(context).info(f"{done.model}: {count}, {sum(found.rows.values())} rows of {config.table}, {how}")
+        Log(context).info(
+            f"{done.model}: {count}, {sum(found.rows.values())} rows of {context.op_config['table']}, {how}"
+        )
         if found.gaps:
             Log(context).warning(f"no rows in {found.gaps}: the model's query builds them")
         if found.later:

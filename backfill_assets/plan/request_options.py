@@ -130,6 +130,12 @@ WAITING_FOR = Option(
     name="waiting-for", metavar="NAME", help="Whose approval is lacking: a name or account; empty text: anybody's."
 )
 
+ADOPTING = Option(name="model", metavar="MODEL", argument=True, required=True, help="A model that is not shown yet.")
+TABLE = Option(name="table", metavar="TABLE", required=True, help="A folder, or a catalog's name: db.table.")
+COPY = Option(
+    name="copy", kind=bool, help="Copy its rows, once and compared: of any format, and with safe casts."
+)  # fmt: skip
+
 REALLY = Option(name="apply", kind=bool, help="Really do it; without it nothing is changed.")
 TODAY = Option(name="today", metavar="DATE", help="Confirm the date, where the janitor asks whether it is right.")
 
@@ -142,8 +148,9 @@ SHARED: Mapping[str, tuple[Option, ...]] = {
     "approve": (APPROVED, OWNERS, GROUNDS, ACCEPTED, CLAIMED, STATEMENT, SIGNATURE),
     "rules": (ACTION, WHY_CHANGED),
     "plans": (WAITING_FOR,),
+    "adopt": (ADOPTING, TABLE, COPY),
     "janitor": (REALLY, TODAY),
 }
 """What each command takes that is also a job: both offer exactly these, and a terminal beside them `TERMINAL`."""
-TERMINAL = ("json", "open", "key", "prepare")
-"""Forms of output, and what is done with keys and files of the machine that the command runs on."""
+TERMINAL = ("json", "open", "key", "prepare", "all")
+"""Forms of output, and what is done with keys and files of the machine that the command runs on: drafts are, too."""
