@@ -16,8 +16,8 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.plan.renamed import Copied
 from backfill_assets.plan.strategy import Strategy
-from backfill_assets.state.ledger import DECIDING, Entry, Origin, by_version, coverage
-from backfill_assets.state.tables import DataCommit, rows_of, vouched
+from backfill_assets.state.ledger import DECIDING, Entry, by_version, coverage
+from backfill_assets.state.tables import DataCommit, compare_log, rows_of, vouched
 
 Sources = Sequence[tuple[Interval, Entry]]
 """Parts of what is copied, each with the BUILT entry of the batch that computed it."""
@@ -37,7 +37,10 @@ def origins(bench: Workbench, model: Model, interval: Interval, copied: Copied) 
         good = good | part & vouched(
             entries, bench.log, model=model.name, version=segment.version, commit=segment.commit
         )
-        found += coverage(entries, audits="", commit=segment.commit).batches(part)
+        there, _ = compare_log(
+            entries, bench.log, model.name, segment.version, bench.log.head(model.name, segment.version)
+        )
+        found += coverage(there, audits="", commit=segment.commit).batches(part)
     if left := Ranges((interval,)) - (good & Ranges.of(part for part, _ in found)):
         raise _refusal(model, left, "what is shown of them does not count any more, by the ledger")
     return sorted(found, key=lambda source: source[0])
@@ -72,12 +75,9 @@ def copied_entries(bench: Workbench, built: Entry, copied: Copied, made_by: Sour
     total, found = sum(after.values()), list[Entry]()
     for part, entry in made_by:
         rows = sum(n for at, n in after.items() if part.holds(at))
-        origin = entry.origin or Origin(
-            version=entry.version, commit=entry.table_commit, batch=entry.batch, began=entry.began
-        )
         share = rows / total if total else 0
         one = replace(built, interval=part, inputs=entry.inputs, rows=rows, bytes=round(built.bytes * share))
-        found.append(replace(one, origin=origin))
+        found.append(replace(one, origin=entry.computed_by))
     return found
 
 

@@ -29,6 +29,7 @@ from backfill_assets.defs.texts import Log
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.frozen_words import continued_words
 from backfill_assets.plan.plan import Facts, asked_of
+from backfill_assets.plan.renamed import Copied, still_copied
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.lifecycle import beside_text, find_plan, request_of
@@ -77,7 +78,11 @@ def as_planned(
     for sentence in continued_words(found, bench.pins, place.project.models):
         Log(step).warning(sentence)
     said = stored_plan(place.control, plan)
-    return replace(bench, frozen=found.frozen, copies=said.copies if said else {})
+    copies: dict[str, Copied] = {}
+    if said and model.name in said.copies:
+        whole = Ranges((interval,))
+        copies[model.name] = still_copied(place.project, place.facts(), model.name, said.copies[model.name], whole)
+    return replace(bench, frozen=found.frozen, copies=copies)
 
 
 def request_for(project: Project, scope: Scope) -> Request:

@@ -18,7 +18,7 @@ from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.changes import changes_of, reverts, unproved, views
 from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, moved
-from backfill_assets.plan.patch import Patch, forward, restatement, stays_beside
+from backfill_assets.plan.patch import Patch, forward, reached, restatement, stays_beside
 from backfill_assets.plan.renamed import NO_COPY, Copied, batches_apart, can_be_copied, renaming
 from backfill_assets.plan.rewired import Rewired, Written, describe, rewired, written_in
 from backfill_assets.plan.rewritten import Checks, Rewritten, unchecked
@@ -170,7 +170,9 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         )
         if buildable:
             if ways.get(name) is Strategy.COLUMN_RENAME:
-                here = renamed[name].cut(can_be_copied(model, buildable, have.refused, facts.now))
+                fit = can_be_copied(model, buildable, have.refused, facts.now)
+                anew = Ranges.of(reached(model, part) for up in upstreams for part in building.get(up, Ranges()))
+                here = renamed[name].cut(fit - anew)
                 copies |= {name: here} if here.segments else {}
             stages.append(
                 Build(

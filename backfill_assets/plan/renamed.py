@@ -18,6 +18,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, Segments, logic_of
 from backfill_assets.plan.missing import batches, split_open
 from backfill_assets.project.algorithm import ALGORITHM, taken_whole
+from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.standing import Part, Standing
 
 if TYPE_CHECKING:
@@ -66,9 +67,32 @@ def renaming(project: Project, facts: Facts, name: str) -> Copied | None:
         return None
     columns = _paired(facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN), pointer)
     segments = _good(project, project.models[name], pointer, facts.standing.get(name, Standing()))
-    if not columns or not segments:
+    if not columns or not segments or _another_key(project.models[name], columns):
         return None
     return Copied(version=project.fingerprints[name], segments=segments, columns=columns)
+
+
+def still_copied(project: Project, facts: Facts, name: str, planned: Copied, intervals: Ranges) -> Copied:
+    """What of a stored plan's copies holds by now, from what is shown by now; the rest is computed."""
+    found = renaming(project, facts, name)
+    if found is None or (found.version, found.columns) != (planned.version, planned.columns):
+        return NO_COPY
+    fit = can_be_copied(project.models[name], intervals, facts.coverage[name].refused, facts.now)
+    return found.cut(planned.covers & fit)
+
+
+def outdated(have: Coverage, shown: Standing) -> Ranges:
+    """The intervals that were copied from what was shown once, where rows of the same logic, but of another batch, are
+    shown by now: a correction came between."""
+    found: list[Interval] = []
+    for interval, entry in have.sources:
+        if entry.origin is None:
+            continue
+        for part in shown.parts:
+            now = part.entry and part.entry.computed_by
+            if now and logic_of(now.version) == logic_of(entry.origin.version) and now.batch != entry.origin.batch:
+                found.extend(Ranges((part.interval,)) & Ranges((interval,)))
+    return Ranges.of(found)
 
 
 def batches_apart(model: Model, intervals: Ranges, now: datetime, copied: Copied) -> tuple[Interval, ...]:
@@ -99,6 +123,13 @@ def _paired(old: Signature, new: Signature, pointer: Pointer) -> tuple[tuple[str
     return tuple(found) if len(set(taken)) == len(taken) and any(b != n for b, n in found) else ()
 
 
+def _another_key(model: Model, columns: Sequence[tuple[str, str]]) -> bool:
+    """Whether a merge would go by columns that it did not go by before: whether their keys are single, only computing
+    finds out."""
+    grain = {column.lower() for column in model.grain}
+    return model.write == "merge" and any(old != new and new in grain for old, new in columns)
+
+
 def _same_upstreams(project: Project, facts: Facts, model: Model) -> bool:
     """Whether all models that it reads are shown in the versions that the code says."""
     above = [u.name for u in model.upstreams if u.name in project.models]
@@ -116,12 +147,14 @@ def _good(project: Project, model: Model, pointer: Pointer, known: Standing) -> 
 
 
 def _read_the_same(project: Project, model: Model, part: Part) -> bool:
-    """Whether a part's batch read just the tables that the model reads, models in the versions that the code says."""
+    """Whether a part's batch read just the tables that the model reads, models in the versions that the code says, and
+    no rows of another logic beside."""
     said = cast("Mapping[str, Mapping[str, Any]]", (part.entry.inputs if part.entry else None) or {})
     if set(said) != {u.name for u in model.upstreams}:
         return False
     return all(
-        logic_of(str(read.get("version", ""))) == project.fingerprints[name]
+        logic_of(str(one.get("version", ""))) == project.fingerprints[name]
         for name, read in said.items()
         if name in project.models
+        for one in (read, *read.get("over", ()))
     )

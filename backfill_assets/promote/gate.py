@@ -18,6 +18,7 @@ from backfill_assets.plan.changes import kind_of
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import Facts, upstream_models
+from backfill_assets.plan.renamed import outdated
 from backfill_assets.plan.rewritten import REMEDY, refuted, unchecked
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import EVERY_PROOF, PlanReview, Subject, covered, subjects
@@ -238,6 +239,23 @@ def only_more(case: Case) -> Iterator[Obstacle]:
         )
 
 
+def copied_as_shown(case: Case) -> Iterator[Obstacle]:
+    """What was copied under other names is what is shown by now: no correction came between."""
+    if case.purpose is not Purpose.PROMOTION:
+        return
+    for pointer in case.pointers:
+        have, shown = case.facts.coverage.get(pointer.model), case.facts.standing.get(pointer.model)
+        own = Ranges.of(s.interval for s in pointer.segments if s.version == pointer.version)
+        if have and shown and (left := outdated(have, shown) & own):
+            days = " ".join(f"{pointer.model}:{part}" for part in left)
+            yield Obstacle(
+                model=pointer.model,
+                what="was copied before other rows were published:",
+                intervals=left,
+                remedy=f"backfill withdraw {days}, then {apply_command(case.request)}, which copies what is shown now",
+            )
+
+
 def known(case: Case) -> Iterator[Obstacle]:
     """What has to be known before history is rewritten is known (`backfill preflight`)."""
     if case.required and case.purpose is Purpose.PROMOTION:
@@ -304,7 +322,7 @@ def texts_hold(case: Case) -> Iterator[Obstacle]:
 
 ROWS: tuple[Rule, ...] = (built, audited, with_rows, from_rows, nothing_lost, fits_together)
 """What holds of everything that is shown."""
-HISTORY: tuple[Rule, ...] = (way_back, not_in_place, only_more, known, approved, compared, accepted)
+HISTORY: tuple[Rule, ...] = (way_back, not_in_place, only_more, copied_as_shown, known, approved, compared, accepted)
 """What holds beside that where published rows change."""
 CODE: tuple[Rule, ...] = (texts_hold,)
 """What holds of the code that computes the next intervals."""

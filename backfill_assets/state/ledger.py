@@ -86,6 +86,11 @@ class Entry:
         return self.origin.began if self.origin else self.at - timedelta(seconds=self.seconds)
 
     @property
+    def computed_by(self) -> Origin:
+        """What computed the rows: this batch, unless they were copied."""
+        return self.origin or Origin(version=self.version, commit=self.table_commit, batch=self.batch, began=self.began)
+
+    @property
     def order(self) -> tuple[int, datetime, str]:
         """What is larger happened later. Clocks decide only among entries of older releases."""
         return self.sequence, self.at, self.id

@@ -8,19 +8,21 @@ from dataclasses import replace
 import pytest
 
 from backfill_assets.build.apply import apply
+from backfill_assets.build.by_hand import withdraw
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Override, Signature
 from backfill_assets.core.segments import adopted_of
 from backfill_assets.plan.copied_words import copied_words
 from backfill_assets.plan.plan import Facts, make_plan
-from backfill_assets.plan.renamed import renaming
+from backfill_assets.plan.renamed import renaming, still_copied
 from backfill_assets.plan.sample import sampled
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.strategy import Strategy
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.state.ledger import Entry, Kind
-from backfill_assets_tests.fakes import Cell, Crash, World, a_model, days, ranges
+from backfill_assets.state.tables import rows_of
+from backfill_assets_tests.fakes import NOW, Cell, Crash, World, a_model, days, ranges, utc
 
 RAW, DAILY = a_model("raw_model", "raw"), a_model("daily", "raw_model", "other", grain=("ds", "id"))
 OLD = {"ds": "d", "id": "i", "total": "t", "most": "m"}
@@ -281,3 +283,103 @@ def test_the_ledger_keeps_the_origin(world: World) -> None:
             built.setdefault(entry.version, []).append(entry)
     assert [e.origin for e in built["daily-3"]] == [e.origin for e in built["daily-2"]]
     assert {e.origin.version for e in built["daily-3"] if e.origin} == {"daily-1"}
+
+
+def corrected(world: World, day: str, rows: int = 99) -> None:
+    """Prod's own code computes a day again, and its owner approves what came out."""
+    loaded(world, OLD, to="1")
+    world.pins.commits.update(raw=7, other=7)
+    fix = world.plan(Request(restate=(("daily", days(day)),)))
+    before, world.engine.cell = world.engine.cell, lambda job, interval: Cell(rows=rows)
+    opened = open_plan(world.control, fix, by="ops", views=lambda: None)
+    assert opened
+    pins = {"raw": {"commit": 7}, "other": {"commit": 7}}
+    assert apply(world.bench("fix", patches=fix.patches, pins=pins), fix)["daily"].ok
+    world.engine.cell = before
+    world.prove(opened.plan.id)
+    world.approve(opened.plan.id)
+    assert world.release(plan=opened.plan.id).moved
+
+
+def rows_of_day(world: World, day: str) -> int:
+    pointer = world.control.environments.read("prod").pointers["daily"]
+    return rows_of(world.tables, "daily", pointer.segments)[days(day).start]
+
+
+def test_a_correction_after_the_copy_is_not_undone(world: World) -> None:
+    """What was copied before is refused, withdrawn, and copied again from what is shown by then."""
+    first = renamed(world)
+    assert open_plan(world.control, first, by="dev", views=lambda: None)
+    assert apply(world.bench(), first)["daily"].ok
+    corrected(world, "05")
+    assert rows_of_day(world, "05") == 99
+    opened = open_plan(world.control, renamed(world), by="dev", views=lambda: None)
+    assert opened
+    world.prove(opened.plan.id)
+    world.approve(opened.plan.id)
+    refused = world.release()
+    assert not refused.moved
+    (obstacle,) = [o for o in refused.verdict.obstacles if "copied before" in o.what]
+    assert str(obstacle.intervals) == str(Ranges((days("05"),))) and "backfill withdraw daily:" in obstacle.remedy
+    withdraw(world.control, world.tables, world.project, [("daily", days("05"))], now=NOW, by="dev")
+    plan = world.plan()
+    assert plan.copies["daily"].covers == Ranges((days("05"),))
+    assert apply(world.bench("again"), plan)["daily"].ok
+    opened = open_plan(world.control, plan, by="dev", views=lambda: None)
+    assert opened
+    world.prove(opened.plan.id)
+    world.approve(opened.plan.id)
+    assert world.release().moved and rows_of_day(world, "05") == 99
+
+
+def test_a_stored_copy_holds_as_far_as_it_is_shown(world: World) -> None:
+    """Whoever goes on with a stored plan copies what is shown by then, and nothing that a check has refused."""
+    said = renamed(world).copies["daily"]
+    corrected(world, "05")
+    renamed(world)
+    now = still_copied(world.project, world.facts(), "daily", said, said.covers)
+    assert now.covers == said.covers and [s for s in now.segments if s.interval == days("05")] != [
+        s for s in said.segments if s.interval == days("05")
+    ]
+    assert {s.version for s in now.segments} > {s.version for s in said.segments}
+    loaded(world, {"ds": "d", "id": "i", "other": "t", "most": "m"}, to="2")
+    assert not still_copied(world.project, world.facts(), "daily", said, said.covers).segments
+
+
+def test_another_key_of_a_merge_is_computed(world: World) -> None:
+    """Whether a column that was none before is a key, a copy would not find out."""
+    swapped = {"ds": "d", "id": "t", "total": "i", "most": "m"}
+    assert renamed(world, swapped).copies
+    model = replace(world.project.models["daily"], write="merge")
+    world.project = replace(world.project, models={**world.project.models, "daily": model})
+    assert renaming(world.project, world.facts(), "daily") is None
+
+
+def test_batches_that_read_other_logic_beside_are_computed() -> None:
+    """A day that read an upstream's older logic through its lookback is not what the code computes."""
+    raw, daily = a_model("raw_model", "raw"), a_model("daily", "raw_model", grain=("ds", "id"), lookback=2)
+    world = World(raw, daily)
+    world.engine.columns = tuple((name, "bigint") for name in OLD)
+
+    def load(columns: Mapping[str, str], raw_at: str, to: str, rows: str) -> None:
+        base = World(
+            raw, daily, versions={"daily": to, "raw_model": raw_at}, store=world.store, tables=world.tables
+        ).project
+        signatures = {"daily": signed(columns, rows=rows), "raw_model": signed({"ds": f"x{raw_at}"}, rows=raw_at)}
+        world.project = replace(base, signatures=signatures)
+
+    load(OLD, "1", "1", "r1")
+    apply(world.bench(), world.plan())
+    assert world.release(required=False).moved
+    load(OLD, "2", "2", "r2")
+    plan = world.plan(Request(forward_only=utc("2024-01-06")))
+    opened = open_plan(world.control, plan, by="dev", views=lambda: None)
+    assert opened
+    apply(world.bench("fwd", patches=plan.patches), plan)
+    world.prove(opened.plan.id)
+    world.approve(opened.plan.id)
+    assert world.release(plan=opened.plan.id).moved
+    load({"ds": "d", "id": "i", "sum": "t", "most": "m"}, "2", "3", "r2")
+    plan = world.plan()
+    copied = plan.copies["daily"].covers if "daily" in plan.copies else Ranges()
+    assert not copied & Ranges((days("01", "08"),)), "these read days of raw_model that are other logic, or built now"
