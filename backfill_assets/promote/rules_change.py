@@ -14,7 +14,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.approve import Approver
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
-from backfill_assets.state.counting import Genuine, approver, objection, somebody_may, trusted, who_may
+from backfill_assets.state.counting import Genuine, approver, listed_for, objection, somebody_may, trusted, who_may
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.needed import everybody
 from backfill_assets.state.people import perhaps_same, person_of, same
@@ -61,7 +61,7 @@ def asked_for(rules: Rules, wanted: Rules, shown: Collection[str]) -> tuple[str,
     found = new | {o for m, o in owners.items() if wanted.owners.get(m, o) != o}
     found |= everybody(rules, {m for m in owners if rules.settle.get(m, 0) != wanted.settle.get(m, 0)})
     for owner in asked:
-        may = [r.approvals.owners.get(owner, (owner,)) for r in (rules, wanted)]
+        may = [(owner,) if (listed := listed_for(owner, r)) is None else listed for r in (rules, wanted)]
         theirs = {*may[0], *may[1]}
         if may[0] != may[1] or any(same(r.people, t, o) for r in (rules, wanted) for t in touched for o in theirs):
             found.add(owner)

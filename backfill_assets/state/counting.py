@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.people import perhaps_same, person_of, same
+from backfill_assets.state.people import folded, is_listed, perhaps_same, person_of, same
 from backfill_assets.state.rules import Rules, principals
 
 Genuine = Callable[[Approval], str]
@@ -60,19 +60,26 @@ def approver(approval: Approval) -> str:
     return approval.by if approval.signature else approval.account
 
 
+def listed_for(owner: str, rules: Rules) -> tuple[str, ...] | None:
+    """Whom `approvals.owners` lists for an owner, in whatever letters either writes the name; None: it does not."""
+    listed = [names for name, names in rules.approvals.owners.items() if folded(name) == folded(owner)]
+    return tuple(dict.fromkeys(name for names in listed for name in names)) if listed else None
+
+
 def who_may(owner: str, rules: Rules) -> str:
     """Who may approve for an owner, in words."""
-    listed = rules.approvals.owners.get(owner)
+    listed = listed_for(owner, rules)
     if listed is not None:
         return ", ".join(listed)
-    if owner in rules.people:
-        return f"{owner} ({', '.join(rules.people[owner])})"
+    if is_listed(rules.people, owner):
+        accounts = [a for person, each in rules.people.items() if same(rules.people, person, owner) for a in each]
+        return f"{owner} ({', '.join(accounts)})"
     return f"{owner} itself (people lists no account of it, approvals.owners nobody for it)"
 
 
 def speaks_for(name: str, owner: str, rules: Rules) -> bool:
     """Whether somebody, by whichever of their names, may approve for an owner, unless they made the plan."""
-    listed = rules.approvals.owners.get(owner)
+    listed = listed_for(owner, rules)
     if listed is not None:
         return any(same(rules.people, name, one) for one in listed)
     return not owner or same(rules.people, name, owner)
@@ -80,11 +87,11 @@ def speaks_for(name: str, owner: str, rules: Rules) -> bool:
 
 def somebody_may(owner: str, rules: Rules) -> bool:
     """Whether the rules name an account or a key that can approve for an owner, other than by being the author's."""
-    listed = rules.approvals.owners.get(owner)
+    listed = listed_for(owner, rules)
     if not owner or (listed and rules.approvals.signatures != "required"):
         return True
     signed = any(same(rules.people, name, key) for name in listed or (owner,) for key in principals(rules.signers))
-    return signed or (owner in rules.people and rules.approvals.signatures != "required")
+    return signed or (is_listed(rules.people, owner) and rules.approvals.signatures != "required")
 
 
 def _may_approve(approval: Approval, rules: Rules, *, own: bool) -> bool:
@@ -92,5 +99,5 @@ def _may_approve(approval: Approval, rules: Rules, *, own: bool) -> bool:
     if speaks_for(given, owner, rules):
         return True
     # A team of one: nobody else is named for the owner, and the rules let authors approve. It is recorded as their own.
-    unnamed = owner not in {*rules.people, *rules.approvals.owners} and rules.approvals.signatures != "required"
-    return own and rules.approvals.self and unnamed
+    named = is_listed(rules.people, owner) or listed_for(owner, rules) is not None
+    return own and rules.approvals.self and not named and rules.approvals.signatures != "required"

@@ -21,7 +21,7 @@ def person_of(people: People, name: str) -> str:
     'bo'
     """
     for person, accounts in people.items():
-        if _folded(name) in (_folded(person), *map(_folded, accounts)):
+        if folded(name) in (folded(person), *map(folded, accounts)):
             return person
     return name
 
@@ -34,7 +34,16 @@ def same(people: People, one: str, other: str) -> bool:
     >>> same({}, "ana", "ana@example.com")
     False
     """
-    return bool(one and other) and _folded(person_of(people, one)) == _folded(person_of(people, other))
+    return bool(one and other) and folded(person_of(people, one)) == folded(person_of(people, other))
+
+
+def is_listed(people: People, name: str) -> bool:
+    """Whether `people` knows a name, as a person's or an account's, in whatever letters.
+
+    >>> is_listed({"ana@example.com": ("ana",)}, "Ana@Example.com"), is_listed({"ana@example.com": ("ana",)}, "bo")
+    (True, False)
+    """
+    return folded(name) in {folded(known) for person, accounts in people.items() for known in (person, *accounts)}
 
 
 def perhaps_same(people: People, one: str, other: str) -> bool:
@@ -47,15 +56,19 @@ def perhaps_same(people: People, one: str, other: str) -> bool:
     """
     if same(people, one, other):
         return True
-    listed = {_folded(name) for person, accounts in people.items() for name in (person, *accounts)}
-    if _folded(one) in listed and _folded(other) in listed:
+    if is_listed(people, one) and is_listed(people, other):
         return False
     return bool(one and other) and _local(one) == _local(other)
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """A name as all comparisons of names take it.
+
+    >>> folded(" Ana@Example.com")
+    'ana@example.com'
+    """
     return name.strip().casefold()
 
 
 def _local(name: str) -> str:
-    return _folded(name).partition("@")[0]
+    return folded(name).partition("@")[0]

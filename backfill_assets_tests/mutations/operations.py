@@ -62,7 +62,9 @@ COUNTING = (
     broken("account: it is who it claims to be", "state/counting.py", "if not same(rules.people, approval.account, approval.by):", "if False:", "promote/test_release_grounds.py"),
     broken("signature: required", "state/counting.py", 'if rules.approvals.signatures == "required":\n            return "without', 'if False:\n            return "without', "state/test_counting.py"),
     broken("signature: looked at", "state/counting.py", "elif problem := genuine(approval):", 'elif problem := "":', "promote/test_approval.py"),
-    broken("a team of one: only where nobody else is named", "state/counting.py", 'unnamed = owner not in {*rules.people, *rules.approvals.owners} and rules.approvals.signatures != "required"\n    return own', "unnamed = True\n    return own", "state/test_counting.py"),
+    broken("a team of one: only where nobody else is named", "state/counting.py", "named = is_listed(rules.people, owner) or listed_for(owner, rules) is not None\n", "named = False\n", "state/test_counting.py"),
+    broken("people: in whatever letters an owner is written", "state/people.py", "return folded(name) in {folded(known) for", "return name in {known for", "state/test_counting.py"),
+    broken("people: in whatever letters an owner is listed", "state/counting.py", "if folded(name) == folded(owner)]", "if name == owner]", "state/test_counting.py"),
     broken("people: another account is another person", "state/counting.py", "return not owner or same(rules.people, name, owner)", "return bool(not owner or name)", "state/test_counting.py"),
 )  # fmt: skip
 

@@ -284,6 +284,23 @@ def test_an_owner_that_the_rules_name_nobody_for() -> None:
     assert house.approve(change, Approver(account="eve", host="laptop")).took_effect
 
 
+@pytest.mark.parametrize("who", ["Ana@Example.com", "ana"])
+def test_an_owner_in_other_letters_is_who_people_knows(who: str) -> None:
+    """Nobody but ana lets her say go, in whatever letters the header writes her."""
+    house = House(replace(START, validation={"a": who}), shown=("a",))
+    change = house.propose(START)
+    assert set(change.missing) == {who}
+    with pytest.raises(PlanError, match="may not approve"):
+        house.approve(change, Approver(account="ci-bot", host="laptop"))
+    assert house.approve(change, AS_ANA).took_effect
+
+
+def test_a_list_in_other_letters_is_the_owners() -> None:
+    """Another writing of an owner's name in `approvals.owners` is a change of who speaks for the owner."""
+    house = House(with_rules(owners={ANA: (ANA,)}))
+    assert house.propose(with_rules(owners={ANA: (ANA,), "ANA@example.com": ("dev@example.com",)})).missing
+
+
 def test_a_team_of_one_changes_its_own_rules() -> None:
     """With `self: true` from the start, and the record names the account."""
     house = House(with_rules(Rules(owners={"a": ANA}), self=True), shown=("a",))

@@ -139,6 +139,21 @@ def test_whether_anybody_can() -> None:
     assert somebody_may("growth", Rules(approvals=ApprovalRules(owners={"growth": ("bo",)})))
 
 
+@pytest.mark.parametrize("owner", ["Ana@Example.com", "ana", "ANA.K"])
+def test_in_whatever_letters_an_owner_is_written(owner: str) -> None:
+    """By another writing of a name that people knows, or by an account of hers, ana is meant and nobody else."""
+    assert somebody_may(owner, Rules(people=PEOPLE))
+    assert "only" in problem(given("dev", owner=owner), self=True) and not problem(given("ana", owner=owner))
+
+
+def test_in_whatever_letters_an_owner_is_listed() -> None:
+    """`approvals.owners` is looked up by names as all others are."""
+    known = {"self": True, "owners": {"ANA@example.com": ("bo@example.com",)}}
+    assert "only bo" in problem(given("dev"), people={}, **known) and "only bo" in problem(given("ana"), **known)
+    assert not problem(given("bo"), **known)
+    assert somebody_may("growth", Rules(approvals=ApprovalRules(owners={"Growth": ("bo",)})))
+
+
 @pytest.mark.parametrize(
     "statement",
     [
