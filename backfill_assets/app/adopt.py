@@ -49,6 +49,7 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.select import one_of
 from backfill_assets.promote.gate import Case, Verdict
 from backfill_assets.promote.proposal import Proposal, Wanted
+from backfill_assets.state.environment import refuse_other_letters
 from backfill_assets.state.ledger import Entry, Kind, new_id
 from backfill_assets.state.versions import table_path
 
@@ -143,7 +144,9 @@ class _There:
 def _model(context: Context, name: str) -> Model:
     if name not in context.project.models:
         one_of(list(context.project.models), name)
-    _refuse_shown(context.control.environments.read(context.environment).pointers, context.environment, name)
+    shown = context.control.environments.read(context.environment).pointers
+    _refuse_shown(shown, context.environment, name)
+    refuse_other_letters(context.environment, shown, [name])
     return context.project.models[name]
 
 

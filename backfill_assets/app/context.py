@@ -36,6 +36,7 @@ from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Records
 from backfill_assets.project.settings import UNTRUSTED, project_root
 from backfill_assets.state.control import Control
+from backfill_assets.state.environment import refuse_other_letters
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.read_only import ReadOnlyStore
 from backfill_assets.state.releases import refuse_lost
@@ -135,6 +136,7 @@ class Context:
             every_version=every_version,
         )
         self.control.environments.refuse_twin(facts.environment)
+        refuse_other_letters(facts.environment.name, facts.environment.pointers, self.project.models)
         return replace(facts, extents=self._extents(facts.sources), rules=self.rules(), settling=self.settling())
 
     def source_days(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Ranges]:

@@ -140,6 +140,7 @@ class Environments:
         them, too.
         """
         self.refuse_twin(seen)
+        refuse_other_letters(seen.name, seen.pointers.keys() - set(remove), [p.model for p in pointers])
         models = sorted({p.model for p in pointers} | set(remove))
         rows = [_to_row(seen.name, p, release, at) for p in pointers]
         current = seen
@@ -188,6 +189,19 @@ class Environments:
             marked_for_deletion=seen.marked_for_deletion,
             removals=seen.removals,
         )
+
+
+def refuse_other_letters(environment: str, shown: Collection[str], models: Collection[str]) -> None:
+    """Raises StateError for a model that only capital letters tell from another one that the environment shows."""
+    known = {name.casefold(): name for name in shown}
+    for name in models:
+        other = known.get(name.casefold(), name)
+        if other != name and name not in shown:
+            raise StateError(
+                f"there cannot be a model {name}: {environment} shows {other}",
+                why="Spark takes both for one name: its published rows would be those of another model",
+                fix=f"keep the name {other}, or take one that differs in more than capital letters",
+            )
 
 
 def _schema(environment: str) -> str:

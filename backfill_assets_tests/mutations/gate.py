@@ -33,6 +33,8 @@ GATE = (
     broken("texts_hold: they were compared", "promote/gate.py", "in unchecked(found, case.facts.text_checks):", "in unchecked((), case.facts.text_checks):", "build/test_text_check.py"),
     broken("texts_hold: they gave the same", "promote/gate.py", "in refuted(found, case.facts.text_checks):", "in refuted((), case.facts.text_checks):", "build/test_text_check.py"),
     broken("a closed gate moves nothing", "promote/release.py", "if not verdict.open or not verdict.moves:", "if not verdict.moves:", "promote/test_gate_rules.py"),
+    broken("no model beside one in other letters: where all look", "app/context.py", "        refuse_other_letters(facts.environment.name, facts.environment.pointers, self.project.models)\n", "", "test_names.py"),
+    broken("no model beside one in other letters: where pointers move", "state/environment.py", "        refuse_other_letters(seen.name, seen.pointers.keys() - set(remove), [p.model for p in pointers])\n", "", "test_names.py"),
     broken("a lost race is gated again", "promote/release.py", "        verdict = gate(case)\n", "        verdict = gate(case) if not _ else verdict\n", "promote/test_gate_rules.py"),
     broken("rows of another commit are others", "state/shown.py", "odd = {at for at in here.keys() | there.keys() if here.get(at) != there.get(at)}", "odd = set[object]()", "state/test_replaced.py"),
     broken("rows of another table are others", "state/shown.py", "    if one.version != other.version:\n        return NOTHING\n", "    if one.version != other.version:\n        return within\n", "promote/test_approval.py"),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from backfill_assets.app.adopt import Adoption, adopt
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.errors import ProjectError, StateError
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.pointer import Pointer
@@ -16,7 +20,8 @@ from backfill_assets.project.settings import load_settings, wrong_environment
 from backfill_assets.state.environment import Environments
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days
-from backfill_assets_tests.projects import DAILY, write_project
+from backfill_assets_tests.projects import DAILY, small_project, write_project
+from backfill_assets_tests.unsparked import build, unsparked
 
 POINTER = Pointer(
     model="a", time_column="ds", timestamps=False, columns=(("ds", "date"),),
@@ -58,6 +63,26 @@ def test_no_environment_beside_one_in_other_letters(other: str) -> None:
     with pytest.raises(StateError, match=f"cannot be an environment {other} beside prod"):
         environments.flip(environments.read(other), [POINTER], release="r9", at=utc("2024-01-05"), by="ana")
     assert environments.names() == ["prod"]
+
+
+def test_no_model_beside_one_in_other_letters(tmp_path: Path) -> None:
+    """Spark has one view of both: published rows would be others', and nobody would be asked."""
+    root = small_project(tmp_path, days=2)
+    place = unsparked(root)
+    build(place)
+    assert promote_plan(place).verdict.open
+    (root / "models" / "daily.sql").rename(root / "models" / "Daily.sql")
+    place = unsparked(root)
+    for look in (place.facts, partial(promote_plan, place), partial(adopt, place, Adoption(model="Daily", table="t"))):
+        with pytest.raises(StateError, match="cannot be a model Daily: prod shows daily"):
+            look()
+    environments = place.control.environments
+    shown = environments.read("prod")
+    other = replace(shown.pointers["daily"], model="Daily")
+    with pytest.raises(StateError, match="keep the name daily"):
+        environments.flip(shown, [other], release="r9", at=utc("2024-01-05"), by="ana")
+    moved = environments.flip(shown, [other], remove=["daily"], release="r9", at=utc("2024-01-05"), by="ana")
+    assert sorted(moved.pointers) == ["Daily", "running"]
 
 
 def test_a_candidate_s_schema_is_its_own() -> None:
