@@ -47,6 +47,7 @@ from backfill_assets.plan.adoption import Contained, casts, contained
 from backfill_assets.plan.narrowed import listed
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.select import one_of
+from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import Case, Verdict
 from backfill_assets.promote.proposal import Proposal, Wanted
 from backfill_assets.state.environment import refuse_other_letters
@@ -280,11 +281,13 @@ def _show(context: Context, model: Model, done: Adopted) -> Adopted:
             model=model.name, version=done.version, publish=done.contained.intervals, have=have, patched=True
         )
         cases = cases_of(context, facts)
+        found = find_changed_rows(context.project, facts, context.log, [pointer])
         return Case(
             project=context.project,
             facts=facts,
             versions=versions,
             wanted=Proposal(wanted=(wanted,), pointers=(pointer,)),
+            changed=found.changed,
             required=cases.required,
             owners=cases.owners,
             counts=cases.counts,

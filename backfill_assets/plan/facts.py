@@ -22,6 +22,7 @@ from backfill_assets.plan.versions import Known, invalidated, published
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
+from backfill_assets.state.releases import Release, shown_last
 from backfill_assets.state.standing import Groups, Standing, as_shown, standing
 from backfill_assets.state.tables import TableLog, version_coverage
 
@@ -78,6 +79,8 @@ def read_facts(
     }
     heads = {name: head for name, (_, head) in seen.items()}
     others = rewritten(project, versions, coverage, heads)
+    as_shown_now = all((p := shown.pointers.get(n)) and p.version == project.fingerprints[n] for n in names)
+    releases = () if as_shown_now else control.releases.all(environment)  # they grow: read where somebody asks
     facts = Facts(
         now=now,
         environment=shown,
@@ -90,7 +93,8 @@ def read_facts(
             for n, p in shown.pointers.items()
             if (n, p.version) in versions
         },
-        released=_released(project, shown, control, names),
+        released=_released(project, shown, releases, names),
+        out_of_sight={name: p for name, p in shown_last(releases).items() if name not in shown.pointers},
         standing=states,
         coverage=coverage,
         heads=heads,
@@ -114,12 +118,12 @@ def read_facts(
 
 
 def _released(
-    project: Project, shown: Environment, control: Control, names: Collection[str]
+    project: Project, shown: Environment, releases: Sequence[Release], names: Collection[str]
 ) -> dict[str, dict[str, str]]:
     """What earlier releases showed of the models whose code says something else than is shown by now."""
     other = {n for n in names if (p := shown.pointers.get(n)) and p.version != project.fingerprints[n]}
     found: dict[str, dict[str, str]] = {}
-    for release in control.releases.all(shown.name) if other else ():
+    for release in releases if other else ():
         for move in release.moves:
             if move.model in other and move.after is not None:
                 found.setdefault(move.model, {})[move.after.version] = release.id

@@ -84,6 +84,8 @@ class Facts:
     released: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     """Model → versions that earlier releases showed, each with the newest of these; of models whose code is not what is
     shown."""
+    out_of_sight: Mapping[str, Pointer] = field(default_factory=dict[str, Pointer])
+    """The models that a rollback took out of sight, as the last release showed them."""
     rules: RulesInForce | None = None
     """What decides whose approval counts; None: nobody looked."""
     settling: Settling | None = None

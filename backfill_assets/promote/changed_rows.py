@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from backfill_assets.core.intervals import Cadence, Ranges
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.plan import Facts
@@ -28,17 +29,21 @@ class ChangedRows:
 def find_changed_rows(
     project: Project, facts: Facts, log: TableLog, pointers: Sequence[Pointer], removed: Sequence[str] = ()
 ) -> ChangedRows:
-    """Compare pointers with what is shown. What was built while it was open is not published for good: rows of the same
-    logic that replace it are growth. Raises StateError for a table that cannot be read."""
+    """Compare pointers with what is shown, or was before a rollback took it out of sight. What was built while it was
+    open is not published for good: rows of the same logic that replace it are growth. Raises StateError for a table
+    that is shown and cannot be read.
+    """
     changed: dict[str, Ranges] = {}
     rewritten: dict[str, Ranges] = {}
     idle: set[str] = set()
     for pointer in pointers:
         name, before = pointer.model, facts.environment.pointers.get(pointer.model)
         cadence = cadence_of(project, name)
-        others = replaced(before, pointer, log, cadence)
         if before is None:
+            if part := _since_last_shown(facts, pointer, log, cadence):
+                changed[name] = part
             continue
+        others = replaced(before, pointer, log, cadence)
         if not others and before.covers == pointer.covers and before.columns == pointer.columns:
             idle.add(name)
         state = facts.standing.get(name)
@@ -51,6 +56,19 @@ def find_changed_rows(
         if (gone := facts.environment.pointers.get(name)) is not None:
             changed[name] = gone.covers
     return ChangedRows(changed=changed, rewritten=rewritten, idle=frozenset(idle))
+
+
+def _since_last_shown(facts: Facts, pointer: Pointer, log: TableLog, cadence: Cadence) -> Ranges:
+    """What would be other rows than those that readers saw last of a model that is out of sight. Of a table that the
+    janitor removed, or that cannot be read, nobody can tell: a new one counts its commits from 0 again."""
+    last = facts.out_of_sight.get(pointer.model)
+    if last is None:
+        return NOTHING
+    removed = Ranges.of(s.interval for s in last.segments if (last.model, s.version) in facts.environment.removals)
+    try:
+        return removed | replaced(last, pointer, log, cadence)
+    except StateError:
+        return last.covers
 
 
 def cadence_of(project: Project, name: str) -> Cadence:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from backfill_assets.core.intervals import Ranges
@@ -96,7 +96,8 @@ def rollback_case(
     if found.lacking and not at_once:
         lacking = ", ".join(f"{s.model} {s.lacks}" for s in found.steps if s.lacks)
         obstacles.append(_again(facts.environment.name, f"intervals came meanwhile: {lacking}"))
-    weight = find_changed_rows(project, facts, log, found.pointers, found.removed)
+    in_sight = replace(facts, out_of_sight={})  # what comes back is a release's, whatever another one showed later
+    weight = find_changed_rows(project, in_sight, log, found.pointers, found.removed)
     older = {s.model: s.older for s in found.steps}
     return Case(
         purpose=Purpose.ROLLBACK,

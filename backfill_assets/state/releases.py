@@ -134,6 +134,14 @@ def shown_at(current: Mapping[str, Pointer], releases: Sequence[Release], releas
     return shown
 
 
+def shown_last(releases: Sequence[Release]) -> dict[str, Pointer]:
+    """Every model that releases ever showed, out of sight or not, as the last of them showed it."""
+    found: dict[str, Pointer] = {}
+    for release in sorted(releases, key=lambda r: r.revision):
+        found |= {m.model: p for m in release.moves if (p := m.after or m.before) is not None}
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """What one look at an environment shows of a model otherwise than another one."""

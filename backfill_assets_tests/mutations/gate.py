@@ -35,6 +35,8 @@ GATE = (
     broken("a closed gate moves nothing", "promote/release.py", "if not verdict.open or not verdict.moves:", "if not verdict.moves:", "promote/test_gate_rules.py"),
     broken("no model beside one in other letters: where all look", "app/context.py", "        refuse_other_letters(facts.environment.name, facts.environment.pointers, self.project.models)\n", "", "test_names.py"),
     broken("no model beside one in other letters: where pointers move", "state/environment.py", "        refuse_other_letters(seen.name, seen.pointers.keys() - set(remove), [p.model for p in pointers])\n", "", "test_names.py"),
+    broken("out of sight: other rows are a change", "promote/changed_rows.py", "if part := _since_last_shown(facts, pointer, log, cadence):", "if part := NOTHING:", "promote/test_out_of_sight.py"),
+    broken("out of sight: a table that was removed", "promote/changed_rows.py", "return removed | replaced(", "return replaced(", "promote/test_out_of_sight.py"),
     broken("a lost race is gated again", "promote/release.py", "        verdict = gate(case)\n", "        verdict = gate(case) if not _ else verdict\n", "promote/test_gate_rules.py"),
     broken("rows of another commit are others", "state/shown.py", "odd = {at for at in here.keys() | there.keys() if here.get(at) != there.get(at)}", "odd = set[object]()", "state/test_replaced.py"),
     broken("rows of another table are others", "state/shown.py", "    if one.version != other.version:\n        return NOTHING\n", "    if one.version != other.version:\n        return within\n", "promote/test_approval.py"),
