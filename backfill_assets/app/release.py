@@ -55,10 +55,11 @@ def record_new_rules(
 ) -> RulesInForce:
     """Record what a promotion that the gate lets through brings to the rules, before it moves anything.
 
-    Killed in between, owners of models that are not shown yet are recorded: the next promotion records them again.
+    Killed in between, owners of models that were never shown are recorded: the next promotion records them again.
     """
     rules = context.rules(facts)
-    wanted = rules_to_record(rules, facts.environment, pointers, changed) if pointers else None
+    once = facts.out_of_sight
+    wanted = rules_to_record(rules, facts.environment, pointers, changed, out_of_sight=once) if pointers else None
     return record_rules(context.control, rules, wanted, acting_approver(context), now=datetime.now(UTC))
 
 

@@ -24,6 +24,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
 from backfill_assets.state.releases import Release, find_release, grown, shown_at
+from backfill_assets.state.rules import Rules, declared_rules
 from backfill_assets.state.shown import written_over
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version
@@ -149,7 +150,8 @@ def propose_rollback(
         problem = None
     except BackfillError as error:
         as_it_was, problem = None, error
-    losses = [*_losses(steps, problem), *_consumers(project, steps)]
+    rules = control.rules.in_force(environment, declared_rules(project)).rules
+    losses = [*_losses(steps, problem), *_consumers(project, rules, steps)]
     return Rollback(
         environment=seen,
         after=after,
@@ -345,15 +347,19 @@ def _losses(steps: Sequence[Step], problem: BackfillError | None) -> list[Obstac
     return found
 
 
-def _consumers(project: Project, steps: Sequence[Step]) -> list[Obstacle]:
-    return [
+def _consumers(project: Project, rules: Rules, steps: Sequence[Step]) -> list[Obstacle]:
+    """Who reads what would be gone, by the files and by the rules in force: an edited file hides nobody."""
+    readers = [(c.name, c.owner, c.reads) for c in project.consumers.values()]
+    readers += [(name, reader.owner, reader.reads) for name, reader in rules.consumers.items()]
+    found = [
         Obstacle(
             model=step.model,
-            what=f"the older release does not show it, and {consumer.name} reads it",
-            remedy=f"tell {consumer.owner or consumer.name}; --now goes back, and the view is dropped",
+            what=f"the older release does not show it, and {name} reads it",
+            remedy=f"tell {owner or name}; --now goes back, and the view is dropped",
         )
         for step in steps
         if step.older is None
-        for consumer in project.consumers.values()
-        if step.model in consumer.reads
+        for name, owner, reads in readers
+        if step.model in reads
     ]
+    return list({str(o): o for o in found}.values())

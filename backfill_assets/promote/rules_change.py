@@ -44,10 +44,11 @@ class RulesChange:
 
 
 def asked_for(rules: Rules, wanted: Rules, shown: Collection[str]) -> tuple[str, ...]:
-    """The owners whose approval counts otherwise afterwards; of the models in `shown`. None, where none is required."""
+    """The owners whose approval counts otherwise afterwards; of the models in `shown`, and of those that are out of
+    sight and have owners in force. None, where none is required."""
     if not rules.approvals.required:
         return ()
-    owners = {model: owner for model, owner in rules.owners.items() if model in shown}
+    owners, shown = rules.owners, {*shown, *rules.owners}
     asked = everybody(rules, shown)
     names = changed_signers(rules.signers, wanted.signers)
     new = {wanted.owners[m] for m, o in owners.items() if wanted.owners.get(m, o) not in (o, "")}
@@ -118,20 +119,22 @@ def change_objection(
 
 
 def rules_to_record(
-    rules: RulesInForce, shown: Environment, pointers: Sequence[Pointer], changed: Collection[str] = ()
-) -> Rules | None:
+    rules: RulesInForce, shown: Environment, pointers: Sequence[Pointer], changed: Collection[str] = (),
+    *, out_of_sight: Collection[str] = (),
+) -> Rules | None:  # fmt: skip
     """What a promotion of these pointers, which the gate let through, records of the rules; None: nothing is new.
-    `changed` are the models whose published rows change.
+    `changed` are the models whose published rows change, `out_of_sight` those that a rollback has removed.
 
     The first one records all that the project's files say. Later ones only add whom they name: for models that were
-    not shown, and for those whose published rows change, as all of them have approved. The settling window comes with
+    never shown, and for those whose published rows change, as all of them have approved. The settling window comes with
     a model's first rows; after that only a change of the rules changes it.
     """
     if not rules.number:
         return _about(rules.edited, {*shown.pointers, *(p.model for p in pointers)})
     known = rules.rules.owners
     moving = {p.model for p in pointers}
-    new = {name for name in moving if name not in known or name not in shown.pointers or name in changed}
+    never = moving - {*shown.pointers, *out_of_sight}
+    new = {name for name in moving if name not in known or name in never or name in changed}
     found = rules.rules.with_those_of(rules.edited, new)
     return None if found == rules.rules else found
 

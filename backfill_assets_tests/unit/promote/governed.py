@@ -237,7 +237,8 @@ class GovernedWorld(World):
 
         def rules(case: Case) -> dict[str, object]:
             found = case.facts.rules or self.rules()
-            new = rules_to_record(found, case.environment, case.pointers, case.agreed) if case.pointers else None
+            once, moving = case.facts.out_of_sight, case.pointers
+            new = rules_to_record(found, case.environment, moving, case.agreed, out_of_sight=once) if moving else None
             who = Approver(account=by, host="laptop")
             return dict(record_rules(control, found, new, who, now=self.clock()).to_json())
 

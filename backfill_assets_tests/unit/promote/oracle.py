@@ -69,6 +69,8 @@ class Oracle:
     people: Mapping[str, str]
     """Account → person, by the rules that the first release recorded."""
     shown: Rows = field(default_factory=dict[tuple[str, datetime], Seen])
+    out_of_sight: dict[str, Rows] = field(default_factory=dict[str, Rows])
+    """Model that a rollback took out of sight → what was seen of it last."""
     releases: dict[str, Rows] = field(default_factory=dict[str, Rows])
     """Release → all that was seen after it."""
     names: dict[str, Names] = field(default_factory=dict[str, Names])
@@ -100,6 +102,10 @@ class Oracle:
         now = rows_of(prod, self.tables)
         others = [at for at, seen in self.shown.items() if (now[at].rows if at in now else 0) != seen.rows]
         target = self.releases[self.going_back_to[-1]] if self.going_back_to else None
+        names = {name for name, _ in now}
+        again = [self.out_of_sight.pop(name) for name in names & self.out_of_sight.keys()]
+        if target is None:  # what comes back by a release of its own is judged by what was seen of it last
+            others += [at for rows in again for at, seen in rows.items() if at in now and now[at].rows != seen.rows]
         declared = self.declared()
         moved, agreed = {name for name, _ in others}, set[str]()
         self.latest = max(self.latest, self.project_clock())
@@ -116,15 +122,16 @@ class Oracle:
                     self.problems.append(f"{name} {day:%m-%d} is gone")
                 elif not any(self._covers(said, now, name, day, moved) for said in self._approvals(owner)):
                     self.problems.append(f"{name} {day:%m-%d} shows other rows, and {owner or 'nobody'} said no yes")
-        names = {name for name, _ in now}
-        for name in names - {name for name, _ in self.shown} | agreed:
+        for name in names | agreed:
             if name not in self.names:
                 self.names[name] = declared[name]
-            elif target is None:
+            elif target is None and name in agreed:
                 then, now_said = self.names[name], declared[name]
                 readers = {**now_said.readers, **then.readers}
                 self.names[name] = Names(now_said.owner, now_said.validation or then.validation, readers)
         self.went_back = self.went_back | set(others) if target is not None else self.went_back - set(others)
+        for name in {name for name, _ in self.shown} - names:
+            self.out_of_sight[name] = {at: seen for at, seen in self.shown.items() if at[0] == name}
         self.shown = now
         if made := control.releases.all("prod"):
             self.releases.setdefault(made[-1].id, now)

@@ -12,6 +12,7 @@ from backfill_assets.app.approve import ApprovalRequest, approve
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
+from backfill_assets.app.rules import propose_rules
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets_tests.projects import small_project
@@ -73,6 +74,31 @@ def test_the_same_rows_come_back_without_asking(shop: Path) -> None:
     done = promote_plan(place)
     assert done.verdict.open and sorted(done.environment.pointers) == ["daily", "running"]
     assert done.verdict.changed == {}
+
+
+def test_the_owner_in_force_stays(shop: Path) -> None:
+    """A header that was edited while the model was out of sight makes nobody its owner."""
+    model = shop / "models" / "running.sql"
+    model.write_text(model.read_text().replace(ANA, DEV))
+    (shop / "consumers.yml").write_text(NOBODY)
+    place = unsparked(shop, user="dev")
+    assert set(propose_rules(place).missing) >= {ANA, CFO}
+    build(place)
+    assert "running" in promote_plan(place).environment.pointers
+    rules = place.rules().rules
+    assert rules.owners["running"] == ANA and rules.consumers["export"].reads == ("running",)
+
+
+def test_a_rollback_names_the_readers_in_force(shop: Path) -> None:
+    """Whoever takes a consumer out of the file is told of it all the same, once."""
+    place = unsparked(shop, user="dev")
+    build(place)
+    assert promote_plan(place).verdict.open
+    for text in (READERS, NOBODY):
+        (shop / "consumers.yml").write_text(text)
+        back = roll_back(unsparked(shop, user="dev"), None)
+        assert [o.what for o in back.ended.obstacles] == ["the older release does not show it, and export reads it"]
+        assert CFO in back.ended.obstacles[0].remedy
 
 
 def test_rows_of_a_table_that_the_janitor_removed(shop: Path) -> None:

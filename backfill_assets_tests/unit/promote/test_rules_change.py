@@ -215,6 +215,17 @@ def test_a_promotion_brings_owners_and_nothing_else() -> None:
     assert rules_to_record(house.now_in_force(), house.shown, [pointer("b")]) is None
 
 
+def test_whose_owner_is_recorded_again() -> None:
+    """Of a model that no release has shown yet (a promotion was killed); not of one that is out of sight."""
+    house = House(shown=("a", "b", "later"))
+    house.shown = house.environment("a", "b")
+    edited = house.now_in_force(replace(START, owners={**START.owners, "later": "dev"}))
+    moved = rules_to_record(edited, house.shown, [pointer("later")])
+    assert moved and moved.owners["later"] == "dev"
+    assert rules_to_record(edited, house.shown, [pointer("later")], out_of_sight=["later"]) is None
+    assert "cy@example.com" in house.propose(edited.edited).missing
+
+
 def test_off_is_said() -> None:
     """Rules that ask nobody are a note on every page."""
     off = with_rules(required=False)
@@ -329,7 +340,8 @@ def test_one_change_overtakes_another() -> None:
     with pytest.raises(StateError, match="took effect already"):
         find_change(house.control.rules.of("prod"), second.record.id)
     with pytest.raises(StateError, match="changed meanwhile"):
-        settle(house.control, replace(house.now_in_force(), id="x"), first.record, (), DEV, now=NOW)
+        nobody = with_rules(required=False)
+        settle(house.control, replace(house.now_in_force(), id="x", rules=nobody), first.record, (), DEV, now=NOW)
     with pytest.raises(PlanError, match="no change"):
         find_change(house.control.rules.of("prod"), "rules-nothing")
 
