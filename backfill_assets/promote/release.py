@@ -16,6 +16,7 @@ from backfill_assets.promote.promote import ViewCatalog, new_release, promote, r
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.held import counted
+from backfill_assets.state.rules import Rules
 from backfill_assets.state.tables import TableLog
 
 
@@ -58,7 +59,8 @@ def release_case(
     back_to: str = "",
     at_once: bool = False,
 ) -> Released:
-    """Move the environment to what `look` finds, if the gate is open; a lost race is gated again, with fresh facts.
+    """Move the environment to what `look` finds, if the gate is open. A lost race is gated again, with fresh facts;
+    so is what was judged by rules that are in force no more when all is ready to move.
 
     An interrupted promotion is finished or withdrawn first. `evidence` writes the packets of what moves and returns
     their digests: of the release by its id, of plans by theirs; nothing moves without the release's own. `rules` says
@@ -82,6 +84,8 @@ def release_case(
             raise PromotionError(
                 f"{environment} does not move", why=f"release {release} has no evidence packet", fix="report it, please"
             )
+        if in_force and control.rules.in_force(environment, Rules()).id != in_force["id"]:
+            continue
         try:
             moved = promote(
                 control.environments,

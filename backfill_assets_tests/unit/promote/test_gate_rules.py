@@ -23,16 +23,18 @@ from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import PlanReview, covered, not_counted, subject
-from backfill_assets.promote.approve import onward
+from backfill_assets.promote.approve import Approver, onward
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import Case, Purpose, gate
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.release import Sealing, release_case
+from backfill_assets.promote.rules_change import record_rules
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.needed import OWNER
 from backfill_assets.state.proofs import DIFF, Finding
+from backfill_assets.state.rules import RulesInForce, declared_rules
 from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days, ranges, sealed
 from backfill_assets_tests.unit.promote.test_approval import TODAY, Board
 
@@ -145,6 +147,33 @@ def test_a_lost_race_is_gated_again(board: Board) -> None:
 
     done = release_case(world.control, world.tables, "prod", None, look, by="dev@x", evidence=evidence)
     assert len(looks) == 2 and not done.moved
+    assert any("needs approval" in o.what for o in done.verdict.obstacles)
+    assert world.control.environments.read("prod").pointers["a"].version == "a-1"
+
+
+def test_rules_that_change_meanwhile_are_the_ones_that_judge(board: Board) -> None:
+    """Between the look and the commit other rules are in force, by which the approvals do not count: nothing moves."""
+    for owner in ("ana@x", "bo@x"):
+        board.say("eve@x", owner)
+    world, looks = board.world, list[Case]()
+    files, who = declared_rules(world.project), Approver(account="dev", host="laptop")
+
+    def now() -> RulesInForce:
+        return world.control.rules.in_force("prod", files)
+
+    def look() -> Case:
+        looks.append(board.case() if not looks else board.case(at=TODAY + timedelta(days=365)))
+        return looks[-1]
+
+    def evidence(release: Sealing) -> Mapping[str, str]:
+        record_rules(world.control, now(), replace(files, people={"eve@x": ("eve.new",)}), who, now=NOW)
+        return sealed(release)
+
+    def rules(_: Case) -> Mapping[str, object]:
+        return record_rules(world.control, now(), None if now().number else files, who, now=NOW).to_json()
+
+    done = release_case(world.control, world.tables, "prod", None, look, by="dev@x", evidence=evidence, rules=rules)
+    assert len(looks) == 2 and not done.moved and now().number == 2
     assert any("needs approval" in o.what for o in done.verdict.obstacles)
     assert world.control.environments.read("prod").pointers["a"].version == "a-1"
 
