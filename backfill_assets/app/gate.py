@@ -51,7 +51,8 @@ def promotion_case(
 
 def cases_of(context: Context, facts: Facts) -> Cases:
     """How cases of this project are made: by which rules approvals count."""
-    rules, files = facts.rules_for(context.project), declared_rules(context.project)
+    rules = facts.rules_for(context.project)
+    files = declared_rules(context.project, beside=rules)
     genuine = partial(not_genuine, rules.signers)
     return Cases(
         project=context.project,

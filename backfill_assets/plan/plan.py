@@ -334,7 +334,8 @@ def _move(
     cut: Collection[str] = (),
 ) -> list[Stage]:
     """The move, and before it the question to the owners of models whose published rows change or lose columns."""
-    shown, rules, files = facts.environment, facts.rules_for(project), declared_rules(project)
+    shown, rules = facts.environment, facts.rules_for(project)
+    files = declared_rules(project, beside=rules)
     asked: dict[str, list[str]] = {}
     roles: dict[str, tuple[str, ...]] = {}
     for name, version in moves:

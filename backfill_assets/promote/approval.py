@@ -94,7 +94,8 @@ def subject(project: Project, facts: Facts, review: PlanReview, scope: Mapping[s
     )
     proofs = [proof for _, proof in sorted(newest(review.proofs, content).items())]
     owners: dict[str, tuple[str, ...]] = {}
-    rules, files = facts.rules_for(project), declared_rules(project)
+    rules = facts.rules_for(project)
+    files = declared_rules(project, beside=rules)
     asked = [(name, needed_from(rules, files, name)) for name in names]
     for name, here in asked:
         for owner in here:

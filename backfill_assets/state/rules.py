@@ -96,10 +96,12 @@ class Rules:
         )
 
 
-def declared_rules(project: Project, signers: str = "") -> Rules:
-    """What a project's files say; `signers` is the text of its `allowed_signers`."""
+def declared_rules(project: Project, signers: str = "", *, beside: Rules | None = None) -> Rules:
+    """What a project's files say; `signers` is the text of its `allowed_signers`. `beside` rules that ask consumers,
+    whom the files name is asked, whatever they say of that."""
     settings = project.settings
-    asked = (c for c in project.consumers.values() if settings.approvals.consumers == c.criticality and c.owner)
+    critical = {said.consumers for said in (settings.approvals, *([beside.approvals] if beside else []))}
+    asked = (c for c in project.consumers.values() if c.criticality in critical and c.owner)
     return Rules(
         approvals=settings.approvals,
         people=settings.people,

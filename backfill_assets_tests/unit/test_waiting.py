@@ -76,6 +76,19 @@ def test_all_of_them_sign_off(shop: Path) -> None:
     assert promote_plan(place).verdict.open
 
 
+def test_whom_only_the_files_name_is_asked(shop: Path) -> None:
+    """Of a consumer that came since; by the same edit `approvals.consumers: none` is not in force."""
+    growth = "  - {name: agent, kind: agent, owner: growth@example.com, criticality: high, reads: [daily]}\n"
+    (shop / "consumers.yml").write_text(READERS + growth)
+    settings = shop / "backfill.yml"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"approvals": {"consumers": "none"}}))
+    place, plan = applied(shop)
+    for account in ("ana", "vera", "cfo"):
+        approve(replace(place, acting=account), ApprovalRequest(plan=plan))
+    [left] = promote_plan(place).verdict.obstacles
+    assert "growth@example.com (owner of consumer agent)" in left.what
+
+
 def test_edited_files_take_nobody_out(shop: Path) -> None:
     """The header names the author, consumers.yml nobody, backfill.yml asks no consumers: those in force are asked."""
     daily = shop / "models" / "daily.sql"

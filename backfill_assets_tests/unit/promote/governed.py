@@ -157,7 +157,7 @@ class GovernedWorld(World):
         return self.cases(
             control=control or self.control,
             required=rules.approvals.required,
-            owners=lambda name: needed_from(rules, declared_rules(project), name),
+            owners=lambda name: needed_from(rules, declared_rules(project, beside=rules), name),
             counts=lambda record, approval: not_counted(project, facts, record, approval, now=self.clock()),
         )
 
