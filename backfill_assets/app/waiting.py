@@ -11,6 +11,7 @@ from backfill_assets.app.gate import cases_of
 from backfill_assets.app.preflight import plan_impacts
 from backfill_assets.app.rules import changes
 from backfill_assets.contracts.impact import Impact
+from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import NOTHING, Ranges, ranges_json
 from backfill_assets.plan.plan import Facts, make_plan
 from backfill_assets.promote.cases import Cases
@@ -53,7 +54,7 @@ class WaitingPlan:
     built: bool
     lacking: tuple[Lacking, ...]
     notices: tuple[Impact, ...]
-    """The consumers that it affects."""
+    """The consumers that it affects; none of a plan that could not be made again."""
 
     def to_json(self) -> dict[str, object]:
         """As plain values."""
@@ -105,10 +106,13 @@ def read_waiting(context: Context, who: str = "") -> Waiting:
 
 
 def _waiting(context: Context, facts: Facts, cases: Cases, record: PlanRecord, who: str, rules: Rules) -> WaitingPlan:
-    made = make_plan(context.project, facts, cases.request(record))
+    try:
+        made = make_plan(context.project, facts, cases.request(record))
+        notices = [i for i in plan_impacts(context, made, facts.environment) if i.affected]
+    except PlanError:  # what it asks for is not there any more: whom it affects cannot be told, what it lacks can
+        notices = []
     built = record.status is Status.APPLIED and cases.complete(facts, record).open
     lacking = _lacking(cases, facts, record) if built else _to_come(cases, record)
-    notices = [i for i in plan_impacts(context, made, facts.environment) if i.affected]
     theirs = not who or not _is_author(who, record, rules)
     return WaitingPlan(
         plan=record,

@@ -11,8 +11,11 @@ import pytest
 from backfill_assets.app.approve import ApprovalRequest, approve
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.rollback import roll_back
 from backfill_assets.app.waiting import read_waiting
 from backfill_assets.cli.waiting import print_waiting, waiting_json
+from backfill_assets.plan.asked import request_of
+from backfill_assets.plan.stages import Request
 from backfill_assets_tests.projects import small_project
 from backfill_assets_tests.unsparked import build, prove, unsparked
 
@@ -156,3 +159,19 @@ def test_a_change_of_the_rules_waits_for_them_too(shop: Path) -> None:
     propose_rules(place, reason="vera left")
     assert [list(c.missing) for c in read_waiting(place, "vera").changes] == [[VERA]]
     assert read_waiting(place, "ana").changes == ()
+
+
+def test_a_plan_that_cannot_be_made_again(tmp_path: Path) -> None:
+    """What it restates is out of sight by now: other plans are told all the same."""
+    root = small_project(tmp_path, days=2)
+    for request in (Request(select=("daily",)), Request()):
+        place = unsparked(root, user="dev")
+        build(place, request)
+        assert promote_plan(place, request).verdict.open
+    build(unsparked(root, user="dev"), request_of(restate=["running:2024-01-01"]))
+    assert roll_back(unsparked(root, user="dev"), None).ended.moved
+    place = changed(root)
+    build(place, Request(select=("daily",)))
+    assert sum(r.live for r in place.control.plans.all()) == 2
+    [waiting] = read_waiting(place, ANA).plans
+    assert list(waiting.plan.versions) == ["daily"]

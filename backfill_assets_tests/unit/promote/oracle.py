@@ -140,7 +140,7 @@ class Oracle:
         """Whether its owner has consented beforehand: rows came late, within the window, and everything that reads the
         day goes with it."""
         window = SETTLES.get(name)
-        if window is None or (name, day) not in now or (name, day) in self.went_back:
+        if window is None or not {(name, day)} <= now.keys() & self.shown.keys() or (name, day) in self.went_back:
             return False
         if day + DAY + window + DAY <= self.latest or now[name, day].logic != self.shown[name, day].logic:
             return False
