@@ -14,7 +14,7 @@ from backfill_assets.app.approver import acting_approver
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of, why_not_counted
 from backfill_assets.app.rules import approve_change, change_statements, is_change
-from backfill_assets.core.errors import PlanError, SettingsError
+from backfill_assets.core.errors import PlanError, SettingsError, UsageError
 from backfill_assets.plan.asked import name_and_value
 from backfill_assets.plan.plan import Facts
 from backfill_assets.promote.approve import complete, statements
@@ -98,9 +98,14 @@ def prepare(context: Context, request: ApprovalRequest, *, signs: bool = True) -
 
 
 def accepted_findings(texts: Sequence[str], option: str = "--accept") -> dict[str, str]:
-    """`["roi.drift=expected"]` → finding → reason. Raises UsageError for a text without `=`."""
+    """`["roi.drift=expected"]` → finding → reason. Raises UsageError for a text without `=`, and for two reasons."""
     why = "a difference is accepted by its name, with a reason"
-    return dict(name_and_value(option, text, why=why, value='"why it may be so"') for text in texts)
+    said = [name_and_value(option, text, why=why, value='"why it may be so"') for text in texts]
+    found = dict(said)
+    if len(found) < len(said):
+        twice = ", ".join(sorted(name for name in found if sum(name == other for other, _ in said) > 1))
+        raise UsageError(f"{option} names {twice} twice", why=why, fix="say it once")
+    return found
 
 
 def approval_statements(

@@ -38,7 +38,7 @@ def _request(said: Mapping[str, Any]) -> ApprovalRequest:
     if "statement" in said:
         prepared = Prepared(statement=said["statement"], signature=said["signature"])
     return ApprovalRequest(
-        plan=said["plan"],
+        plan=said.get("plan", ""),
         by=said.get("by", ""),
         owners=tuple(said.get("for", ())),
         reason=said.get("reason", ""),
