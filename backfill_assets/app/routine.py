@@ -23,7 +23,7 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.extend import routine_case, settling_case
 from backfill_assets.promote.gate import Case
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.settled import settling_request
+from backfill_assets.promote.settled import redeclared, settling_request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +66,15 @@ def _settle(context: Context, *, run: str, follow: Follow) -> Settled:
         facts = context.facts()
         if not facts.settling or not facts.settling.since:
             return Settled()
-        request = settling_request(context.project, facts, find_unsettled(context))
+        late = find_unsettled(context)
+        left = redeclared(context.project, facts, late)
+        request = settling_request(context.project, facts, late)
         if request is None:
-            return Settled()
+            return Settled(held=left)
         plan = make_plan(context.project, facts, request)
         carry_out(context, plan, run=run, follow=follow)
-        return _show_settled(context, request, plan)
+        done = _show_settled(context, request, plan)
+        return replace(done, held=(*left, *done.held))
     except BackfillError as error:
         what = f"what is provisional could not be built again: {error.what}; {error.why}"
         held = Obstacle(model=context.environment, what=what, remedy=f"{error.fix}; then backfill routine")

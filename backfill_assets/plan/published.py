@@ -14,7 +14,7 @@ from backfill_assets.core.model import ALL, Audit, ColumnRef, Model, Project
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.narrowed import as_shown
 from backfill_assets.plan.rewritten import same_text
-from backfill_assets.project.stored import audits_from_json, from_definition
+from backfill_assets.project.stored import audits_from_json, declared_otherwise, from_definition
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version
 
@@ -98,6 +98,9 @@ def published(
         overrides={name: o for name, o in project.overrides.items() if name in own},
         warnings={},
         hidden=as_shown(environment, versions),
+        redeclared={
+            name: why for name in order if (why := declared_otherwise(project, models[name], shown[name].definition))
+        },
     )
 
 

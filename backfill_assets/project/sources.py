@@ -168,7 +168,7 @@ def read_sources(root: Path, problems: list[Problem]) -> Sources:
                 fix = did_you_mean(name, names, f"name one of: {', '.join(names)}")
                 problems.append(document.problem("sources", index, said, at, what=what, fix=fix))
         sources[source.name] = replace(source, columns=columns, declared=_declared(data, columns))
-        written[source.name] = f"path {_plain(entry.path)}" if entry.path is not None else f"table {entry.table}"
+        written[source.name] = f"path {plain_path(entry.path)}" if entry.path is not None else f"table {entry.table}"
     return Sources(entries=sources, written=written, found_out=frozenset(found_out), certain=certain)
 
 
@@ -220,7 +220,7 @@ def read_list(file: Path, key: str, problems: list[Problem], *, beside: frozense
     return Entries(document=document, items=items if isinstance(items, list) else (), read=right)
 
 
-def _plain(path: str) -> str:
+def plain_path(path: str) -> str:
     """A path without what says nothing: `./data//t/` is `data/t`. `..` stays, as there may be links."""
     if "://" in path:
         return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -10,6 +11,8 @@ from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Audit, Model, Project
 from backfill_assets.project.algorithm import ALGORITHM
+from backfill_assets.project.sources import plain_path
+from backfill_assets.project.spark_settings import settings_that_count
 
 _ALWAYS = (
     "language", "code", "description", "owner", "time_column", "lookback", "batch_size", "batch_concurrency", "retries",
@@ -36,6 +39,27 @@ def made_from(project: Project, model: Model) -> dict[str, object]:
         "algorithm": ALGORITHM,
         "project": {"sources": {s.name: s.declared for s in read}, "spark": dict(project.settings.spark)},
     }
+
+
+def declared_otherwise(project: Project, model: Model, stored: Mapping[str, object]) -> str:
+    """Why a version is not made from what its record says, were it built by this project; "" where it is."""
+    if "project" not in stored:
+        return "its record does not say from what it was published: an earlier release made it"
+    then = cast(Mapping[str, Mapping[str, str]], stored["project"])
+    for source in (project.sources[u.name] for u in model.upstreams if u.name in project.sources):
+        if source.name not in then["sources"] or _place(then["sources"][source.name]) != _place(source.declared):
+            return f"its source {source.name} is declared otherwise than when it was published"
+    if settings_that_count(then["spark"]) != settings_that_count(project.settings.spark):
+        return "the Spark settings are others than when it was published"
+    return ""
+
+
+def _place(declared: str) -> tuple[object, ...]:
+    """What decides which rows a source has, of its entry."""
+    entry: Mapping[str, Any] = json.loads(declared) if declared else {}
+    path = entry.get("path")
+    options = {str(k): str(v) for k, v in (entry.get("options") or {}).items()}
+    return entry.get("format") or "delta", plain_path(path) if path else None, entry.get("table"), options
 
 
 def audits_json(audits: Iterable[Audit]) -> list[dict[str, object]]:

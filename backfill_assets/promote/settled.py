@@ -17,6 +17,7 @@ from backfill_assets.plan.missing import needed
 from backfill_assets.plan.patch import Patch, reached, restatement
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Request
+from backfill_assets.promote.obstacle import Obstacle
 
 
 def consented(
@@ -45,11 +46,26 @@ def consented(
 
 def settling_request(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> Request | None:
     """What a routine run computes again: of `late`, what may change together with all that reads it. None: nothing."""
-    asked = {name: ranges - _lapsed(facts, name) for name, ranges in late.items()}
+    asked = {name: ranges - _lapsed(facts, name) for name, ranges in late.items() if name not in project.redeclared}
     patches = _patches(project, facts, asked)
     left = _together(project, patches, {n: p.intervals & _open(project, facts, n) for n, p in patches.items()})
     parts = tuple((name, part) for name in asked for part in asked[name] & left.get(name, NOTHING))
     return Request(restate=parts) if parts else None
+
+
+def redeclared(project: Project, facts: Facts, late: Mapping[str, Ranges]) -> tuple[Obstacle, ...]:
+    """What of `late` no window covers, as the code would read something else for it than what was published."""
+    return tuple(
+        Obstacle(
+            model=name,
+            what=f"is not built again, though its sources changed: {project.redeclared[name]}. What "
+            f"{facts.environment.name} shows stays as it was:",
+            intervals=part,
+            remedy="promote what is declared now, or take it back; then backfill routine",
+        )
+        for name, ranges in late.items()
+        if name in project.redeclared and (part := ranges - _lapsed(facts, name))
+    )
 
 
 def green_part(project: Project, facts: Facts, patches: Mapping[str, Patch]) -> dict[str, Patch]:
@@ -65,7 +81,7 @@ def green_part(project: Project, facts: Facts, patches: Mapping[str, Patch]) -> 
 def _open(project: Project, facts: Facts, name: str, after: Pointer | None = None) -> Ranges:
     """The shown intervals of a model that may change: in the logic that its pointer names, also `after` it moves."""
     shown, model = facts.environment.pointers.get(name), project.models.get(name)
-    if facts.settling is None or shown is None or model is None:
+    if facts.settling is None or shown is None or model is None or name in project.redeclared:
         return NOTHING
     own = shown.segments.of_logic(shown.version).covers - shown.segments.adopted.covers  # no code made adopted rows
     if after is not None:

@@ -212,7 +212,7 @@ def _notice(look: Look, model: Model, stale: _Found) -> Notice:
 def _settling(look: Look, model: Model, pointer: Pointer, intervals: Ranges) -> Notice:
     """What the next routine run builds again; a finding where the last one could not."""
     remedy = "backfill routine"
-    if why := _last_try(look, model.name, pointer, intervals):
+    if why := look.project.redeclared.get(model.name) or _last_try(look, model.name, pointer, intervals):
         what = f"its sources changed, and it could not be built again: {why}; what is shown stays as it was"
         return Notice(
             kind=Kind.LATE, model=model.name, intervals=intervals, what=what, remedy=f"mend it, then {remedy}"

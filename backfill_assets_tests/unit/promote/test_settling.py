@@ -17,12 +17,13 @@ from backfill_assets.core.model import Upstream
 from backfill_assets.core.segments import Segments, adopted_of
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.core.settle import windows
+from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approve import Approver
 from backfill_assets.promote.gate import Purpose, gate
 from backfill_assets.promote.rollback import find_older
 from backfill_assets.promote.rules_change import asked_for, propose, rules_to_record
-from backfill_assets.promote.settled import consented, settling_request
+from backfill_assets.promote.settled import consented, redeclared, settling_request
 from backfill_assets.state.releases import Move, Release
 from backfill_assets.state.rules import Reader, Rules, RulesKind, RulesRecord
 from backfill_assets.state.settling import settling, settling_by
@@ -223,6 +224,52 @@ def test_adopted_rows_stay(name: str, asked: list[Interval], moves: dict[str, st
     assert {n: str(part) for n, part in consented(project, facts, changed, wanted, late).items()} == moves
     request = settling_request(project, facts, {"a": late["a"] - sixth if name == "a" else late["a"]})
     assert list(request.restate if request else ()) == [("a", part) for part in asked]
+
+
+ELSEWHERE = '{"name": "raw", "path": "elsewhere"}'
+CORRUPT = "spark.sql.files.ignoreCorruptFiles"
+
+
+@pytest.mark.parametrize(
+    ("declared", "spark", "why"),
+    [
+        ("", {}, ""),
+        ('{"name": "raw", "format": "delta", "settle": "9 days"}', {"spark.sql.shuffle.partitions": "4"}, ""),
+        (ELSEWHERE, {}, "its source raw is declared otherwise"),
+        ('{"name": "raw", "table": "elsewhere"}', {}, "its source raw is declared otherwise"),
+        ('{"name": "raw", "format": "csv"}', {}, "its source raw is declared otherwise"),
+        ('{"name": "raw", "options": {"timestampAsOf": "2024-01-01"}}', {}, "its source raw is declared otherwise"),
+        ("", {CORRUPT: "true"}, "the Spark settings are others"),
+    ],
+)
+def test_what_is_read_is_what_was_published(declared: str, spark: dict[str, str], why: str) -> None:
+    """A source that files of a change declare elsewhere, and settings that they edit, are another version's."""
+    machine = on_the(9)
+    world, shown = machine.world, machine.world.control.environments.read("prod")
+    come(machine, "08")
+    code = world.project
+    sources = {n: replace(s, declared=declared) for n, s in code.sources.items()}
+    code = replace(code, sources=sources, settings=replace(code.settings, spark=spark))
+    world.project = published(code, shown, world.control.versions.all())
+    facts, late = world.facts(machine.now), world.unsettled(machine.now, world.control)
+    changed = dict.fromkeys(("a", "b"), Ranges((days("05", "08"),)))
+    covered = consented(world.project, facts, changed, shown.pointers, late)
+    assert covered == ({} if why else changed)
+    said = [str(o) for o in redeclared(world.project, facts, late)]
+    assert [why in text and "2024-01-05..2024-01-08" in text for text in said] == ([True] if why else [])
+    assert (run(machine) == {}) == bool(why)
+
+
+def test_a_record_that_does_not_say_what_was_read() -> None:
+    """Of an earlier release: nobody knows what the owner consented to."""
+    machine = on_the(9)
+    world, shown = machine.world, machine.world.control.environments.read("prod")
+    old = {
+        key: replace(v, definition={k: said for k, said in v.definition.items() if k != "project"})
+        for key, v in world.control.versions.all().items()
+    }
+    found = published(world.project, shown, old).redeclared
+    assert found.keys() == {"a", "b", "c"} and "an earlier release made it" in found["a"]
 
 
 def test_only_routine_runs() -> None:
