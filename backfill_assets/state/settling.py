@@ -76,7 +76,7 @@ def _since(model: str, held: Sequence[RulesRecord], releases: Sequence[Release],
         if not window:
             break
         cut = clock - timedelta(seconds=window) - LAST_LOOK
-        if record is not known[0]:
+        if record is not known[0] or _shown_before(model, record, releases):
             began = _first_release(record.number, releases)
             cut = max(cut, began) if began is not None else None
         found = min(found, cut) if found is not None and cut is not None else cut or found
@@ -84,9 +84,25 @@ def _since(model: str, held: Sequence[RulesRecord], releases: Sequence[Release],
 
 
 def _first_release(number: int, releases: Sequence[Release]) -> datetime | None:
-    """The clock of the first release by a record or by one that came after it; None when there was none yet."""
-    made = (r for r in releases if r.clock is not None and cast(int, r.rules.get("number", 0)) >= number)
-    return next((r.clock for r in made), None)
+    """The latest clock at the first release by a record or by one that came after it; None when there was none yet."""
+    latest: datetime | None = None
+    for release in releases:
+        if release.clock is None:
+            continue
+        latest = max(latest or release.clock, release.clock)
+        if _rules_of(release) >= number:
+            return latest
+    return None
+
+
+def _shown_before(model: str, record: RulesRecord, releases: Sequence[Release]) -> bool:
+    """Whether a release by earlier rules, or by none, has shown a model."""
+    made = (r for r in releases if _rules_of(r) < record.number)
+    return any(move.model == model and move.after is not None for r in made for move in r.moves)
+
+
+def _rules_of(release: Release) -> int:
+    return cast(int, release.rules.get("number", 0))
 
 
 def _went_back(releases: Sequence[Release]) -> dict[str, Ranges]:

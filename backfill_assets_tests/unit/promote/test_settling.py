@@ -420,6 +420,24 @@ def test_a_longer_window_begins_with_what_is_published_under_it() -> None:
     assert provisional([a_record(1, None), a_record(2, WEEK)], late[:1]) == "nothing"
 
 
+def test_a_longer_window_begins_by_the_latest_clock() -> None:
+    """A machine that is behind makes the first release under it: what was settled before stays so."""
+    records = [a_record(1, WEEK), a_record(2, 300 * 86400)]
+    releases = [a_release(1, "2024-01-16", 1), a_release(2, "2023-01-01", 2), a_release(3, "2024-01-17", 2)]
+    assert provisional(records, releases) == "2024-01-12..2024-01-19"
+    assert provisional(records, releases, now="2024-01-28T06:00") == "2024-01-16..2024-01-19"
+
+
+def test_the_first_window_of_what_was_shown_without_one() -> None:
+    """An earlier release showed it, and recorded no rules: its days were settled, as nothing said otherwise."""
+    shown = Move(model="a", before=None, after=a_pointer("a", "1", days("01", "10")))
+    other = replace(shown, model="b")
+    for move, expected in [(shown, "2024-01-16..2024-01-19"), (other, "2024-01-12..2024-01-19")]:
+        releases = [a_release(1, "2024-01-10", 0, move), a_release(2, "2024-01-16", 1)]
+        assert provisional([a_record(1, WEEK)], releases) == expected
+    assert provisional([a_record(1, WEEK)], [a_release(1, "2024-01-10", 0, shown)]) == "nothing"
+
+
 def test_a_shorter_window_counts_at_once() -> None:
     """And a proposal does not count."""
     releases = [a_release(1, "2024-01-10", 1), a_release(2, "2024-01-12", 2)]
