@@ -127,15 +127,19 @@ def rules_to_record(
 
     The first one records all that the project's files say. Later ones only add whom they name: for models that were
     never shown, and for those whose published rows change, as all of them have approved. The settling window comes with
-    a model's first rows; after that only a change of the rules changes it.
+    a model's first rows, as the files of the promotion that shows them say it; after that only a change of the rules
+    changes it.
     """
     if not rules.number:
         return _about(rules.edited, {*shown.pointers, *(p.model for p in pointers)})
     known = rules.rules.owners
     moving = {p.model for p in pointers}
-    never = moving - {*shown.pointers, *out_of_sight}
-    new = {name for name in moving if name not in known or name in never or name in changed}
+    first = moving - {*shown.pointers, *out_of_sight}
+    new = {name for name in moving if name not in known or name in first or name in changed}
     found = rules.rules.with_those_of(rules.edited, new)
+    windows = {m: w for m, w in found.settle.items() if m not in first}
+    windows |= {m: w for m, w in rules.edited.settle.items() if m in first}
+    found = replace(found, settle=windows)
     return None if found == rules.rules else found
 
 

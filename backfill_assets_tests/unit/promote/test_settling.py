@@ -512,6 +512,24 @@ def test_a_promotion_brings_no_longer_window() -> None:
     assert found is not None and found.settle == {"a": 300 * 86400.0, "b": 3 * 86400.0}
 
 
+@pytest.mark.parametrize("days_then", [None, 2])
+def test_a_promotion_that_died_brings_no_window(days_then: int | None) -> None:
+    """It recorded rules and showed nothing: what the files say when the model is shown is what its owner said."""
+    machine = on_the(9)
+    rules, shown = machine.world.rules(), machine.world.control.environments.read("prod")
+    died, new = {**rules.rules.settle, "x": 365 * 86400.0}, a_pointer("x", "x-1", days("01", "08"))
+    said = {} if days_then is None else {"x": days_then * 86400.0}
+    owners = {**rules.rules.owners, "x": "ana@example.com"}
+    again = replace(
+        rules,
+        rules=replace(rules.rules, owners=owners, settle=died),
+        edited=replace(rules.edited, owners=owners, settle={**rules.edited.settle, **said}),
+    )
+    found = rules_to_record(again, shown, (new,))
+    assert found is not None and found.settle == {**rules.rules.settle, **said}
+    assert rules_to_record(replace(again, rules=found), shown, (new,)) is None
+
+
 def test_an_owner_that_is_edited_comes_with_no_routine_run() -> None:
     """Nobody approved what it shows, so nobody approved the owner."""
     machine = on_the(9)
