@@ -22,8 +22,7 @@ def routine_case(project: Project, facts: Facts, case: Callable[[Plan], Case]) -
     `project` is what was shown when the run began: models that show another version by now (somebody promoted, or went
     back) stay as they are. `case` is what the gate is asked about a plan's models.
     """
-    moved = (moved_meanwhile(project, name, pointer) for name, pointer in facts.environment.pointers.items())
-    held = [obstacle for obstacle in moved if obstacle is not None]
+    held = _moved(project, facts)
     plan = make_plan(project, facts, Request())
     models = _without(project, plan.models, held)
     while True:
@@ -39,8 +38,12 @@ def settling_case(
     project: Project, facts: Facts, request: Request, late: Mapping[str, Ranges], case: Callable[[Plan], Case]
 ) -> tuple[Case, tuple[Obstacle, ...]]:
     """The case of what was computed again of provisional intervals, as far as it is green and may still change; and
-    what is in the way of the rest. `facts` have the sources that it was computed from."""
+    what is in the way of the rest. `facts` have the sources that it was computed from. Nothing is shown once somebody
+    has promoted another version of some model, or gone back to one: it may read what would change."""
     plan = make_plan(project, facts, request)
+    if moved := _moved(project, facts):
+        asked = case(replace(plan, models=(), patches={}))
+        return replace(asked, purpose=Purpose.ROUTINE, late=late), tuple(moved)
     patches = green_part(project, facts, plan.patches)
     held = [
         Obstacle(
@@ -56,6 +59,12 @@ def settling_case(
     asked = case(replace(plan, models=tuple(patches), patches=patches))
     asked = replace(asked, purpose=Purpose.ROUTINE, late=late)
     return asked, tuple(held)
+
+
+def _moved(project: Project, facts: Facts) -> list[Obstacle]:
+    """The models that show another version by now than when the run began."""
+    found = (moved_meanwhile(project, name, pointer) for name, pointer in facts.environment.pointers.items())
+    return [obstacle for obstacle in found if obstacle is not None]
 
 
 def _without(project: Project, models: Sequence[str], obstacles: Sequence[Obstacle]) -> tuple[str, ...]:

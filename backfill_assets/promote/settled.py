@@ -18,6 +18,7 @@ from backfill_assets.plan.patch import Patch, reached, restatement
 from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.promote.proposal import moved_meanwhile
 
 
 def consented(
@@ -29,8 +30,11 @@ def consented(
 ) -> dict[str, Ranges]:
     """Model → what of the published intervals that would change is covered by its settling window.
 
-    `pointers` would move; `late` are the intervals whose sources changed since they were built.
+    `pointers` would move; `late` are the intervals whose sources changed since they were built. Nothing is, where the
+    environment shows another version of some model than `project`: it may read what would change.
     """
+    if any(moved_meanwhile(project, *shown) for shown in facts.environment.pointers.items()):
+        return {}
     may = {name: part & _open(project, facts, name, pointers.get(name)) for name, part in changed.items()}
     while True:
         found: dict[str, Ranges] = {}

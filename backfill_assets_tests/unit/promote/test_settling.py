@@ -347,6 +347,43 @@ def test_somebody_else_meanwhile(how: str) -> None:
         assert run(machine) == {}
 
 
+def test_a_reader_is_promoted_meanwhile() -> None:
+    """It was no reader when the run began, so nothing was built for it: the run shows nothing."""
+    machine = Governed()
+    machine.begin()
+    world = machine.world
+    machine._built(Request())  # pyright: ignore[reportPrivateUsage]
+    machine._promote(Request(select=("a",)), None)  # pyright: ignore[reportPrivateUsage]
+    while machine.now < utc("2024-01-09"):
+        machine.a_day_goes_by()
+        machine.a_routine_run(False)
+    machine._built(Request(select=("b",)))  # pyright: ignore[reportPrivateUsage]
+    come(machine, "08")
+    code, before = world.project, machine.oracle.shown
+    began = published(code, world.control.environments.read("prod"), world.control.versions.all())
+    done: list[object] = []
+
+    def promoted() -> None:
+        if done:
+            return
+        world.project = code
+        done.append(machine._promote(Request(select=("b",)), None))  # pyright: ignore[reportPrivateUsage]
+        world.project = began
+
+    world.project = began
+    settled, held = world.settle(
+        now=machine.now, by="cron", control=world.control, views=FakeViews(machine.catalog), between=promoted
+    )
+    assert settled is not None and not settled.moved
+    assert [o.model for o in held if "nothing when this run began" in o.what] == ["b"]
+    facts, late = world.facts(machine.now), world.unsettled(machine.now, world.control)
+    assert "b" in facts.environment.pointers and late
+    changed, wanted = {"a": Ranges((days("05", "08"),))}, facts.environment.pointers
+    assert consented(began, facts, changed, wanted, late) == {}, "the gate says the same"
+    world.project = code
+    assert {n for n in others(machine, before) if n != "b"} == set()
+
+
 def test_rows_that_come_while_it_is_built() -> None:
     """What was built is shown; the rest follows with the next run."""
     machine = on_the(9)
