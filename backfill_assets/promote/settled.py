@@ -52,7 +52,7 @@ def settling_request(project: Project, facts: Facts, late: Mapping[str, Ranges])
     """What a routine run computes again: of `late`, what may change together with all that reads it. None: nothing."""
     asked = {name: ranges - _lapsed(facts, name) for name, ranges in late.items() if name not in project.redeclared}
     patches = _patches(project, facts, asked)
-    left = _together(project, patches, {n: p.intervals & _open(project, facts, n) for n, p in patches.items()})
+    left = _together(project, facts, patches, {n: p.intervals & _open(project, facts, n) for n, p in patches.items()})
     parts = tuple((name, part) for name in asked for part in asked[name] & left.get(name, NOTHING))
     return Request(restate=parts) if parts else None
 
@@ -78,7 +78,7 @@ def green_part(project: Project, facts: Facts, patches: Mapping[str, Patch]) -> 
         name: patch.intervals & _open(project, facts, name) & facts.of(name, patch.version).green
         for name, patch in patches.items()
     }
-    left = _together(project, patches, green)
+    left = _together(project, facts, patches, green)
     return {name: replace(patch, intervals=left[name]) for name, patch in patches.items() if left[name]}
 
 
@@ -95,30 +95,34 @@ def _open(project: Project, facts: Facts, name: str, after: Pointer | None = Non
 
 
 def _with_readers(project: Project, facts: Facts, found: Mapping[str, Ranges], name: str) -> Ranges:
-    """What of a model's part moves together with all that reads it and is shown."""
+    """What of a model's part moves together with all that reads it and is shown, also where code expects it no more."""
     model, left = project.models[name], found[name]
     for name_of_reader in project.downstream(name):
         shown = facts.environment.pointers.get(name_of_reader)
         if shown is None:
             continue
         reader, state = project.models[name_of_reader], facts.standing.get(name_of_reader)
-        reads = Ranges.of(reached(reader, part) for part in found[name]) & shown.covers & reader.expected(facts.now)
+        reads = Ranges.of(reached(reader, part) for part in found[name]) & shown.covers
         stays = reads - (state.partial if state else NOTHING) - found.get(name_of_reader, NOTHING)
         left = left - Ranges.of(i for part in stays.split(reader.cadence) for i in needed(reader, model, part))
     return left
 
 
-def _together(project: Project, patches: Mapping[str, Patch], left: Mapping[str, Ranges]) -> Mapping[str, Ranges]:
+def _together(
+    project: Project, facts: Facts, patches: Mapping[str, Patch], left: Mapping[str, Ranges]
+) -> Mapping[str, Ranges]:
     """What is left of the patches: a reader's interval with all that it was computed from, or none of it."""
     while True:
-        again = {name: _beside(project, patches, left, name) for name in patches}
+        again = {name: _beside(project, facts, patches, left, name) for name in patches}
         if again == left:
             return left
         left = again
 
 
-def _beside(project: Project, patches: Mapping[str, Patch], left: Mapping[str, Ranges], name: str) -> Ranges:
-    model, found = project.models[name], left[name]
+def _beside(
+    project: Project, facts: Facts, patches: Mapping[str, Patch], left: Mapping[str, Ranges], name: str
+) -> Ranges:
+    model, found = project.models[name], _with_readers(project, facts, left, name)
     for upstream in model.upstreams:
         if upstream.name in patches:
             stays = patches[upstream.name].intervals - left[upstream.name]

@@ -193,6 +193,20 @@ def test_a_reader_that_is_not_provisional() -> None:
     assert done is None
 
 
+def test_a_reader_whose_start_is_edited() -> None:
+    """It shows these days all the same, and nobody would compute them again: what they read stays."""
+    machine = on_the(9)
+    world = machine.world
+    later = replace(world.project.models["b"], start=utc("2024-01-09"))
+    world.project = replace(world.project, models={**world.project.models, "b": later})
+    come(machine, "08")
+    assert run(machine) == {}
+    facts, late = world.facts(machine.now), world.unsettled(machine.now, world.control)
+    changed, wanted = {"a": late["a"]}, facts.environment.pointers
+    assert settling_request(world.project, facts, late) is None
+    assert consented(world.project, facts, changed, wanted, late) == {}
+
+
 @pytest.mark.parametrize(
     ("name", "asked", "moves"),
     [
