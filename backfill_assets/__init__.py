@@ -39,12 +39,14 @@ def read(
 
     The environment is the argument, else BACKFILL_ENVIRONMENT, else the project's.
     `start` and `end` cut to a half-open range of the time column; `settled` leaves out what is provisional: intervals
-    that a routine run may still replace as their sources change. Raises StateError when there is nothing to read.
+    that a routine run may still replace as their sources change; and those that are not over, or were not when they
+    were built. Raises StateError when there is nothing to read.
     """
     from backfill_assets.adapters.reader import read_pointer, settled_part, show
     from backfill_assets.adapters.warehouse import open_store
     from backfill_assets.project.settings import load_settings, project_root
     from backfill_assets.state.control import Control
+    from backfill_assets.state.ledger import by_version
     from backfill_assets.state.settling import settling
 
     root = project_root(project)
@@ -54,7 +56,8 @@ def read(
     known = settling(control, name, settings.now()) if settled else None
     pointer = show(control.environments.read(name), model)
     if known is not None:
-        pointer = settled_part(pointer, known, control.versions.all())
+        entries = by_version(control.ledger.entries([model]))
+        pointer = settled_part(pointer, known, control.versions.all(), entries)
     return read_pointer(pointer, settings.warehouse, columns=columns, start=start, end=end)
 
 

@@ -17,6 +17,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.held import differs, short
+from backfill_assets.state.ledger import Entry, coverage
 from backfill_assets.state.settling import Settling
 from backfill_assets.state.versions import Version, table_path
 
@@ -59,18 +60,31 @@ def read_pointer(
     return pa.concat_tables(parts, promote_options="permissive").select(wanted)
 
 
-def settled_part(pointer: Pointer, known: Settling, versions: Mapping[tuple[str, str], Version]) -> Pointer:
-    """What a pointer shows without what is provisional. Raises StateError where nothing of it is settled."""
+def settled_part(
+    pointer: Pointer,
+    known: Settling,
+    versions: Mapping[tuple[str, str], Version],
+    entries: Mapping[tuple[str, str], Sequence[Entry]],
+) -> Pointer:
+    """What a pointer shows without what is provisional, or was not over when it was built, or is not by now.
+
+    `entries` are the ledger's, by model and version. Raises StateError where nothing of it is settled.
+    """
     record = versions.get((pointer.model, pointer.version))
     cadence = Cadence(str(record.definition["cadence"])) if record else Cadence.MONTHLY
     provisional = known.provisional(pointer.model, cadence, pointer.covers)
-    if not pointer.covers - provisional:
+    open_ = pointer.covers - pointer.covers.until(cadence.floor(known.clock))
+    for segment in pointer.segments:
+        built = coverage(entries.get((pointer.model, segment.version), ()), audits="", commit=segment.commit)
+        open_ = open_ | (built.lapsed & Ranges((segment.interval,)))
+    changing = provisional | open_
+    if not pointer.covers - changing:
         raise StateError(
             f"nothing that is shown of {pointer.model} is settled",
-            why=f"all of it is provisional: {provisional}",
+            why=f"all of it is provisional, or was not over when it was built: {changing}",
             fix="wait, or read without `settled`: rows may still be replaced as their sources change",
         )
-    return replace(pointer, segments=pointer.segments.without(provisional))
+    return replace(pointer, segments=pointer.segments.without(changing))
 
 
 def show(environment: Environment, model: str) -> Pointer:

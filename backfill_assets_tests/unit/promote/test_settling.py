@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from backfill_assets.adapters.reader import settled_part
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Upstream
@@ -24,6 +25,7 @@ from backfill_assets.promote.gate import Purpose, gate
 from backfill_assets.promote.rollback import find_older
 from backfill_assets.promote.rules_change import asked_for, propose, rules_to_record
 from backfill_assets.promote.settled import consented, redeclared, settling_request
+from backfill_assets.state.ledger import by_version
 from backfill_assets.state.releases import Move, Release
 from backfill_assets.state.rules import Reader, Rules, RulesKind, RulesRecord
 from backfill_assets.state.settling import settling, settling_by
@@ -329,6 +331,26 @@ def test_only_routine_runs() -> None:
         for p in case.pointers  # type: ignore[attr-defined]
     )
     assert not gate(replace(case, wanted=replace(case.wanted, pointers=logic))).open, "other code"  # type: ignore
+
+
+def test_what_is_read_as_settled() -> None:
+    """What is over, and was when it was built, outside of the window: also where there is none."""
+    machine = on_the(9)
+    world, now = machine.world, machine.now
+    known, versions = settling(world.control, "prod", now), world.control.versions.all()
+    entries = by_version(world.control.ledger.entries())
+    shown = world.control.environments.read("prod").pointers
+    covers = {name: str(settled_part(p, known, versions, entries).covers) for name, p in shown.items()}
+    assert covers == {"a": "2024-01-01..2024-01-04", "b": "2024-01-01..2024-01-04", "c": "2024-01-01..2024-01-08"}
+    earlier = replace(known, clock=now - DAY)
+    assert str(settled_part(shown["c"], earlier, versions, entries).covers) == "2024-01-01..2024-01-07", "not over"
+    sixth = days("06")
+    opened = {
+        key: [replace(e, through=sixth.start + HOUR) if e.interval == sixth else e for e in group]
+        for key, group in entries.items()
+    }
+    left = settled_part(shown["c"], known, versions, opened).covers
+    assert str(left) == "2024-01-01..2024-01-05, 2024-01-07..2024-01-08", "it was not over when it was built"
 
 
 # --- deaths and races -------------------------------------------------------------------------------------------------
