@@ -73,6 +73,10 @@ SETTLED = (
     broken("settling: a proposal is no window", "state/settling.py", "if r.kind is not RulesKind.PROPOSED]", "if r]", f"{_SETTLING}test_a_shorter_window_counts_at_once"),
     broken("settling: a window is the owner's to change", "promote/rules_change.py", "if rules.settle.get(m, 0) != wanted.settle.get(m, 0)}", "if False}", f"{_SETTLING}test_a_change_of_the_window_asks_the_owner"),
     broken("settling: a promotion brings no longer window", "state/rules.py", "if m in files.settle and m not in self.owners}", "if m in files.settle}", f"{_SETTLING}test_a_promotion_brings_no_longer_window"),
+    broken("settling: by what was published", "promote/settled.py", " or model is None or name in project.redeclared:", " or model is None:", f"{_SETTLING}test_what_is_read_is_what_was_published"),
+    broken("settling: a longer window begins by the latest clock", "state/settling.py", "            return latest\n", "            return release.clock\n", f"{_SETTLING}test_a_longer_window_begins_by_the_latest_clock"),
+    broken("settling: a first window is of what nobody had shown", "state/settling.py", " or _shown_before(model, record, releases):", ":", f"{_SETTLING}test_the_first_window_of_what_was_shown_without_one"),
+    broken("settling: an edited start takes no reader away", "promote/settled.py", "for part in found[name]) & shown.covers\n", "for part in found[name]) & shown.covers & reader.expected(facts.now)\n", f"{_SETTLING}test_a_reader_whose_start_is_edited"),
     broken("settling: adopted rows stay", "promote/settled.py", " - shown.segments.adopted.covers  #", "  #", f"{_SETTLING}test_adopted_rows_stay"),
     broken("settling: whoever has a say about a model is asked about its window", "promote/rules_change.py", "found |= everybody(rules, {m for m in owners if rules.settle.get(m, 0) != wanted.settle.get(m, 0)})", "found |= {o for m, o in owners.items() if rules.settle.get(m, 0) != wanted.settle.get(m, 0)}", f"{_SETTLING}test_a_change_of_the_window_asks_all_who_have_a_say"),
 )  # fmt: skip
