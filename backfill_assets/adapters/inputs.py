@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.source_pins import FilePins, data_files
+from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.audits.text import quoted
 from backfill_assets.build.engine import Input, ModelInput, SourceInput
 from backfill_assets.core.errors import BuildError, PlanError, SourceChangedError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Source
-from backfill_assets.core.segments import Segment, Segments
+from backfill_assets.core.segments import Segment, Segments, is_adopted
 from backfill_assets.plan.patch import EVER
 from backfill_assets.state.versions import table_path
 
@@ -85,6 +86,8 @@ def renamed_frame(
 
 def _table_frame(spark: SparkSession, warehouse: str, model: Model, segment: Segment, within: Ranges) -> DataFrame:
     location = table_path(warehouse, model.name, segment.version)
+    for part in within:
+        check_adopted(warehouse, model.name, segment, part)
     frame = spark.read.format("delta").option("versionAsOf", segment.commit).load(location)
     if segment.interval == EVER:
         return frame
@@ -97,6 +100,20 @@ def range_arguments(model: Model, interval: Interval) -> dict[str, Any]:
     if model.cadence is Cadence.HOURLY:
         return {"start": start, "end": end}
     return {"start": start.date(), "end": end.date()}
+
+
+def check_adopted(warehouse: str, model: str, segment: Segment, part: Interval) -> None:
+    """Raise SourceChangedError when files of an adopted table are gone, or of another size: Spark would read the rows of
+    a file that somebody else wrote again, some or all of them."""
+    if not is_adopted(segment.version):
+        return
+    there = DeltaTableStorage(warehouse).readable(model, segment.version, segment.commit, part, footers=False)
+    if there.broken:
+        raise SourceChangedError(
+            f"the adopted rows of {model} cannot be read",
+            why=", ".join(there.broken[:3]),
+            fix="bring the files back as they were, or restate their days",
+        )
 
 
 def check_pin(read: Input) -> None:

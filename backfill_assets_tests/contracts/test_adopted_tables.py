@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
@@ -19,6 +20,7 @@ import backfill_assets
 from backfill_assets.adapters import foreign_table
 from backfill_assets.adapters.adoption import Place
 from backfill_assets.adapters.backup import backup, read_backup
+from backfill_assets.adapters.inputs import check_adopted
 from backfill_assets.adapters.restore import restore
 from backfill_assets.adapters.whole import look_at_all
 from backfill_assets.app import adopt as adopting
@@ -29,7 +31,7 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.watch import watch_environment
 from backfill_assets.audits.counts import Counts
 from backfill_assets.build.engine import Job
-from backfill_assets.core.errors import BackfillError, PlanError, StateError
+from backfill_assets.core.errors import BackfillError, PlanError, SourceChangedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.segments import is_adopted
 from backfill_assets.plan.adoption import contained
@@ -183,6 +185,29 @@ def test_what_others_write_later(place: Context, table: Path) -> None:
     assert "is not there any more" in notices()[0]
     write_deltalake(str(table), rows_of(1, 6))
     assert "was made anew" in notices()[0]
+
+
+def test_a_file_that_is_written_again(place: Context, tmp_path: Path) -> None:
+    """A file of another size gives no rows: neither of a range nor of all. Ranges that do not touch it are read."""
+    table = tmp_path / "legacy"
+    write_deltalake(str(table), rows_of(1, 3))
+    [file] = table.glob("*.parquet")
+    write_deltalake(str(table), rows_of(4, 6), mode="append")
+    done = adopt(place, Adoption(model="daily", table=str(table)))
+    [segment] = place.control.environments.read("prod").pointers["daily"].segments
+    assert segment.version == done.version
+    root = place.project.root
+    check_adopted(place.warehouse, "daily", segment, days("01", "06"))
+    parquet.write_table(parquet.read_table(file).slice(0, 3), file)
+    with pytest.raises(StateError, match="wrote again") as raised:
+        backfill_assets.read("daily", project=root, start="2024-01-01", end="2024-01-03")
+    assert str(file) in raised.value.why
+    with pytest.raises(StateError, match="wrote again"):
+        shown(place)
+    assert backfill_assets.read("daily", project=root, start="2024-01-05").num_rows == 4
+    check_adopted(place.warehouse, "daily", segment, days("04", "06"))
+    with pytest.raises(SourceChangedError, match="bytes, not"):  # what reads it is not built from other rows
+        check_adopted(place.warehouse, "daily", segment, days("03", "04"))
 
 
 def test_the_janitor_deletes_a_log(place: Context, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
