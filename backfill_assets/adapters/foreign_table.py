@@ -8,7 +8,7 @@ table's retention, and its own log may be cut off at any time.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 
 from backfill_assets.adapters.data_files import ORIGIN, Origin, elsewhere, origin_of, origin_text
 from backfill_assets.adapters.durable import local, write_durably
+from backfill_assets.adapters.foreign_files import Bounds, differences
 from backfill_assets.adapters.log_folder import LOG, entry_name
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.adapters.version_table import PROPERTIES
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 COPY = "backfill adopt … --copy writes its rows into a table of the warehouse, once, and compares them"
+_TIMES = ("date", "timestamp", "timestamp_ntz")
 _HARMLESS = frozenset({"deletionVectors", "vacuumProtocolCheck"})
 """What a reader may be asked to know, where no file makes use of it."""
 
@@ -41,6 +43,8 @@ class ForeignTable:
     schema: str
     partitions: tuple[str, ...]
     files: tuple[Mapping[str, object], ...]
+    times: tuple[Mapping[str, Bounds], ...] = ()
+    """Of each file, the first and last value of its columns of dates and instants, where the log says them."""
 
     @property
     def rows(self) -> int:
@@ -63,6 +67,15 @@ class ForeignTable:
         )
 
 
+def check_files(table: ForeignTable, columns: Sequence[str]) -> None:
+    """Raise StateError where a reader by Arrow would show other rows of these columns than Spark does."""
+    inside = [name for name in columns if name not in table.partitions]
+    files = {unquote(str(f["path"])): times for f, times in zip(table.files, table.times, strict=True)}
+    if wrong := differences(files, inside):
+        more = f"; and {len(wrong) - 1} more files" if len(wrong) > 1 else ""
+        raise _refusal(table.origin.location, f"{wrong[0]}{more}")
+
+
 def look_at(location: str, *, time_column: str, commit: int | None = None) -> ForeignTable:
     """The table at a folder, at a commit (None: its newest).
 
@@ -71,6 +84,8 @@ def look_at(location: str, *, time_column: str, commit: int | None = None) -> Fo
     folder = local(location)
     if folder is None:
         raise _refusal(location, "it is in an object store, and is adopted in place from a folder only")
+    if unquote(str(Path(folder).resolve())) != str(Path(folder).resolve()):
+        raise _refusal(location, "its path has an escape in it (%XX), which readers take for another path")
     try:
         table = open_table(folder, commit)
     except StateError as error:
@@ -83,11 +98,13 @@ def look_at(location: str, *, time_column: str, commit: int | None = None) -> Fo
         )
     _check(table, location)
     said = table.metadata()
+    found = list(_files(table, str(Path(folder).resolve()), time_column))
     return ForeignTable(
         origin=Origin(location=str(Path(folder).resolve()), commit=table.version(), table=str(said.id)),
         schema=table.schema().to_json(),
         partitions=tuple(said.partition_columns),
-        files=tuple(_files(table, str(Path(folder).resolve()), time_column)),
+        files=tuple(file for file, _ in found),
+        times=tuple(times for _, times in found),
     )
 
 
@@ -169,12 +186,16 @@ def _has_deletions(table: DeltaTable) -> bool:
     return any(batch.num_rows for batch in cast(Any, table.deletion_vectors()))
 
 
-def _files(table: DeltaTable, folder: str, time_column: str) -> list[Mapping[str, object]]:
-    actions = table.get_add_actions(flatten=True)
-    found: list[Mapping[str, object]] = []
-    for row in cast(Any, actions).to_struct_array().to_pylist():
+def _files(
+    table: DeltaTable, folder: str, time_column: str
+) -> Iterator[tuple[Mapping[str, object], Mapping[str, Bounds]]]:
+    """Each file as a log names it, with the bounds of its columns of dates and instants."""
+    timed = [f["name"] for f in json.loads(table.schema().to_json())["fields"] if f["type"] in _TIMES]
+    for row in _rows(table, [f"{what}.{name}" for name in timed for what in ("min", "max", "null_count")]):
         if elsewhere(unquote(row["path"])) or ":" in row["path"].split("/")[0]:
             raise _refusal(folder, "it is a clone: some of its files are those of another table")
+        if ".." in unquote(row["path"]).split("/"):
+            raise _refusal(folder, "its log names files outside of its folder")
         parts = {n.removeprefix("partition."): v for n, v in row.items() if n.startswith("partition.")}
         stats: dict[str, object] = {}
         if row.get("num_records") is not None:
@@ -189,8 +210,25 @@ def _files(table: DeltaTable, folder: str, time_column: str) -> list[Mapping[str
             "modificationTime": _milliseconds(row["modification_time"]),
             "dataChange": True,
         }
-        found.append(file | ({"stats": json.dumps(stats)} if "numRecords" in stats else {}))
-    return found
+        times = {name: found for name in timed if (found := _bounds(row, name))}
+        yield file | ({"stats": json.dumps(stats)} if "numRecords" in stats else {}), times
+
+
+def _rows(table: DeltaTable, more: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """What the log says of each file: where it is, its partition, and `more`; not the statistics of all columns."""
+    actions = cast(Any, table.get_add_actions(flatten=True))
+    wanted = {"path", "size_bytes", "modification_time", "num_records", *more}
+    names = [n for n in actions.schema.names if n in wanted or n.startswith("partition.")]
+    for values in zip(*(actions.column(n).to_pylist() for n in names), strict=True):
+        yield dict(zip(names, values, strict=True))
+
+
+def _bounds(row: Mapping[str, Any], name: str) -> Bounds | None:
+    """The first and last value of a column in a file, (None, None) where all are NULL; None: the log does not say."""
+    low, high, nulls = (row.get(f"{what}.{name}") for what in ("min", "max", "null_count"))
+    if low is not None and high is not None:
+        return low, high
+    return (None, None) if nulls is not None and nulls == row.get("num_records") else None
 
 
 def _partition(folder: str, name: str, value: object) -> str | None:

@@ -103,8 +103,8 @@ def range_arguments(model: Model, interval: Interval) -> dict[str, Any]:
 
 
 def check_adopted(warehouse: str, model: str, segment: Segment, part: Interval) -> None:
-    """Raise SourceChangedError when files of an adopted table are gone, or of another size: Spark would read the rows of
-    a file that somebody else wrote again, some or all of them."""
+    """Raise SourceChangedError when files of an adopted table are gone, or of another size: Spark would read what
+    somebody else wrote there since, or a part of it."""
     if not is_adopted(segment.version):
         return
     there = DeltaTableStorage(warehouse).readable(model, segment.version, segment.commit, part, footers=False)

@@ -146,8 +146,8 @@ def _system(location: str, table: DeltaTable) -> FileSystem:
 
 
 def _rewritten(table: DeltaTable, fragments: Iterable[Any]) -> list[str]:
-    """Files of an adopted table that have another size than was adopted, by their paths; three at most. Of these a range
-    would be cut by what their statistics said."""
+    """Files of an adopted table that have another size than was adopted, by their paths; three at most. What the log
+    says of their rows is not so any more."""
     actions = table.get_add_actions(flatten=True)
     paths, sizes = (actions.column(n).to_pylist() for n in ("path", "size_bytes"))
     known = dict(zip(map(unquote, paths), sizes, strict=True))

@@ -25,7 +25,7 @@ from backfill_assets.adapters.adoption import (
     selected,
 )
 from backfill_assets.adapters.data_files import Origin, write_counts
-from backfill_assets.adapters.foreign_table import ForeignTable, look_at, write_link
+from backfill_assets.adapters.foreign_table import ForeignTable, check_files, look_at, write_link
 from backfill_assets.adapters.table_log import batch_metadata
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
@@ -183,6 +183,7 @@ def _linked(context: Context, model: Model, foreign: ForeignTable) -> _There:
     context.control.versions.put(replace(record, version=version, created=datetime.now(UTC)))
     if context.log.head(model.name, version) < 0:
         columns = [name for name, _ in record.columns]
+        check_files(foreign, columns)
         write_link(location, foreign.only(columns), metadata=batch_metadata(batch, span))
     files = rows_by_file(context.spark, location, model.time_column)
     total: dict[datetime | None, int] = defaultdict(int)

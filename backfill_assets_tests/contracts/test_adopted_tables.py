@@ -336,6 +336,81 @@ def test_tables_that_are_not_files_alone(place: Context, tmp_path: Path) -> None
         adopt(place, Adoption(model="daily", table=str(own)))
 
 
+def written_again(table: Path, change: Callable[[pa.Table], pa.Table], **how: Any) -> None:
+    """The table's one file with other contents, of which its log knows."""
+    [file] = table.glob("*.parquet")
+    before = file.stat().st_size
+    parquet.write_table(change(parquet.read_table(file)), file, **how)
+    log = table / "_delta_log" / f"{0:020}.json"
+    log.write_text(log.read_text().replace(f'"size":{before}', f'"size":{file.stat().st_size}'))
+
+
+OLD = {"org.apache.spark.version": "3.5.1", "org.apache.spark.legacyDateTime": ""}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.rename_columns(["kind", "ds", "N", "total", "seen"]), "its columns are called N"),
+        (lambda t: t.replace_schema_metadata({"org.apache.spark.version": "2.4.8"}), "seen may have"),
+        (lambda t: t.replace_schema_metadata(OLD), "seen may have"),
+        (lambda t: t.replace_schema_metadata({"org.apache.spark.version": "3.5.1"}), ""),
+    ],
+)
+def test_files_that_readers_understand_differently(
+    place: Context, tmp_path: Path, change: Callable[[pa.Table], pa.Table], said: str
+) -> None:
+    """Where Spark and Arrow would show different rows a table is not adopted in place, and the copy is named."""
+    table = tmp_path / "legacy"
+    write_deltalake(str(table), rows_of(1, 6).append_column("seen", pa.array([date(1500, 1, 1)] * 12)))
+    written_again(table, change)
+    found = foreign_table.look_at(str(table), time_column="ds")
+    if not said:
+        foreign_table.check_files(found, ["ds", "kind", "n", "total", "seen"])
+        return
+    with pytest.raises(StateError, match="cannot be adopted in place") as raised:
+        foreign_table.check_files(found, ["ds", "kind", "n", "total", "seen"])
+    assert said in raised.value.why and "--copy" in raised.value.fix
+    foreign_table.check_files(found, ["ds", "kind", "total"])  # days of this century are the same in any calendar
+
+
+@pytest.mark.parametrize(("writer", "year", "same"), [("3.5.1", 2024, True), ("3.5.1", 1500, False), ("", 2024, False)])
+def test_instants_as_int96(tmp_path: Path, writer: str, year: int, same: bool) -> None:
+    """INT96 is how Spark writes instants: of recent times, and by Spark, they are the same to all."""
+    at = pa.array([datetime(year, 1, 1, tzinfo=UTC)] * 12, pa.timestamp("us", "UTC"))
+    table = tmp_path / "legacy"
+    write_deltalake(str(table), rows_of(1, 6).append_column("seen", at))
+    by = {"org.apache.spark.version": writer} if writer else {}
+    written_again(table, lambda t: t.replace_schema_metadata(by), use_deprecated_int96_timestamps=True)
+    found = foreign_table.look_at(str(table), time_column="ds")
+    if same:
+        foreign_table.check_files(found, ["ds", "seen"])
+    else:
+        with pytest.raises(StateError, match="cannot be adopted in place"):
+            foreign_table.check_files(found, ["ds", "seen"])
+
+
+@pytest.mark.parametrize("path", ["../other/x.parquet", "%2e%2e/other/x.parquet", "a/../../x.parquet"])
+def test_paths_that_lead_elsewhere(table: Path, path: str) -> None:
+    """Files of another folder, and a folder that readers would look for elsewhere."""
+    log = table / "_delta_log" / f"{0:020}.json"
+    [file] = table.glob("*.parquet")
+    log.write_text(log.read_text().replace(f'"path":"{file.name}"', f'"path":"{path}"'))
+    with pytest.raises(StateError, match="outside of its folder"):
+        foreign_table.look_at(str(table), time_column="ds")
+    table.rename(table.parent / "a%20b")
+    with pytest.raises(StateError, match="has an escape in it"):
+        foreign_table.look_at(str(table.parent / "a%20b"), time_column="ds")
+
+
+def test_adopting_looks_into_files(place: Context, table: Path) -> None:
+    """Before anything is written."""
+    written_again(table, lambda t: t.rename_columns(["kind", "ds", "N", "total"]))
+    with pytest.raises(StateError, match="called N"):
+        adopt(place, Adoption(model="daily", table=str(table)))
+    assert not list(Path(place.warehouse, "daily").glob("*.adopted-*/_delta_log"))
+
+
 def test_a_changed_model_rebuilds_adopted_days_only_when_asked(
     place: Context, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
