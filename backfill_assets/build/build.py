@@ -25,6 +25,7 @@ from backfill_assets.core.errors import BackfillError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model
 from backfill_assets.core.segments import NO_ROWS, Segments
+from backfill_assets.plan.adoption import staying_adopted
 from backfill_assets.plan.missing import batches, ready
 from backfill_assets.plan.patch import stays_beside
 from backfill_assets.plan.plan import upstream_models
@@ -47,13 +48,15 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     model, version = bench.project.models[name], bench.version(name)
     removals = removals_of(bench, name)  # before the look: a table that was seen may be removed at any time
     have, heads = look(bench, name)
+    shown = bench.pointers()
+    staying = {n: staying_adopted(shown.get(n), bench.project.fingerprints[n]) for n in have if n != name}
     todo = intervals - have[name].complete - have[name].unaudited
     beyond = Ranges() if name in bench.patches else todo - model.begun(bench.now)
     good, waiting = ready(
         model,
         todo - beyond,
         upstream_models(bench.project, model),
-        {n: have[n].complete for n in have if n != name},
+        {n: have[n].complete | stay for n, stay in staying.items()},
         now=bench.now,
         ignore_cron=bench.ignore_cron,
     )

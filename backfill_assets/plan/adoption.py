@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backfill_assets.core.errors import PlanError
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.words import amount
 from backfill_assets.plan.stages import Request
 from backfill_assets.sql.types import safe_cast
@@ -123,6 +124,12 @@ def refuse_rebuilding(project: Project, shown: Environment, selected: Sequence[s
                 fix=f"--forward-only {span.end:%Y-%m-%d} keeps the adopted rows, and begins the new logic there; "
                 f"--strategy {name}=full-rebuild computes them beside, and compares; dual-run moves nothing",
             )
+
+
+def staying_adopted(pointer: Pointer | None, version: str) -> Ranges:
+    """The adopted intervals that a change to this version left as they are (forward only): its readers have them,
+    and nobody computes them unasked."""
+    return pointer.older.adopted.covers if pointer and pointer.version == version else NOTHING
 
 
 def _is_after(model: Model, at: datetime) -> bool:

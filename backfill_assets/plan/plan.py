@@ -11,7 +11,7 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project, Signature
 from backfill_assets.core.pointer import Pointer, as_written
 from backfill_assets.core.segments import Segments, logic_of
-from backfill_assets.plan.adoption import kept_words, refuse_rebuilding
+from backfill_assets.plan.adoption import kept_words, refuse_rebuilding, staying_adopted
 from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.bounds import bounded, cut_offs
 from backfill_assets.plan.category import Category, Change
@@ -149,22 +149,26 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     blocked: list[Blocked] = []
     kept: dict[str, str] = {}
     complete = {name: facts.coverage[name].complete for name in project.models}
+    pointers = facts.environment.pointers
+    staying = {name: staying_adopted(pointers.get(name), project.fingerprints[name]) for name in project.models}
     building: dict[str, Ranges] = {}
     hollow: set[str] = set()
     asked = Ranges()
     for name in selected:
         model, version, have = project.models[name], project.fingerprints[name], facts.coverage[name]
-        want = asked_of(project, facts, request, name)
+        in_range = asked_of(project, facts, request, name)
+        want = in_range if name in dict(request.strategies) else in_range - staying[name]
         if request.ignore_cron:
             have = have.without(moved(model, have, _upstreams_now(project, facts, model, building), facts.sources))
-        asked = asked | want
+        asked = asked | in_range
         recheck = want & have.unaudited
         if recheck:
             count = recheck.count(model.cadence)
             stages.append(Audit(model=name, version=version, intervals=recheck, count=count))
         missing = want - have.complete - have.unaudited
         upstreams = upstream_models(project, model)
-        buildable, waiting = ready(model, missing, upstreams, complete, now=facts.now, ignore_cron=request.ignore_cron)
+        there = {up: complete[up] | staying[up] for up in upstreams}
+        buildable, waiting = ready(model, missing, upstreams, there, now=facts.now, ignore_cron=request.ignore_cron)
         building[name] = buildable
         blocked.extend(
             Blocked(model=name, intervals=stuck, count=stuck.count(model.cadence), upstream=up, needs=needs)
@@ -189,7 +193,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
                 )
             )
         if not recheck and not missing:
-            kept[name] = _kept(project, facts, name, changes[name], want & have.empty) if want else _NOT_YET
+            kept[name] = _kept(project, facts, name, changes[name], want & have.empty) if in_range else _NOT_YET
         if _hollow(facts, model, upstreams, want):
             hollow.add(name)
         complete[name] = complete[name] | buildable | recheck

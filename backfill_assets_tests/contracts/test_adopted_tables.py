@@ -28,18 +28,21 @@ from backfill_assets.app.adopt import Adopted, Adoption, adopt
 from backfill_assets.app.context import Context
 from backfill_assets.app.janitor import find_garbage, remove_garbage
 from backfill_assets.app.plan import plan_request
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.watch import watch_environment
 from backfill_assets.audits.counts import Counts
+from backfill_assets.build.apply import apply
+from backfill_assets.build.build import build
 from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import BackfillError, PlanError, SourceChangedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.segments import is_adopted
 from backfill_assets.plan.adoption import contained
-from backfill_assets.plan.stages import Build
+from backfill_assets.plan.stages import Build, Request
 from backfill_assets.state.ledger import Kind
 from backfill_assets.watch.notice import Kind as NoticeKind
 from backfill_assets_tests.delta_tables import DeltaTables
-from backfill_assets_tests.fakes import FakeEngine, days
+from backfill_assets_tests.fakes import Cell, FakeEngine, days
 from backfill_assets_tests.projects import backfill_here, release_by_hand, small_project
 
 TYPES = pa.schema([("kind", pa.string()), ("ds", pa.date32()), ("n", pa.int64()), ("total", pa.decimal128(20, 2))])
@@ -57,6 +60,15 @@ class Engine(FakeEngine):
         rows = self.tables.rows(job.model.name, job.version, commit)
         bad = self.cell(job, next(iter(intervals))).failures
         return {at: Counts(rows=n, failures=bad) for at, n in rows.items()}
+
+
+class Tables(DeltaTables):
+    """Lets builds read an adopted table, of which no row is one of the fake engine's."""
+
+    def cells(self, model: str, version: str, commit: int = -1) -> dict[datetime, Cell]:
+        if not is_adopted(version):
+            return super().cells(model, version, commit)
+        return {at: Cell(rows=n, failures={}, batch="adopted") for at, n in self.rows(model, version, commit).items()}
 
 
 def rows_of(first: int, last: int, **more: Any) -> pa.Table:
@@ -244,6 +256,12 @@ def _red(place: Context, table: Path) -> Adopted:
     return adopt(place, Adoption(model="daily", table=str(table)))
 
 
+def test_a_red_adoption_is_audited_again(place: Context, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it was compared with was mended: neither the table nor an audit is another one, the verdict is."""
+    assert not _red(place, table).shown
+    assert adopt(opened(place.project.root, monkeypatch), Adoption(model="daily", table=str(table))).shown
+
+
 def test_a_backup_names_the_files(place: Context, table: Path, tmp_path: Path) -> None:
     """The other table's files are in no backup; what names them is, and shows them again after a restore."""
     adopt(place, Adoption(model="daily", table=str(table)))
@@ -415,8 +433,6 @@ def test_a_changed_model_rebuilds_adopted_days_only_when_asked(
     place: Context, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an edit a plan asks what is meant; forward-only keeps the adopted rows."""
-    from backfill_assets.plan.stages import Request
-
     adopt(place, Adoption(model="daily", table=str(table)))
     file = place.project.root / "models" / "daily.sql"
     file.write_text(file.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
@@ -428,6 +444,33 @@ def test_a_changed_model_rebuilds_adopted_days_only_when_asked(
     assert [s.intervals for s in plan.stages if isinstance(s, Build)] == [Ranges((days("07", "10"),))]
     asked = plan_request(later, Request(select=("daily",), strategies=(("daily", "full-rebuild"),)))
     assert [s.intervals for s in asked.stages if isinstance(s, Build)] == [Ranges((days("01", "10"),))]
+
+
+def test_forward_only_keeps_adopted_days_in_later_plans_too(
+    place: Context, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the new logic is shown after them, no plan computes them unasked, and what reads the model has them."""
+    adopt(place, Adoption(model="daily", table=str(table)))
+    file = place.project.root / "models" / "daily.sql"
+    file.write_text(file.read_text().replace("count(*) AS n", "count(*) + 1 AS n"))
+    later = opened(place.project.root, monkeypatch)
+    forward = Request(select=("daily",), forward_only=utc("2024-01-07"))
+    patches = plan_request(later, forward).patches
+    build(later.bench(patches=patches), "daily", patches["daily"].intervals)
+    assert promote_plan(later, forward).verdict.open
+    plan = plan_request(later, Request(select=("daily",)))
+    assert not plan.stages and plan.kept["daily"].startswith("complete; 6 days are shown from the adopted table")
+    assert plan_request(later, Request(select=("daily",), end=utc("2024-01-03"))).kept == plan.kept
+    builds = [s for s in plan_request(later).stages if isinstance(s, Build)]
+    assert [(s.model, s.intervals) for s in builds] == [("running", Ranges((days("01", "10"),)))]
+    later._engine = Engine(Tables(later.warehouse))  # type: ignore[arg-type]
+    made = plan_request(later)
+    assert all(done.ok for done in apply(later.bench(made.sources), made).values())
+    assert promote_plan(later, Request()).verdict.open
+    assert not [s for s in plan_request(later).stages if isinstance(s, Build)]
+    restated = plan_request(later, Request(restate=(("daily", days("02", "03")),)))
+    [first, *_] = [s for s in restated.stages if isinstance(s, Build)]
+    assert (first.model, first.intervals) == ("daily", Ranges((days("02", "03"),)))
 
 
 def test_gaps_and_the_open_interval(place: Context) -> None:
