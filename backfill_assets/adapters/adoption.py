@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from backfill_assets.adapters.batch_rows import comparable, content_hash
 from backfill_assets.adapters.durable import sync_commits
+from backfill_assets.adapters.spark_errors import causes, reason
 from backfill_assets.adapters.table_log import batch_metadata, data_commit, history
 from backfill_assets.adapters.version_table import create_version_table, in_interval
 from backfill_assets.audits.text import quoted
@@ -54,9 +56,12 @@ def find_table(spark: SparkSession, text: str, root: Path) -> Place:
         folder = (root / folder).resolve()
         if not folder.is_dir():
             raise StateError(f"there is no folder {folder}", why="a table is one", fix="correct the path")
-        if (folder / "_delta_log").is_dir():
+        if (folder / "_delta_log").exists():
             return Place(text=text, format="delta", location=str(folder))
-        kinds = {file.suffix[1:] for file in folder.rglob("*") if file.is_file() and file.name[0] not in "._"}
+        try:
+            kinds = {file.suffix[1:] for file in folder.rglob("*") if file.is_file() and file.name[0] not in "._"}
+        except OSError as error:
+            raise StateError(f"{folder} cannot be read", why=str(error), fix="correct the path") from None
         if len(kinds) != 1 or not kinds <= set(FORMATS):
             raise StateError(
                 f"nobody can tell what table {folder} is",
@@ -75,12 +80,34 @@ def find_table(spark: SparkSession, text: str, root: Path) -> Place:
     kind, location = str(said.get("Provider", "")).lower(), str(said.get("Location", ""))
     parts = urlsplit(location)
     if kind == "delta" and parts.scheme in ("", "file"):
-        return Place(text=text, format="delta", location=unquote(parts.path), table=text)
+        return Place(text=text, format="delta", location=str(Path(unquote(parts.path)).resolve()), table=text)
     return Place(text=text, format=kind or "view", table=text)
 
 
+@contextmanager
+def reading(table: str) -> Iterator[None]:
+    """What Spark says of a table that it cannot read becomes a StateError."""
+    try:
+        yield
+    except Exception as error:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        if not isinstance(error, PySparkException | Py4JError):
+            raise
+        raise StateError(
+            f"{table} cannot be read",
+            why=reason(causes(error)),
+            fix="bring its files back, or mend them, and run it again",
+        ) from None
+
+
 def frame_of(spark: SparkSession, place: Place) -> DataFrame:
-    """All rows of a table, as they are now."""
+    """All rows of a table, as they are now: a Delta table's stay those of this moment, whoever writes to it."""
+    if place.format == "delta":
+        name = _name(place.table) if place.table else f"delta.{quoted(place.location)}"
+        commit = int(spark.sql(f"DESCRIBE HISTORY {name} LIMIT 1").collect()[0]["version"])
+        return spark.sql(f"SELECT * FROM {name} VERSION AS OF {commit}")
     if place.table:
         return spark.table(_name(place.table))
     return spark.read.format(place.format).load(place.location)
@@ -103,7 +130,10 @@ def rows_by_time(frame: DataFrame, time_column: str) -> dict[datetime | None, in
     from pyspark.sql import functions as F
 
     value = F.col(quoted(time_column)).cast("string")
-    return {_instant(at): rows for at, rows in frame.groupBy(value).count().collect()}
+    found: dict[datetime | None, int] = defaultdict(int)
+    for at, rows in frame.groupBy(value).count().collect():
+        found[_instant(at)] += rows
+    return dict(found)
 
 
 def rows_by_file(spark: SparkSession, location: str, time_column: str) -> dict[str, dict[datetime | None, int]]:
@@ -112,9 +142,9 @@ def rows_by_file(spark: SparkSession, location: str, time_column: str) -> dict[s
 
     frame = spark.read.format("delta").option("versionAsOf", 0).load(location)
     value = F.col(quoted(time_column)).cast("string")
-    found: dict[str, dict[datetime | None, int]] = defaultdict(dict)
+    found: dict[str, dict[datetime | None, int]] = defaultdict(lambda: defaultdict(int))
     for file, at, rows in frame.groupBy(F.col("_metadata.file_path"), value).count().collect():
-        found[unquote(urlsplit(file).path)][_instant(at)] = rows
+        found[unquote(urlsplit(file).path)][_instant(at)] += rows
     return dict(found)
 
 
@@ -164,7 +194,13 @@ def copy_rows(frame: DataFrame, job: Job, batch: str, span: Interval, location: 
 
 
 def _instant(text: str | None) -> datetime | None:
-    return None if text is None else utc(text.replace(" ", "T"))
+    """A time as Spark writes it; one that Python has no value for is the first or the last that it has."""
+    if text is None:
+        return None
+    try:
+        return utc(text.replace(" ", "T"))
+    except ValueError:
+        return (datetime.min if text.startswith("-") else datetime.max).replace(tzinfo=UTC)
 
 
 def _name(text: str) -> str:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 ORIGIN = "backfill.adopted"
 """The property of an adopted table that says where its rows come from."""
-COUNTS = "adopted.json"
-"""The file, in the version's folder, that says how many rows of which interval each file has."""
+COUNTS = "_adopted.json"
+"""The file, in the version's folder, that says how many rows of which interval each file has; Delta's VACUUM leaves
+what begins with `_`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +84,22 @@ def write_counts(location: str, counts: Mapping[str, Mapping[datetime, int]]) ->
     write_durably(Path(location, COUNTS), json.dumps(said, sort_keys=True).encode())
 
 
+def read_counts(location: str) -> dict[str, dict[datetime, int]]:
+    """The rows by file and interval of an adopted table. Raises StateError where nobody can tell them."""
+    try:
+        said = json.loads(Path(location, COUNTS).read_text(encoding="utf-8"))
+        return {str(path): {utc(at): int(rows) for at, rows in of.items()} for path, of in said.items()}
+    except FileNotFoundError:
+        why = f"there is no {COUNTS}, which is written before anything shows them"
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        why = f"{COUNTS} is damaged: {error}"
+    raise StateError(
+        f"the rows of an adopted table were not counted: {location.rstrip('/')}",
+        why=why,
+        fix="run `backfill adopt` as at first, with the same table: it counts them again; or restore from a backup",
+    )
+
+
 def data_files(table: DeltaTable) -> Iterator[DataFile]:
     """The files of each interval of an opened table. Raises StateError where those of an adopted one were not counted.
 
@@ -102,17 +119,10 @@ def data_files(table: DeltaTable) -> Iterator[DataFile]:
 def _adopted(table: DeltaTable) -> Iterator[DataFile]:
     folder = local(table.table_uri)
     assert folder is not None
-    try:
-        counts = json.loads(Path(folder, COUNTS).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise StateError(
-            f"the rows of an adopted table were not counted: {folder.rstrip('/')}",
-            why=f"there is no {COUNTS}, which is written before anything shows them",
-            fix="restore the folder from a backup, or run `backfill adopt` again",
-        ) from None
+    counts = read_counts(folder)
     actions = table.get_add_actions(flatten=True)
     columns = (actions.column(n).to_pylist() for n in ("path", "size_bytes"))
     for path, size in zip(*map(list, columns), strict=True):
         of = counts.get(unquote(path), {})
         for at, rows in of.items():
-            yield DataFile(path=unquote(path), at=utc(at), bytes=size, rows=rows, in_all=sum(of.values()))
+            yield DataFile(path=unquote(path), at=at, bytes=size, rows=rows, in_all=sum(of.values()))

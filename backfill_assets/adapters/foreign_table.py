@@ -87,7 +87,7 @@ def look_at(location: str, *, time_column: str, commit: int | None = None) -> Fo
     if unquote(str(Path(folder).resolve())) != str(Path(folder).resolve()):
         raise _refusal(location, "its path has an escape in it (%XX), which readers take for another path")
     try:
-        table = open_table(folder, commit)
+        table = open_table(folder, commit) if Path(folder, LOG).is_dir() else None
     except StateError as error:
         raise _refusal(location, error.why) from None
     if table is None:

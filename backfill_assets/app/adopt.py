@@ -19,6 +19,7 @@ from backfill_assets.adapters.adoption import (
     copy_rows,
     find_table,
     frame_of,
+    reading,
     rows_by_file,
     rows_by_time,
     schema_columns,
@@ -43,7 +44,7 @@ from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer, as_written
 from backfill_assets.core.segments import Segments, adopted_of
-from backfill_assets.plan.adoption import Contained, casts, contained
+from backfill_assets.plan.adoption import LAST, Contained, casts, contained
 from backfill_assets.plan.narrowed import listed
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.select import one_of
@@ -51,7 +52,7 @@ from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import Case, Verdict
 from backfill_assets.promote.proposal import Proposal, Wanted
 from backfill_assets.state.environment import refuse_other_letters
-from backfill_assets.state.ledger import Entry, Kind, new_id
+from backfill_assets.state.ledger import Entry, Kind, coverage, new_id
 from backfill_assets.state.versions import table_path
 
 
@@ -109,10 +110,12 @@ def adopt(context: Context, asked: Adoption, listen: Listener = silence) -> Adop
     create_version(context.bench(listen=listen), model.name)
     if in_place:
         foreign = look_at(place.location, time_column=model.time_column)
-        one = _linked(context, model, foreign)
+        with reading(place.text):
+            one = _linked(context, model, foreign)
     else:
         foreign = None
-        one = _copied(context, model, place)
+        with reading(place.text):
+            one = _copied(context, model, place)
     outcome = build(
         context.bench(patches={model.name: Patch(version=one.version, intervals=one.found.intervals)}, listen=listen),
         model.name,
@@ -213,6 +216,13 @@ def _copied(context: Context, model: Model, place: Place) -> _There:
     assert span is not None
     context.control.ledger.append([_blank(model, version, batch, span)])
     commit = copy_rows(selected(whole, chosen, names, time), job, batch, span, location)
+    if (copied := context.log.rows(model.name, version, commit)) != found.rows:
+        differ = sorted(at for at in {*copied, *found.rows} if copied.get(at) != found.rows.get(at))
+        raise StateError(
+            f"the copy of {model.name} has not the rows that were counted, of {differ[0]:%Y-%m-%d %H:%M} for one",
+            why="the table was written to between; nothing points at the copy",
+            fix="run it again when nobody writes to the table",
+        )
     read = {place.location or place.table: {"rows": sum(found.rows.values())}}
     _record(context, model, version, batch, found, commit=commit, read=read)
     return _There(version=version, found=found)
@@ -231,7 +241,7 @@ def _name(model: Model, *said: str) -> str:
 def _whole(model: Model) -> Interval:
     """All the time that a model may have, as the link's commit says it; the ledger says what there is."""
     first = model.cadence.ceil(model.start)
-    return Interval(first, model.end or datetime(9999, 1, 1, tzinfo=UTC))
+    return Interval(first, model.end or LAST)
 
 
 def _blank(model: Model, version: str, batch: str, span: Interval) -> Entry:
@@ -249,9 +259,9 @@ def _record(
     commit: int,
     read: Mapping[str, object],
 ) -> None:
-    """Say in the ledger what there is, unless it says so."""
-    known = [e for e in context.control.ledger.entries([model.name], kinds=[Kind.BUILT]) if e.version == version]
-    said = Ranges.of(e.interval for e in known if e.batch == batch)
+    """Say in the ledger what there is, unless it says so; of what failed an audit again, which has it audited again."""
+    known = [e for e in context.control.ledger.entries([model.name]) if (e.version, e.batch) == (version, batch)]
+    said = coverage(known, audits=audits_digest(model)).built
     entries = [
         replace(
             _blank(model, version, batch, part),

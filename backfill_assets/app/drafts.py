@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from backfill_assets.adapters.adoption import reading
 from backfill_assets.adapters.drafting import Guess, guess, tables_in
 from backfill_assets.app.context import Context
 from backfill_assets.audits.text import quoted
@@ -26,12 +27,20 @@ class Drafted:
 
 def draft_models(context: Context, where: str) -> Drafted:
     """Write `drafts/models/NAME.sql` for each table of a folder or a schema, and the entries of `sources.yml` that they
-    read. No file is written over. Raises StateError when there are no tables."""
+    read. No file is written over; a table that cannot be read is left. Raises StateError when there are no tables."""
     root = context.project.root
-    guesses = [guess(context.spark, name, place) for name, place in tables_in(context.spark, where, root)]
+    guesses: list[Guess] = []
+    left: list[tuple[str, str]] = []
+    with reading(where):
+        tables = tables_in(context.spark, where, root)
+    for name, place in tables:
+        try:
+            with reading(place.text):
+                guesses.append(guess(context.spark, name, place))
+        except StateError as error:
+            left.append((place.text, f"it cannot be read: {error.why}"))
     texts = {f"{FOLDER}/models/{g.name}.sql": _model(g) for g in guesses}
     texts[f"{FOLDER}/sources.yml"] = _sources(guesses)
-    left: list[tuple[str, str]] = []
     written: list[str] = []
     for path, text in texts.items():
         name = Path(path).stem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
@@ -17,6 +17,8 @@ from backfill_assets.state.environment import Environment
 
 Columns = Sequence[tuple[str, str]]
 """Name and Spark SQL type."""
+LAST = datetime(9999, 1, 1, tzinfo=UTC)
+"""From here on no time is a model's."""
 _MOST_NAMED = 3
 
 
@@ -38,10 +40,8 @@ def contained(model: Model, rows: Mapping[datetime | None, int], now: datetime) 
     Raises PlanError for rows that are of no interval, or outside of the model's time, and when none is left.
     """
     cadence, first = model.cadence, model.cadence.ceil(model.start)
-    odd = {at: n for at, n in rows.items() if at is not None and cadence.floor(at) != at}
-    outside = {
-        at: n for at, n in rows.items() if at is not None and at not in odd and (at < first or _is_after(model, at))
-    }
+    outside = {at: n for at, n in rows.items() if at is not None and (at < first or at >= (model.end or LAST))}
+    odd = {at: n for at, n in rows.items() if at is not None and at not in outside and cadence.floor(at) != at}
     wrong: list[str] = []
     if nulls := rows.get(None, 0):
         wrong.append(f"{nulls} rows have no {model.time_column}")
@@ -130,10 +130,6 @@ def staying_adopted(pointer: Pointer | None, version: str) -> Ranges:
     """The adopted intervals that a change to this version left as they are (forward only): its readers have them,
     and nobody computes them unasked."""
     return pointer.older.adopted.covers if pointer and pointer.version == version else NOTHING
-
-
-def _is_after(model: Model, at: datetime) -> bool:
-    return model.end is not None and at >= model.end
 
 
 def _named(rows: Mapping[datetime, int]) -> str:

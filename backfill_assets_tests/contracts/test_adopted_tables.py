@@ -17,13 +17,15 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import backfill_assets
-from backfill_assets.adapters import foreign_table
+from backfill_assets.adapters import adoption, foreign_table
 from backfill_assets.adapters.adoption import Place
 from backfill_assets.adapters.backup import backup, read_backup
+from backfill_assets.adapters.drafting import Guess
 from backfill_assets.adapters.inputs import check_adopted
 from backfill_assets.adapters.restore import restore
 from backfill_assets.adapters.whole import look_at_all
 from backfill_assets.app import adopt as adopting
+from backfill_assets.app import drafts
 from backfill_assets.app.adopt import Adopted, Adoption, adopt
 from backfill_assets.app.context import Context
 from backfill_assets.app.janitor import find_garbage, remove_garbage
@@ -471,6 +473,82 @@ def test_forward_only_keeps_adopted_days_in_later_plans_too(
     restated = plan_request(later, Request(restate=(("daily", days("02", "03")),)))
     [first, *_] = [s for s in restated.stages if isinstance(s, Build)]
     assert (first.model, first.intervals) == ("daily", Ranges((days("02", "03"),)))
+
+
+def test_what_spark_cannot_read(place: Context, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its errors are said as those of the table, by one adoption as by drafts of many, which go on with the others."""
+    from pyspark.errors import AnalysisException
+
+    def broken(*_: object) -> Any:
+        raise AnalysisException("[UNABLE_TO_INFER_SCHEMA] nothing there")
+
+    monkeypatch.setattr(adopting, "rows_by_file", broken)
+    with pytest.raises(StateError, match="legacy cannot be read") as raised:
+        adopt(place, Adoption(model="daily", table=str(table)))
+    assert "UNABLE_TO_INFER_SCHEMA" in raised.value.why
+
+    def guessed(_: object, name: str, place: Place) -> Guess:
+        return broken() if name == "bad" else Guess(name=name, place=place, columns=(("ds", "date"),))
+
+    found = [(name, Place(text=name, format="parquet", location=f"/{name}")) for name in ("bad", "good")]
+    monkeypatch.setattr(drafts, "tables_in", lambda *_: found)
+    monkeypatch.setattr(drafts, "guess", guessed)
+    done = drafts.draft_models(place, "/old")
+    assert [g.name for g in done.guesses] == ["good"] and done.left[0][0] == "bad"
+
+
+@pytest.mark.parametrize(
+    ("said", "at"),
+    [
+        (None, None),
+        ("2024-01-01 05:00:00", utc("2024-01-01T05:00")),
+        ("+10000-01-01", datetime.max.replace(tzinfo=UTC)),
+        ("-0044-03-15", datetime.min.replace(tzinfo=UTC)),
+    ],
+)
+def test_times_that_python_does_not_have(place: Context, said: str | None, at: datetime | None) -> None:
+    """They are outside of any model's time, and refused as such."""
+    assert adoption._instant(said) == at
+    for far in (at, utc("9999-12-31")):
+        if far and far.year != 2024:
+            with pytest.raises(PlanError, match="outside of the model's time"):
+                contained(place.project.models["daily"], {far: 1, utc("2024-01-01"): 2}, place.now())
+
+
+def test_a_log_that_is_no_folder(place: Context, tmp_path: Path) -> None:
+    """It is said, not fallen over."""
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "_delta_log").write_text("")
+    with pytest.raises(StateError, match="there is no Delta table"):
+        adopt(place, Adoption(model="daily", table=str(tmp_path / "t")))
+
+
+class Asked:
+    """A session that notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def sql(self, text: str) -> Any:
+        self.said.append(text)
+        return self
+
+    def collect(self) -> list[dict[str, int]]:
+        return [{"version": 7}]
+
+
+@pytest.mark.parametrize(
+    ("place_of", "name"),
+    [
+        (Place(text="x", format="delta", location="/old/a b"), "delta.`/old/a b`"),
+        (Place(text="x", format="delta", table="legacy.t"), "`legacy`.`t`"),
+    ],
+)
+def test_a_copy_is_of_one_commit(place_of: Place, name: str) -> None:
+    """What is counted and what is copied are the rows of one commit, whoever writes meanwhile."""
+    spark = Asked()
+    adoption.frame_of(spark, place_of)  # type: ignore[arg-type]
+    assert spark.said == [f"DESCRIBE HISTORY {name} LIMIT 1", f"SELECT * FROM {name} VERSION AS OF 7"]
 
 
 def test_gaps_and_the_open_interval(place: Context) -> None:
