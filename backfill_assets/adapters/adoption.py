@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -85,7 +85,7 @@ def find_table(spark: SparkSession, text: str, root: Path) -> Place:
 
 
 @contextmanager
-def reading(table: str) -> Iterator[None]:
+def reading(table: str) -> Generator[None]:
     """What Spark says of a table that it cannot read becomes a StateError."""
     try:
         yield

@@ -113,7 +113,7 @@ def adopted_tables(warehouse: str, shown: Environment) -> tuple[AdoptedTable, ..
     found: list[AdoptedTable] = []
     for name, pointer in shown.pointers.items():
         for segment, intervals in pointer.segments.adopted.tables():
-            if (origin := _origin(table_path(warehouse, name, segment.version))) is None:  # its rows were copied
+            if (origin := adopted_from(table_path(warehouse, name, segment.version))) is None:  # its rows were copied
                 continue
             now = _opened(origin.location)
             found.append(
@@ -129,7 +129,8 @@ def adopted_tables(warehouse: str, shown: Environment) -> tuple[AdoptedTable, ..
     return tuple(found)
 
 
-def _origin(location: str) -> Origin | None:
+def adopted_from(location: str) -> Origin | None:
+    """What the table of a version was adopted from in place; None where it was not, or cannot be read."""
     table = _opened(location)
     return origin_of(table) if table else None
 

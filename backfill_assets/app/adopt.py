@@ -15,6 +15,7 @@ from functools import partial
 
 from backfill_assets.adapters.adoption import (
     Place,
+    Rows,
     columns_of,
     copy_rows,
     find_table,
@@ -25,8 +26,8 @@ from backfill_assets.adapters.adoption import (
     schema_columns,
     selected,
 )
-from backfill_assets.adapters.data_files import Origin, write_counts
-from backfill_assets.adapters.foreign_table import ForeignTable, check_files, look_at, write_link
+from backfill_assets.adapters.data_files import Origin, read_counts, write_counts
+from backfill_assets.adapters.foreign_table import ForeignTable, adopted_from, check_files, look_at, write_link
 from backfill_assets.adapters.table_log import batch_metadata
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
@@ -40,10 +41,10 @@ from backfill_assets.build.look import removed
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import PlanError, StateError
-from backfill_assets.core.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer, as_written
-from backfill_assets.core.segments import Segments, adopted_of
+from backfill_assets.core.segments import Segment, Segments, adopted_of
 from backfill_assets.plan.adoption import LAST, Contained, casts, contained
 from backfill_assets.plan.narrowed import listed
 from backfill_assets.plan.patch import Patch
@@ -94,11 +95,21 @@ def adopt(context: Context, asked: Adoption, listen: Listener = silence) -> Adop
     """Make a table's rows the model's first published ones, if the gate lets them through.
 
     Killed at any point, the next one goes on. Raises PlanError for a model that is shown already, for columns that are
-    not the model's and for rows of no interval; StateError for a table that cannot be read, or not in place.
+    not the model's and for rows of no interval; StateError for a table that cannot be read, or not in place. What is
+    shown already, and has lost its counts, is counted again.
     """
-    model = _model(context, asked.model)
+    if asked.model not in context.project.models:
+        one_of(list(context.project.models), asked.model)
+    model, lost = context.project.models[asked.model], _uncounted(context, asked.model)
+    if lost is None:
+        shown = context.control.environments.read(context.environment).pointers
+        _refuse_shown(shown, context.environment, model.name)
+        refuse_other_letters(context.environment, shown, [model.name])
     spark = context.spark
     place = find_table(spark, asked.table, context.project.root)
+    if lost is not None:
+        with reading(place.text):
+            return _count_again(context, model, place, lost)
     _refuse_own(context, place)
     in_place = place.format == "delta" and not asked.copy and bool(place.location)
     if not in_place and not asked.copy:
@@ -145,13 +156,68 @@ class _There:
     found: Contained
 
 
-def _model(context: Context, name: str) -> Model:
-    if name not in context.project.models:
-        one_of(list(context.project.models), name)
+def _uncounted(context: Context, name: str) -> Segment | None:
+    """What is shown of a model in place, and of which nobody can tell the rows by file any more."""
+    pointer = context.control.environments.read(context.environment).pointers.get(name)
+    for segment in pointer.segments.adopted if pointer else ():
+        location = table_path(context.warehouse, name, segment.version)
+        if adopted_from(location) is not None:
+            try:
+                read_counts(location)
+            except StateError:
+                return segment
+    return None
+
+
+def _count_again(context: Context, model: Model, place: Place, lost: Segment) -> Adopted:
+    """Write the counts of what is shown again, when it is of this table and still has the rows that were adopted."""
     shown = context.control.environments.read(context.environment).pointers
-    _refuse_shown(shown, context.environment, name)
-    refuse_other_letters(context.environment, shown, [name])
-    return context.project.models[name]
+    location = table_path(context.warehouse, model.name, lost.version)
+    origin = adopted_from(location)
+    if origin is None or place.location != origin.location:
+        _refuse_shown(shown, context.environment, model.name)
+    files = rows_by_file(context.spark, location, model.time_column)
+    rows = {at: n for at, n in _summed(files).items() if at is not None}
+    for entry in context.control.ledger.entries([model.name], kinds=[Kind.BUILT]):
+        found = sum(n for at, n in rows.items() if entry.interval.holds(at))
+        if entry.version == lost.version and found != entry.rows:
+            raise StateError(
+                f"{place.text} does not have the rows that were adopted, of {entry.interval}",
+                why=f"its files have {found} rows; {entry.rows} were adopted",
+                fix="bring its files back as they were, and run it again; or restore the folder from a backup",
+            )
+    write_counts(location, _timed(files))
+    covers = shown[model.name].segments.in_table(lost.version).covers
+    [release, *_] = [
+        release.id
+        for release in context.control.releases.all(context.environment)
+        if any(m.after and m.after.segments.in_table(lost.version) for m in release.moves)
+    ]
+    there = {at: n for at, n in rows.items() if any(part.holds(at) for part in covers)}
+    return Adopted(
+        model=model.name,
+        version=lost.version,
+        place=place,
+        origin=origin,
+        contained=Contained(intervals=covers, rows=there, gaps=NOTHING, later=0),
+        cadence=model.cadence,
+        red=NOTHING,
+        failed=(),
+        verdict=None,
+        release=release,
+    )
+
+
+def _summed(files: Mapping[str, Rows]) -> Rows:
+    total: dict[datetime | None, int] = defaultdict(int)
+    for of in files.values():
+        for at, rows in of.items():
+            total[at] += rows
+    return total
+
+
+def _timed(files: Mapping[str, Rows]) -> dict[str, dict[datetime, int]]:
+    return {path: {at: n for at, n in of.items() if at is not None} for path, of in files.items()}
 
 
 def _refuse_shown(pointers: Mapping[str, Pointer], environment: str, name: str) -> None:
@@ -189,12 +255,8 @@ def _linked(context: Context, model: Model, foreign: ForeignTable) -> _There:
         check_files(foreign, columns)
         write_link(location, foreign.only(columns), metadata=batch_metadata(batch, span))
     files = rows_by_file(context.spark, location, model.time_column)
-    total: dict[datetime | None, int] = defaultdict(int)
-    for of in files.values():
-        for at, rows in of.items():
-            total[at] += rows
-    found = contained(model, total, context.now())
-    write_counts(location, {p: {at: n for at, n in of.items() if at is not None} for p, of in files.items()})
+    found = contained(model, _summed(files), context.now())
+    write_counts(location, _timed(files))
     read = {origin.location: {"commit": origin.commit, "table": origin.table}}
     _record(context, model, version, batch, found, commit=0, read=read)
     return _There(version=version, found=found)

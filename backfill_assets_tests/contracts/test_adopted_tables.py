@@ -20,6 +20,7 @@ import backfill_assets
 from backfill_assets.adapters import adoption, foreign_table
 from backfill_assets.adapters.adoption import Place
 from backfill_assets.adapters.backup import backup, read_backup
+from backfill_assets.adapters.data_files import COUNTS
 from backfill_assets.adapters.drafting import Guess
 from backfill_assets.adapters.inputs import check_adopted
 from backfill_assets.adapters.restore import restore
@@ -513,6 +514,32 @@ def test_times_that_python_does_not_have(place: Context, said: str | None, at: d
         if far and far.year != 2024:
             with pytest.raises(PlanError, match="outside of the model's time"):
                 contained(place.project.models["daily"], {far: 1, utc("2024-01-01"): 2}, place.now())
+
+
+@pytest.mark.parametrize("content", [None, "", '{"a": ', "[]", '{"a": {"b": 1}}', '{"a": 3}'])
+def test_counts_that_are_lost(place: Context, table: Path, tmp_path: Path, content: str | None) -> None:
+    """They are said to be, and the same adoption again writes them, if the table has what was adopted."""
+    done = adopt(place, Adoption(model="daily", table=str(table)))
+    before = shown(place)
+    counts = Path(place.warehouse, "daily", done.version, COUNTS)
+    assert counts.name.startswith("_"), "a VACUUM leaves it"
+    whole = counts.read_bytes()
+    if content is None:
+        counts.unlink()
+    else:
+        counts.write_text(content)
+    with pytest.raises(StateError, match="were not counted") as raised:
+        shown(place)
+    assert "`backfill adopt`" in raised.value.fix
+    write_deltalake(str(tmp_path / "other"), rows_of(1, 6))
+    with pytest.raises(PlanError, match="shows daily already"):
+        adopt(place, Adoption(model="daily", table=str(tmp_path / "other")))
+    write_deltalake(str(table), rows_of(7, 7), mode="append")  # what others write later does not matter
+    again = adopt(place, Adoption(model="daily", table=str(table)))
+    assert (again.version, again.release, again.contained.rows) == (done.version, done.release, done.contained.rows)
+    assert counts.read_bytes() == whole and shown(place) == before
+    with pytest.raises(PlanError, match="shows daily already"):
+        adopt(place, Adoption(model="daily", table=str(table)))
 
 
 def test_a_log_that_is_no_folder(place: Context, tmp_path: Path) -> None:
