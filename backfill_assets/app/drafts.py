@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,8 @@ from backfill_assets.app.context import Context
 from backfill_assets.audits.text import quoted
 from backfill_assets.core.errors import StateError
 
+_PLAIN = re.compile(r"[A-Za-z_/][\w./-]*", re.ASCII)
+_NO_NAMES = frozenset({"yes", "no", "on", "off", "true", "false", "null"})
 FOLDER = "drafts"
 """Beside `models/`, and not read by the project: a draft becomes a model when somebody moves it there."""
 
@@ -71,7 +75,7 @@ def _write(path: Path, text: str) -> bool:
 def _model(said: Guess) -> str:
     kind = dict(said.columns).get(said.time_column, "")
     day = said.time_column if kind == "date" else "ds"
-    grain = ", ".join([day, *said.grain])
+    grain = ", ".join(map(_scalar, [day, *said.grain]))
     sure = "no two rows of a sample are alike in these" if said.unique else "rows of a sample ARE alike in these"
     columns = [quoted(c) for c, _ in said.columns]
     if kind != "date" and said.time_column:
@@ -81,17 +85,17 @@ def _model(said: Guess) -> str:
     return "\n".join(
         [
             "/*",
-            f"# A draft, made from the data of {said.place.text}. What is guessed says so: look at it, then move",
-            "# this file to models/, and the source's entry from drafts/sources.yml to sources.yml.",
+            f"# A draft, made from the data of {_inert(said.place.text)}.",
+            "# What is guessed says so: look at it, then move this file to models/, and the source's entry from drafts/sources.yml to sources.yml.",
             f"start: {said.first or 'TODO'}  # guessed: the first day that has rows",
-            f"time_column: {day or 'TODO'}  # guessed: {noted}",
+            f"time_column: {_scalar(day or 'TODO')}  # guessed: {_inert(noted)}",
             f"grain: [{grain}]  # guessed: {sure}",
             "cadence: daily  # guessed",
             "owner: TODO",
             "*/",
             "-- The old table itself, until you write what computes it:",
             f"SELECT {', '.join(columns)}",
-            f"FROM legacy.{said.name}",
+            f"FROM legacy.{said.name if said.name.isidentifier() else quoted(said.name)}",
             f"WHERE {time} >= :start AND {time} < :end",
             "",
         ]
@@ -102,9 +106,24 @@ def _sources(guesses: Sequence[Guess]) -> str:
     lines = ["# A draft: move these entries to sources.yml, with the models that read them.", "sources:"]
     for said in guesses:
         place = said.place
-        where = f"path: {place.location}" if place.location else f"table: {place.table}"
-        lines += [f"  - name: legacy.{said.name}", f"    {where}"]
+        where = f"path: {_scalar(place.location)}" if place.location else f"table: {_scalar(place.table)}"
+        lines += [f"  - name: {_scalar(f'legacy.{said.name}')}", f"    {where}"]
         lines += [f"    format: {place.format}"] if place.location else []
-        lines += [f"    time_column: {said.time_column}  # guessed"] if said.time_column else []
-        lines += ["    columns:", *(f'      {c}: "{kind}"' for c, kind in said.columns)]
+        lines += [f"    time_column: {_scalar(said.time_column)}  # guessed"] if said.time_column else []
+        lines += [
+            "    columns:",
+            *(f"      {_scalar(c)}: {json.dumps(kind)}" for c, kind in said.columns),
+        ]
     return "\n".join([*lines, ""])
+
+
+def _scalar(text: str) -> str:
+    """A name as YAML has it, in quotes where it would mean something else without."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _NO_NAMES:
+        return text
+    return json.dumps(text, ensure_ascii=False).replace("*/", "*\\/")  # it may be in a comment of SQL
+
+
+def _inert(text: str) -> str:
+    """A name in a comment, which it does not end."""
+    return " ".join(text.split()).replace("*/", "* /")

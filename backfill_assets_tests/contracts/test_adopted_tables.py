@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+import yaml
 from deltalake import DeltaTable, write_deltalake
 
 import backfill_assets
@@ -540,6 +541,29 @@ def test_counts_that_are_lost(place: Context, table: Path, tmp_path: Path, conte
     assert counts.read_bytes() == whole and shown(place) == before
     with pytest.raises(PlanError, match="shows daily already"):
         adopt(place, Adoption(model="daily", table=str(table)))
+
+
+def test_names_in_drafts(place: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a table and its columns are called, a draft has them, and nothing else."""
+    odd = 'a: b # c */ `d` "e"'
+    found = Guess(
+        name="x y",
+        place=Place(text=odd, format="parquet", location=f"/old/{odd}"),
+        columns=(("no", "date"), (odd, "struct<`a b`:int>")),
+        time_column="no",
+        grain=(odd,),
+    )
+    monkeypatch.setattr(drafts, "tables_in", lambda *_: [(found.name, found.place)])
+    monkeypatch.setattr(drafts, "guess", lambda *_: found)
+    assert drafts.draft_models(place, "/old").written
+    folder = place.project.root / "drafts"
+    [source] = yaml.safe_load((folder / "sources.yml").read_text())["sources"]
+    assert (source["name"], source["path"]) == ("legacy.x y", f"/old/{odd}")
+    assert source["columns"] == dict(found.columns) and source["time_column"] == "no"
+    header, _, query = (folder / "models" / "x y.sql").read_text().removeprefix("/*").partition("*/")
+    said = yaml.safe_load(header)
+    assert (said["time_column"], said["grain"]) == ("no", ["no", odd])
+    assert "FROM legacy.`x y`" in query and "`no` >= :start" in query
 
 
 def test_a_log_that_is_no_folder(place: Context, tmp_path: Path) -> None:
