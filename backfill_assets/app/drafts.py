@@ -86,7 +86,8 @@ def _model(said: Guess) -> str:
         [
             "/*",
             f"# A draft, made from the data of {_inert(said.place.text)}.",
-            "# What is guessed says so: look at it, then move this file to models/, and the source's entry from drafts/sources.yml to sources.yml.",
+            "# What is guessed says so: look at it, then move this file to models/, and the source's entry from",
+            "# drafts/sources.yml to sources.yml.",
             f"start: {said.first or 'TODO'}  # guessed: the first day that has rows",
             f"time_column: {_scalar(day or 'TODO')}  # guessed: {_inert(noted)}",
             f"grain: [{grain}]  # guessed: {sure}",
