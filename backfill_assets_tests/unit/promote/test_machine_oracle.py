@@ -375,7 +375,8 @@ class Governed(Warehouse):
 
     def opened(self, plan: Plan) -> None:
         with suppress(PlanError):
-            if opened := open_plan(self.world.control, plan, by=self.author, views=lambda: None):
+            opened = open_plan(self.world.control, plan, by=self.author, views=lambda: None)
+            if opened and not opened.continues:  # who goes on with somebody's plan did not make it
                 self.oracle.authors.setdefault(opened.plan.id, set()).add(self.author)
 
     def agreed(self) -> None:
