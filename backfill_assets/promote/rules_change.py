@@ -134,11 +134,11 @@ def rules_to_record(
         return _about(rules.edited, {*shown.pointers, *(p.model for p in pointers)})
     known = rules.rules.owners
     moving = {p.model for p in pointers}
-    first = moving - {*shown.pointers, *out_of_sight}
-    new = {name for name in moving if name not in known or name in first or name in changed}
+    never = moving - {*shown.pointers, *out_of_sight}
+    new = {name for name in moving if name not in known or name in never or name in changed}
     found = rules.rules.with_those_of(rules.edited, new)
-    windows = {m: w for m, w in found.settle.items() if m not in first}
-    windows |= {m: w for m, w in rules.edited.settle.items() if m in first}
+    windows = {m: w for m, w in found.settle.items() if m not in never}
+    windows |= {m: w for m, w in rules.edited.settle.items() if m in never}
     found = replace(found, settle=windows)
     return None if found == rules.rules else found
 
