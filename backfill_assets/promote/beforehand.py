@@ -22,6 +22,7 @@ from backfill_assets.promote.gate import (
     audited,
     built,
     compared,
+    copied_as_shown,
     fits_together,
     from_rows,
     gate,
@@ -47,6 +48,7 @@ FORESEEN: tuple[Rule, ...] = (
     fits_together,
     texts_hold,
     not_in_place,
+    copied_as_shown,
     known,
 )
 """What can be judged before building."""
