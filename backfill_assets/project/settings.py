@@ -106,6 +106,14 @@ RESERVED = frozenset({"default", "global_temp", "information_schema", "session",
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+def plain_path(path: str) -> str:
+    """A path without what says nothing: `./data//t/` is `data/t`. `..` stays, as there may be links."""
+    if "://" in path:
+        return path
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    return ("/" if path.startswith("/") else "") + "/".join(parts)
+
+
 def wrong_environment(name: str) -> str:
     """Why an environment cannot have this name, which is that of its views' schema; empty when it can.
 

@@ -29,7 +29,7 @@ from backfill_assets.files.validation import (
     validate,
 )
 from backfill_assets.project.header import SparkType
-from backfill_assets.project.settings import resolve_location, state_root
+from backfill_assets.project.settings import plain_path, resolve_location, state_root
 from backfill_assets.project.settings_file import location
 
 SOURCES_FILE = "sources.yml"
@@ -218,14 +218,6 @@ def read_list(file: Path, key: str, problems: list[Problem], *, beside: frozense
         problems.append(document.problem(key, what=f"`{key}` must be a list", why=f"it is {shown(items)}", fix=fix))
     right = isinstance(items, list) or (key in data and items is None)
     return Entries(document=document, items=items if isinstance(items, list) else (), read=right)
-
-
-def plain_path(path: str) -> str:
-    """A path without what says nothing: `./data//t/` is `data/t`. `..` stays, as there may be links."""
-    if "://" in path:
-        return path
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    return ("/" if path.startswith("/") else "") + "/".join(parts)
 
 
 def _source(entry: _Entry, root: Path, file: Path, line: int) -> Source:
