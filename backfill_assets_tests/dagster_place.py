@@ -20,7 +20,7 @@ from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Model
 from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.ledger_sensor import ledger_sensor
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import EVERY_PROOF, subject
 from backfill_assets.promote.lifecycle import find_plan

@@ -23,10 +23,10 @@ from backfill_assets.core.model import Audit, Model, Project, Source, Upstream
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments
 from backfill_assets.core.settings import Settings
-from backfill_assets.plan.facts import bounded_now, read_facts
+from backfill_assets.plan.facts import Facts, bounded_now, read_facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request, plan_from_json
 from backfill_assets.promote.approval import EVERY_PROOF, not_counted, subject
 from backfill_assets.promote.approve import Approver, statements

@@ -14,10 +14,12 @@ from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pin import Pin, Pins, same_pin
+from backfill_assets.plan.copied import NO_COPY
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import TRIED, Continued, Touched, alike, continued, sources_read
 from backfill_assets.plan.leases import Claim, targets
-from backfill_assets.plan.plan import Facts, make_plan
-from backfill_assets.plan.renamed import NO_COPY, batches_apart
+from backfill_assets.plan.plan import make_plan
+from backfill_assets.plan.renamed import batches_apart
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.stored import as_stored, stored_plan
 from backfill_assets.state.control import Control

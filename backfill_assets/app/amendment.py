@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from backfill_assets.app.context import Context
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.amendment import Amendment, amend
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.planned import stored_patches
 from backfill_assets.state.plans import PlanRecord

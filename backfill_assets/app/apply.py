@@ -21,8 +21,8 @@ from backfill_assets.app.prove import Proved, prove_built
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import Actual, PlanEstimate
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import targets
-from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.sample import sampled
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import Opened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backfill_assets.adapters.session import check_machine
 from backfill_assets.app.context import Context
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote import lifecycle
 from backfill_assets.promote.lifecycle import Abandoned, Opened

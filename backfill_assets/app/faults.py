@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from backfill_assets.app.context import Context
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault, faults
-from backfill_assets.plan.plan import Facts
 from backfill_assets.promote.rehearsal import damages, rehearse
 
 

@@ -10,7 +10,7 @@ from backfill_assets.adapters.signatures import not_genuine
 from backfill_assets.app.context import Context
 from backfill_assets.app.preflight import find_gaps
 from backfill_assets.core.errors import StateError
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Promote, Request
 from backfill_assets.promote.approval import PlanReview, not_counted, why_not
 from backfill_assets.promote.beforehand import beforehand

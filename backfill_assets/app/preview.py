@@ -17,9 +17,9 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.plan.cover import Uncovered
 from backfill_assets.plan.estimate import PlanEstimate
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.leases import Claim
-from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle

@@ -13,7 +13,7 @@ from backfill_assets.app.diff import compare_sides, find_drift
 from backfill_assets.app.gate import cases_of
 from backfill_assets.compare.expect import expectations
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.proof import Drift
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import subject

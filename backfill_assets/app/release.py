@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.app.approver import acting_approver
 from backfill_assets.app.context import Context
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.promote.gate import Case
 from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record

@@ -13,7 +13,8 @@ from backfill_assets.app.rules import changes
 from backfill_assets.contracts.impact import Impact
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import NOTHING, Ranges, ranges_json
-from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.gate import unaccepted, unapproved
 from backfill_assets.promote.rules_change import RulesChange

@@ -16,9 +16,9 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pin import Pins
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.frozen import Frozen, alike
 from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.renamed import Copied
 from backfill_assets.state.control import Control
 from backfill_assets.state.tables import TableLog
 

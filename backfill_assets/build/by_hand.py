@@ -11,8 +11,9 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.segments import NO_ROWS
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import reached
-from backfill_assets.plan.plan import Facts, asked_of
+from backfill_assets.plan.plan import asked_of
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Invalidate, Request
 from backfill_assets.plan.versions import published

@@ -14,7 +14,7 @@ from backfill_assets.build.engine import Engine, Job
 from backfill_assets.core.errors import BuildError, EngineDiedError, RunEndedError, StateError, WriteConflictError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
-from backfill_assets.plan.renamed import Copied
+from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.strategy import Strategy
 from backfill_assets.state.ledger import DECIDING, Entry, by_version, coverage
 from backfill_assets.state.tables import DataCommit, compare_log, rows_of, vouched

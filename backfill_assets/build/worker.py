@@ -30,8 +30,8 @@ from backfill_assets.core.errors import BackfillError, BuildError, EngineDiedErr
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.pin import Pins
 from backfill_assets.core.segments import NO_ROWS, is_adopted
+from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.patch import stays_beside
-from backfill_assets.plan.renamed import NO_COPY, Copied
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Entry, Kind, new_id
 from backfill_assets.state.removals import Removal

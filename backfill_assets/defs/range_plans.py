@@ -27,9 +27,11 @@ from backfill_assets.defs.report import Worked
 from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG, RECORDED_TAG
 from backfill_assets.defs.texts import Log
 from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.copied import Copied
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen_words import continued_words
-from backfill_assets.plan.plan import Facts, asked_of
-from backfill_assets.plan.renamed import Copied, still_copied
+from backfill_assets.plan.plan import asked_of
+from backfill_assets.plan.renamed import still_copied
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.lifecycle import beside_text, find_plan, request_of

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.category import Category, Change, compare
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.narrowed import relisted
-
-if TYPE_CHECKING:
-    from backfill_assets.plan.plan import Facts
 
 
 def changes_of(project: Project, facts: Facts) -> dict[str, Change]:

@@ -4,27 +4,90 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.intervals import Interval
-from backfill_assets.core.model import Project, Source
+from backfill_assets.core.model import Project, Signature, Source
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import logic_of
+from backfill_assets.core.segments import Segments, logic_of
 from backfill_assets.plan.bounds import bounded
-from backfill_assets.plan.plan import Facts
-from backfill_assets.plan.rewired import written_then
-from backfill_assets.plan.rewritten import rewritten
+from backfill_assets.plan.rewired import Written, written_then
+from backfill_assets.plan.rewritten import Checks, Rewritten, rewritten
 from backfill_assets.plan.versions import Known, invalidated, published
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
 from backfill_assets.state.releases import Release, shown_last
+from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
+from backfill_assets.state.settling import Settling
 from backfill_assets.state.standing import Groups, Standing, as_shown, standing
 from backfill_assets.state.tables import TableLog, version_coverage
+from backfill_assets.state.text_checks import TextCheck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a plan is made from, besides the project: all read at one moment, before the plan is made."""
+
+    now: datetime
+    environment: Environment
+    coverage: Mapping[str, Coverage]
+    """Of the version that the code says, for every model."""
+    heads: Mapping[str, int]
+    """The table commit that each coverage was seen at; -1 where there is no table."""
+    sources: Mapping[str, Mapping[str, object]]
+    extents: Mapping[str, Interval] = field(default_factory=dict[str, Interval])
+    """From the first row to the last of the sources that bound what is expected of models."""
+    patched: Mapping[str, Coverage] = field(default_factory=dict[str, Coverage])
+    """Of revisions, by their version; with `patched_heads`."""
+    patched_heads: Mapping[str, int] = field(default_factory=dict[str, int])
+    standing: Mapping[str, Standing] = field(default_factory=dict[str, Standing])
+    """What is known of the rows that the environment shows of each model."""
+    shown: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
+    """Of the version that the environment's pointer of a model shows."""
+    algorithms: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By which rules that signature was made."""
+    rewritten: tuple[Rewritten, ...] = ()
+    """The models whose version was built by another text than the one that is loaded."""
+    text_checks: Checks = field(default_factory=dict[tuple[str, str, str], TextCheck])
+    """What came of comparing these, as far as somebody did."""
+    written: Mapping[str, Written] = field(default_factory=dict[str, Written])
+    """What was written about the columns of the version that the environment's pointer of a model shows."""
+    versions: Mapping[tuple[str, str], Known] = field(default_factory=dict[tuple[str, str], Known])
+    """Every version that was ever built. Only looked up for a restatement of all versions; with `published`."""
+    published: Mapping[tuple[str, str], Segments] = field(default_factory=dict[tuple[str, str], Segments])
+    """What environments (other than those of plans) show of each version's table."""
+    released: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    """Model → versions that earlier releases showed, each with the newest of these; of models whose code is not what is
+    shown."""
+    out_of_sight: Mapping[str, Pointer] = field(default_factory=dict[str, Pointer])
+    """The models that a rollback took out of sight, as the last release showed them."""
+    rules: RulesInForce | None = None
+    """What decides whose approval counts; None: nobody looked."""
+    settling: Settling | None = None
+    """Which published intervals are provisional; None: nobody looked."""
+
+    def rules_for(self, project: Project) -> Rules:
+        """The rules in force; what the project's files say where nobody looked."""
+        return self.rules.effective if self.rules else declared_rules(project)
+
+    def of(self, model: str, version: str) -> Coverage:
+        """What a revision, or else the model's version of the code, amounts to."""
+        known = self.coverage[model] if version == logic_of(version) else Coverage()
+        return self.patched.get(version, known)
+
+    def head(self, model: str, version: str) -> int:
+        """The table commit at which that was seen."""
+        return self.patched_heads.get(version, self.heads[model])
+
+    def bounded(self, project: Project) -> Project:
+        """The project, its models bounded by what they read."""
+        have = {name: coverage.built for name, coverage in self.coverage.items()}
+        return bounded(project, self.extents, self.now, have)
 
 
 class SourcePins(Protocol):

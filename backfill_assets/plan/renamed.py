@@ -8,51 +8,20 @@ the same inputs. Where anything is in doubt, rows are computed. See decision 003
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project, Signature
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import NO_ROWS, Segments, logic_of
+from backfill_assets.core.segments import Segments, logic_of
+from backfill_assets.plan.copied import NO_COPY, Copied
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import batches, split_open
 from backfill_assets.project.algorithm import ALGORITHM, taken_whole
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.standing import Part, Standing
-
-if TYPE_CHECKING:
-    from backfill_assets.plan.plan import Facts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
-    """Rows of a new version that are read from what is shown, instead of being computed."""
-
-    version: str = ""
-    """The new one."""
-    segments: Segments = NO_ROWS
-    """Where they are shown: tables and commits."""
-    columns: tuple[tuple[str, str], ...] = ()
-    """Every column of the new version, lower-cased: as it is called there, and as it is called now."""
-
-    @property
-    def covers(self) -> Ranges:
-        """The time that is copied."""
-        return self.segments.covers
-
-    @property
-    def renamed(self) -> tuple[tuple[str, str], ...]:
-        """The columns (old, new) that have another name now."""
-        return tuple((old, new) for old, new in self.columns if old != new)
-
-    def cut(self, to: Ranges) -> Copied:
-        """What is copied within these ranges."""
-        return replace(self, segments=self.segments.cut(to))
-
-
-NO_COPY = Copied()
-"""All of it is computed."""
 
 
 def renaming(project: Project, facts: Facts, name: str) -> Copied | None:

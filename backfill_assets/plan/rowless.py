@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import PlanWarning
-
-if TYPE_CHECKING:
-    from backfill_assets.plan.plan import Facts
 
 
 def rowless(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:

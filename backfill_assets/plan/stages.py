@@ -14,9 +14,9 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Override
 from backfill_assets.plan.bounds import CutOff
 from backfill_assets.plan.category import Change
+from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.frozen import Continued
 from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.renamed import Copied
 from backfill_assets.plan.rewired import Rewired
 from backfill_assets.plan.rewritten import Rewritten
 from backfill_assets.plan.strategy import PROOF, Strategy

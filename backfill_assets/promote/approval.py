@@ -16,7 +16,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Owned
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.counting import Genuine, objection, trusted

@@ -9,7 +9,7 @@ from datetime import datetime
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.promote.approval import PlanReview, Subject, rules_of, subject
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.state.approvals import Approval

@@ -8,8 +8,8 @@ from dataclasses import replace
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.plan import Facts
 from backfill_assets.promote.pointers import patched, pin
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage

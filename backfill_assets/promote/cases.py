@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.model import Project
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import request_of, stored_plan
 from backfill_assets.promote.approval import PlanReview

@@ -17,7 +17,7 @@ from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, is_adopted, revision_of
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import Case, Purpose
 from backfill_assets.promote.proposal import Proposal

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
-from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Case, Purpose, gate

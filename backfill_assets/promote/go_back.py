@@ -9,7 +9,7 @@ from typing import Protocol
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.promote.changed_rows import cadence_of, find_changed_rows
 from backfill_assets.promote.gate import Case, Purpose, Verdict
 from backfill_assets.promote.obstacle import Obstacle

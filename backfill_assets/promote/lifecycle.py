@@ -17,8 +17,8 @@ from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer, lists
 from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import Beside, Claim, Collision, claim, targets
-from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import ModelVersion, Plan, Promote
 from backfill_assets.plan.stored import request_of, stored_plan
 from backfill_assets.promote.candidate import candidate, known

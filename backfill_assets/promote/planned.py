@@ -8,8 +8,8 @@ from dataclasses import replace
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.model import Project
 from backfill_assets.core.segments import logic_of
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import Patch, forward
-from backfill_assets.plan.plan import Facts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.candidate import known
 from backfill_assets.promote.proposal import Proposal, propose

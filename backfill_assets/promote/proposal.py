@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import split_open
 from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.plan import Facts, asked_of
+from backfill_assets.plan.plan import asked_of
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.pointers import patched, pin, shown_beside

@@ -14,7 +14,7 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.cli.plans import print_amendment
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.plan.amendment import Amendment
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets_tests.fakes import days

@@ -15,7 +15,8 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Project
 from backfill_assets.plan.estimate import estimate
-from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.project.loader import load_project
 from backfill_assets.promote.gate import Verdict

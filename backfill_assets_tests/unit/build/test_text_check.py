@@ -13,7 +13,7 @@ from backfill_assets.build.engine import Job
 from backfill_assets.build.text_check import check_texts
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.rewritten import SAMPLED, refuted, sampled, unchecked
 from backfill_assets.promote.gate import Case, texts_hold
 from backfill_assets.promote.proposal import Proposal

@@ -13,7 +13,8 @@ from backfill_assets.contracts.impact import Impact, impacts
 from backfill_assets.contracts.publish import Contracts
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Project
-from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage

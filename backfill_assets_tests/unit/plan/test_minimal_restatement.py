@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backfill_assets.core.intervals import Cadence, Interval, utc
-from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage

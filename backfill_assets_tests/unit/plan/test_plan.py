@@ -17,7 +17,8 @@ from backfill_assets.core.errors import PlanError, Problem
 from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.model import Override, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Audit, Build, Plan, Promote, Request
 from backfill_assets.state.environment import Environment

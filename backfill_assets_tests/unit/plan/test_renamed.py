@@ -14,7 +14,8 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Override, Signature
 from backfill_assets.core.segments import adopted_of
 from backfill_assets.plan.copied_words import copied_words
-from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.renamed import renaming, still_copied
 from backfill_assets.plan.sample import sampled
 from backfill_assets.plan.stages import Build, Plan, Request

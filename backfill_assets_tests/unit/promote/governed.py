@@ -16,8 +16,8 @@ from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project, Source
 from backfill_assets.core.settings import ApprovalRules
-from backfill_assets.plan.facts import read_facts
-from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.facts import Facts, read_facts
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import not_counted

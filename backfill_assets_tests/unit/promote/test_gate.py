@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.model import Override, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.state.environment import Environment

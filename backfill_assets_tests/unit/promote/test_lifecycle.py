@@ -10,7 +10,7 @@ from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import BuildError, PlanError
 from backfill_assets.core.intervals import Interval
-from backfill_assets.plan.plan import Facts
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import (
     Abandoned,
