@@ -11,6 +11,7 @@ from backfill_assets.app.consumers import rerun_consumers
 from backfill_assets.app.context import Context
 from backfill_assets.app.diff import compare_sides, find_drift
 from backfill_assets.app.gate import cases_of
+from backfill_assets.compare.codec import diff_to_json
 from backfill_assets.compare.expect import expectations
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.facts import Facts
@@ -66,7 +67,7 @@ def prove_plan(context: Context, plan: str, drift: Sequence[Drift], facts: Facts
         expected = expectations(context.project.column_names, request.expect_moved, request.expect_unmoved)
         markers = {name: model.updated_at for name, model in context.project.models.items()}
         findings = unexpected(diff, said.changes if said else {}, expected, markers)
-        keep(DIFF, (*incomparable(lost), *findings), diff.to_json())
+        keep(DIFF, (*incomparable(lost), *findings), diff_to_json(diff))
     if about.scope and CONSUMERS not in known:
         reruns = rerun_consumers(context, record.id)
         keep(CONSUMERS, unanswered(reruns, context.project.consumers, tuple(about.scope)), reruns.to_json())

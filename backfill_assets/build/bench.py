@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from backfill_assets.build.engine import Engine
-from backfill_assets.build.engines import Deaths
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
@@ -25,6 +24,14 @@ from backfill_assets.state.tables import TableLog
 
 def _nothing(_: Engine) -> None:
     """Where an engine cannot die."""
+
+
+@dataclass(slots=True)
+class DeadEngines:
+    """The engines of a run that died."""
+
+    engines: list[Engine] = field(default_factory=list[Engine])
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +64,7 @@ class Workbench:
     """What corrections inputs are read with: those of these pointers (None: of what the environment shows)."""
     forget: Callable[[Engine], None] = _nothing
     """Let go of an engine that died: the next call of `engine` opens another."""
-    deaths: Deaths = field(default_factory=Deaths)
+    dead_engines: DeadEngines = field(default_factory=DeadEngines)
     beating: Callable[[], AbstractContextManager[None]] = nullcontext
     """Gives signs of life for the run while its block runs."""
     listen: Listener = silence

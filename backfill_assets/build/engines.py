@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import EngineRestarted
 from backfill_assets.core.errors import EngineDiedError, RunEndedError
 
-if TYPE_CHECKING:
-    from backfill_assets.build.bench import Workbench
-
 T = TypeVar("T")
-MOST_DEATHS = 1
-"""Deaths after which another engine is opened. One may be an accident; two are a batch that is too big for it."""
-
-
-@dataclass(slots=True)
-class Deaths:
-    """The engines of a run that died."""
-
-    dead: list[Engine] = field(default_factory=list[Engine])
-    lock: threading.Lock = field(default_factory=threading.Lock)
+MOST_RESTARTS = 1
+"""How often another engine is opened in a run. One death may be an accident; two are a batch that is too big for it."""
 
 
 def on_engine(bench: Workbench, model: str, do: Callable[[Engine], T], *, again: bool = True) -> T:
@@ -38,16 +26,16 @@ def on_engine(bench: Workbench, model: str, do: Callable[[Engine], T], *, again:
         try:
             return do(engine)
         except EngineDiedError as error:
-            _bury(bench, model, engine, error)
+            _replace_engine(bench, model, engine, error)
             if not again:
                 raise
 
 
-def _bury(bench: Workbench, model: str, engine: Engine, error: EngineDiedError) -> None:
-    with bench.deaths.lock:
-        if any(engine is one for one in bench.deaths.dead) and bench.engine() is not engine:
+def _replace_engine(bench: Workbench, model: str, engine: Engine, error: EngineDiedError) -> None:
+    with bench.dead_engines.lock:
+        if any(engine is one for one in bench.dead_engines.engines) and bench.engine() is not engine:
             return  # another thread has seen it
-        if len(bench.deaths.dead) >= MOST_DEATHS:
+        if len(bench.dead_engines.engines) >= MOST_RESTARTS:
             raise RunEndedError(
                 f"{error.what}, for the second time in this run",
                 why="it was killed, or ran out of memory, again; no model's code is to blame for the message that is "
@@ -55,7 +43,7 @@ def _bury(bench: Workbench, model: str, engine: Engine, error: EngineDiedError) 
                 fix="raise `spark.driver.memory` (or the limit of the container), or lower the models' `batch_size:` "
                 "or `batch_concurrency:`; then run the same command again: finished batches are kept",
             ) from error
-        bench.deaths.dead.append(engine)
+        bench.dead_engines.engines.append(engine)
         if bench.stop.is_set():
             return
         bench.forget(engine)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from backfill_assets.app.diff import Compared
 from backfill_assets.cli.terminal import grid, out, styled, that_fit
+from backfill_assets.compare.codec import diff_id, diff_to_json
 from backfill_assets.compare.diff import Group, ModelDiff, Sample, moved
 from backfill_assets.compare.plots import Series, plot_series
 from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
@@ -28,8 +29,9 @@ _STYLES = {"changed": "yellow", "added": "green", "removed": "red", "unpaired": 
 def diff_json(found: Compared) -> dict[str, object]:
     """A diff with its verdict, what columns read otherwise, and what a plot would show, as plain values."""
     diff = found.diff
-    return diff.to_json() | {
-        "id": diff.id,
+    return {
+        **diff_to_json(diff),
+        "id": diff_id(diff),
         "same": diff.same,
         "expected": found.judgement.to_json(),
         "lineage": to_plain(found.rewired),

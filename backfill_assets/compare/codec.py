@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -24,8 +26,13 @@ def diff_to_json(diff: Diff) -> Json:
 
 
 def diff_from_json(raw: Mapping[str, Any]) -> Diff:
-    """The diff that `Diff.to_json` gave."""
+    """The diff that `diff_to_json` gave."""
     return Diff(old=raw["old"], new=raw["new"], models=tuple(map(_model_back, raw["models"])))
+
+
+def diff_id(diff: Diff) -> str:
+    """A hash of all that it says."""
+    return hashlib.sha256(json.dumps(diff_to_json(diff), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _model(said: Json) -> Json:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -206,19 +204,8 @@ class Diff:
     def same(self) -> bool:
         return all(m.same for m in self.models)
 
-    @property
-    def id(self) -> str:
-        """A hash of all that it says."""
-        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:16]
-
     def of(self, model: str) -> ModelDiff | None:
         return next((m for m in self.models if m.model == model), None)
-
-    def to_json(self) -> dict[str, object]:
-        """As plain values; `diff_from_json` reads them back."""
-        from backfill_assets.compare.codec import diff_to_json
-
-        return diff_to_json(self)
 
 
 def moved(move: Move, tolerance: float) -> bool:

@@ -29,8 +29,7 @@ from backfill_assets.files.validation import (
     validate_partly,
     written_number,
 )
-from backfill_assets.project.settings import spark_conf
-from backfill_assets.project.spark_settings import wrong_setting
+from backfill_assets.project.spark_settings import spark_conf, wrong_setting
 from backfill_assets.sql.types import spark_type
 
 _LEVELS = 50

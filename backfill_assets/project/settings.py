@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from backfill_assets.core.errors import Problem, ProjectError, SettingsError
 from backfill_assets.core.settings import Settings
+from backfill_assets.project.locations import resolve_location, wrong_location
 
 SETTINGS_FILE = "backfill.yml"
 EMBEDDED_PROJECT = Path(__file__).parent.parent / "demo"
-
-
-def spark_conf(values: Mapping[Any, Any]) -> dict[str, str]:
-    """Spark settings as Spark wants them: YAML's `true` is the text `true`."""
-    return {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in values.items()}
 
 
 def project_root(project: str | Path | None = None) -> Path:
@@ -88,68 +81,6 @@ UNTRUSTED = "BACKFILL_UNTRUSTED"
 def is_untrusted() -> bool:
     """Whether whoever started this process says that the project's files may be a stranger's."""
     return os.environ.get(UNTRUSTED, "").strip().lower() not in ("", "0", "false", "no")
-
-
-def resolve_location(location: str, base: Path) -> str:
-    """A path made absolute against `base`; a URI (`s3://…`) as it is."""
-    if "://" in location:
-        return location.rstrip("/")
-    return str((base / Path(location).expanduser()).resolve())
-
-
-_SCHEMES = ("file", "s3", "s3a", "gs", "az", "abfs", "abfss", "adl", "azure", "wasb", "wasbs", "hdfs", "viewfs", "dbfs",
-            "oss", "memory")  # fmt: skip
-
-
-RESERVED = frozenset({"default", "global_temp", "information_schema", "session", "spark_catalog", "sys", "system"})
-"""Schemas that Spark, Databricks or a metastore have for themselves, in lower case as catalogs compare them."""
-_SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def plain_path(path: str) -> str:
-    """A path without what says nothing: `./data//t/` is `data/t`. `..` stays, as there may be links."""
-    if "://" in path:
-        return path
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    return ("/" if path.startswith("/") else "") + "/".join(parts)
-
-
-def wrong_environment(name: str) -> str:
-    """Why an environment cannot have this name, which is that of its views' schema; empty when it can.
-
-    >>> wrong_environment("prod"), wrong_environment("Global_Temp")
-    ('', 'catalogs keep the schema `global_temp` for themselves')
-    """
-    folded = name.lower()
-    if not _SCHEMA.fullmatch(name) or not name.isascii() or len(name) > 128:
-        return (
-            "letters, digits and _ are allowed, no digit first, 128 characters at most: it is the schema of the views"
-        )
-    if folded in RESERVED:
-        return f"catalogs keep the schema `{folded}` for themselves"
-    if folded.startswith("plan_"):
-        return "names that begin with `plan_` are the schemas of open plans' candidates"
-    return ""
-
-
-def wrong_location(location: str) -> str:
-    """Why no folder can be there; empty when one can."""
-    if not location.strip():
-        return "it is empty"
-    scheme, separator, rest = location.partition("://")
-    if separator:
-        if scheme.lower() not in _SCHEMES:
-            return f"`{scheme}://` is none of {', '.join(f'{s}://' for s in _SCHEMES[:8])} …"
-        return "" if rest.strip("/") else "the URI names no place"
-    try:
-        Path(location).expanduser()
-    except RuntimeError:
-        return "there is no such user's home"
-    return (
-        "a part of the path is longer than 255 bytes"
-        if any(len(os.fsencode(p)) > 255 for p in Path(location).parts)
-        else ""
-    )
 
 
 def read_settings(root: Path, problems: list[Problem]) -> Settings:

@@ -13,8 +13,8 @@ from backfill_assets.core.settings import ApprovalRules, Cost, Settings
 from backfill_assets.files.documents import read_yaml
 from backfill_assets.files.texts import read_text
 from backfill_assets.files.validation import Instant, Strict, Text, setting, text, validate_partly
-from backfill_assets.project.settings import spark_conf, wrong_environment, wrong_location
-from backfill_assets.project.spark_settings import overridden, wrong_setting
+from backfill_assets.project.locations import wrong_environment, wrong_location
+from backfill_assets.project.spark_settings import overridden, spark_conf, wrong_setting
 
 
 def read_settings(file: Path, problems: list[Problem]) -> Settings:

@@ -29,7 +29,8 @@ from backfill_assets.files.validation import (
     validate,
 )
 from backfill_assets.project.header import SparkType
-from backfill_assets.project.settings import plain_path, resolve_location, state_root
+from backfill_assets.project.locations import plain_path, resolve_location
+from backfill_assets.project.settings import state_root
 from backfill_assets.project.settings_file import location
 
 SOURCES_FILE = "sources.yml"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 from zoneinfo import ZoneInfo
 
 _HARMLESS = (
@@ -36,6 +37,11 @@ _VALUES_ONLY = frozenset({
     "spark.sql.decimalOperations.allowPrecisionLoss",
     "spark.sql.parquet.mergeSchema", "spark.sql.sources.partitionColumnTypeInference.enabled",
 })  # fmt: skip
+
+
+def spark_conf(values: Mapping[Any, Any]) -> dict[str, str]:
+    """Spark settings as Spark wants them: YAML's `true` is the text `true`."""
+    return {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in values.items()}
 
 
 def settings_that_count(settings: Mapping[str, str]) -> dict[str, str]:

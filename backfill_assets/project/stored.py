@@ -11,7 +11,7 @@ from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Audit, Model, Project
 from backfill_assets.project.algorithm import ALGORITHM
-from backfill_assets.project.settings import plain_path
+from backfill_assets.project.locations import plain_path
 from backfill_assets.project.spark_settings import settings_that_count
 
 _ALWAYS = (

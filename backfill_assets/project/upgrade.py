@@ -80,9 +80,10 @@ def signature_now(model: str, version: str, stored: Mapping[Key, Stored], here: 
         raise Unproved("versions that it reads were built with other Spark settings than it")
     reading = _read(files, sources, settings.pop())
     if bare:
-        from backfill_assets.project.unnumbered.proof import check
+        from backfill_assets.project.unnumbered.proof import why_unproved
 
-        check(reading, {key[0]: stored[key] for key in seen}, bare)
+        if why := why_unproved(reading, {key[0]: stored[key] for key in seen}, bare):
+            raise Unproved(why)
     if (signature := reading.project.signatures.get(model)) is None:
         raise Unproved("its file, as it was recorded, holds no such model")
     return signature

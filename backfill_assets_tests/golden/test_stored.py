@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.audits.result import AuditResult
-from backfill_assets.compare.codec import diff_from_json
+from backfill_assets.compare.codec import diff_from_json, diff_to_json
 from backfill_assets.compare.diff import (
     Diff,
     DiffColumn,
@@ -375,7 +375,7 @@ def written() -> dict[str, list[dict[str, object]]]:
     for row in [row for table in rows.values() for row in table]:
         row |= {name: "" for name in ("id", "entry") if name in row and len(str(row[name])) == 16}  # random names
     documents: dict[str, list[dict[str, object]]] = {
-        "diff": [FOUND.to_json()],
+        "diff": [diff_to_json(FOUND)],
         "identity": [{"text": IDENTITY.to_json()}],
         "reruns": [json.loads(json.dumps(RERUNS.to_json(), sort_keys=True))],
         "table": [to_plain(TABLE)],

@@ -16,7 +16,8 @@ from backfill_assets.core.intervals import utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.project.loader import load_project
-from backfill_assets.project.settings import load_settings, wrong_environment
+from backfill_assets.project.locations import wrong_environment
+from backfill_assets.project.settings import load_settings
 from backfill_assets.state.environment import Environments
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days

@@ -10,14 +10,9 @@ import pytest
 from backfill_assets.core.errors import ProjectError, SettingsError
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.settings import Cost, Settings
-from backfill_assets.project.settings import (
-    EMBEDDED_PROJECT,
-    load_settings,
-    project_root,
-    resolve_location,
-    spark_conf,
-    state_root,
-)
+from backfill_assets.project.locations import resolve_location
+from backfill_assets.project.settings import EMBEDDED_PROJECT, load_settings, project_root, state_root
+from backfill_assets.project.spark_settings import spark_conf
 
 
 @pytest.fixture(autouse=True)

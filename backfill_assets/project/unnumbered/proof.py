@@ -9,14 +9,13 @@ from backfill_assets.core.model import Signature
 from backfill_assets.project.reading import Reading
 from backfill_assets.project.unnumbered.marks import Table
 from backfill_assets.project.unnumbered.model import signature_then, table_then
-from backfill_assets.project.upgrade import Unproved
 
 
-def check(reading: Reading, stored: Mapping[str, Mapping[str, Any]], bare: Mapping[str, object]) -> None:
-    """Hold the hashes of the records `bare`, by model, against what `reading` gives by the rules of then.
+def why_unproved(reading: Reading, stored: Mapping[str, Mapping[str, Any]], bare: Mapping[str, object]) -> str:
+    """Why the hashes of the records `bare`, by model, are others than `reading` gives by the rules of then; else empty.
 
     `stored` has the records of all models of `reading`. The code is theirs, so what agrees is that the sources
-    (format, place, options, types) and the Spark settings are the same. Raises Unproved.
+    (format, place, options, types) and the Spark settings are the same.
     """
     project = reading.project
     tables = {n: Table(name=n, signature=project.signatures[n]) for n in project.sources}
@@ -30,8 +29,9 @@ def check(reading: Reading, stored: Mapping[str, Mapping[str, Any]], bare: Mappi
             if (then.rows, then.columns) != (signed.rows, signed.columns):
                 read = ", ".join(u.name for u in model.upstreams if u.name in project.sources)
                 of = f"sources.yml ({read}) or " if read else ""
-                raise Unproved(
+                return (
                     f"the hash that {name} had then does not come out of its recorded code with {of}the Spark settings"
                     " of now: those are others, or this release reads the code otherwise"
                 )
         tables[name] = table_then(model, signed)
+    return ""

@@ -28,6 +28,7 @@ from backfill_assets.cli.releases import print_release, print_releases
 from backfill_assets.cli.render import plan_markdown, print_outcomes, print_plan, print_promotion
 from backfill_assets.cli.rules import print_change, print_rules
 from backfill_assets.cli.terminal import echo, grid, out, styled
+from backfill_assets.compare.codec import diff_to_json
 from backfill_assets.compare.markdown import model_markdown
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.inert import markdown, markdown_code, one_line, visible
@@ -161,7 +162,7 @@ def test_each_renderer(bad: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = Environment(name="prod", revision=1, pointers={}, releases={})
     release = Release(id="r1", environment="prod", revision=1, at=AT, by=bad, back_to=bad, moves=())
     failed = Outcome(model="a", version="1", requested=ranges(days("01")), green=ranges())
-    proof = Proof(plan="1f", kind="diff", content="c", at=AT, findings=(), document=a_diff().to_json())
+    proof = Proof(plan="1f", kind="diff", content="c", at=AT, findings=(), document=diff_to_json(a_diff()))
     packet, _ = make(a_packet(bad))
     rules = some_rules(bad)
     for show in (

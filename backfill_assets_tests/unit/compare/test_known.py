@@ -11,7 +11,7 @@ import pytest
 from backfill_assets.app.diff import Compared
 from backfill_assets.cli.diff import diff_json, print_diff
 from backfill_assets.compare.ask import Question, ask
-from backfill_assets.compare.codec import diff_from_json
+from backfill_assets.compare.codec import diff_from_json, diff_to_json
 from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Rows, Slice
 from backfill_assets.compare.expect import judge_moves
 from backfill_assets.compare.known import answers
@@ -36,7 +36,7 @@ def stored() -> ModelDiff:
     )
     told = (Slice(column="kind", groups=(Group(name="a", rows=Rows(old=1), moves=()),)),)
     found = replace(asked().unread(), columns=columns, slices=told, total=Group(name="", rows=Rows(old=4), moves=()))
-    return diff_from_json(Diff(old="prod", new="plan-1", models=(found,)).to_json()).models[0]
+    return diff_from_json(diff_to_json(Diff(old="prod", new="plan-1", models=(found,)))).models[0]
 
 
 def test_the_same_question() -> None:
