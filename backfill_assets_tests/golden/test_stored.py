@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.audits.result import AuditResult
-from backfill_assets.compare.codec import diff_from_json, diff_to_json
+from backfill_assets.compare.codec import diff_from_json, diff_id, diff_to_json
 from backfill_assets.compare.diff import (
     Diff,
     DiffColumn,
@@ -382,7 +382,7 @@ def written() -> dict[str, list[dict[str, object]]]:
         "hashes": [
             {
                 "pointer": POINTER.id,
-                "diff": FOUND.id,
+                "diff": diff_id(FOUND),
                 "table": TABLE.digest,
                 "proof": PROOF.digest,
                 "rules": RECORD.id,
