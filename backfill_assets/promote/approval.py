@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from backfill_assets.audits.digest import audits_digest
@@ -29,6 +29,10 @@ EVERY_PROOF = frozenset({DIFF, CONSUMERS, KEPT})
 """What has to be found out of rows before they replace published ones."""
 
 
+STALE = "rows in its scope, what they replace, audits or comparisons are not those any more"
+"""Why an approval does not count whose digest is another one by now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanReview:
     """An open plan, what the environment would show by it, and all that was found out and said about it."""
@@ -37,6 +41,9 @@ class PlanReview:
     pointers: tuple[Pointer, ...]
     changed: Mapping[str, Ranges]
     """Model → the published intervals whose rows would be others."""
+    replaced: Mapping[str, Mapping[str, Ranges]] = field(default_factory=dict[str, Mapping[str, Ranges]])
+    """Model → release → the published intervals that show other rows since that: what one who compares or approves the
+    plan sees replaced."""
     proofs: Sequence[Proof] = ()
     approvals: Sequence[Approval] = ()
 
@@ -84,6 +91,12 @@ def subject(project: Project, facts: Facts, review: PlanReview, scope: Mapping[s
                     [pointer.model, segment.version, str(interval), entry.batch, entry.table_commit, entry.inputs]
                 )
     names = sorted(name for name in scope if name in project.models)
+    since = [
+        [name, release, str(part)]
+        for name in sorted(scope)
+        for release, ranges in sorted(review.replaced.get(name, {}).items())
+        if (part := ranges & scope[name])
+    ]
     content = _hash(
         review.record.id,
         review.record.environment,
@@ -91,6 +104,7 @@ def subject(project: Project, facts: Facts, review: PlanReview, scope: Mapping[s
         [[p.model, p.columns] for p in review.pointers if p.model in scope],
         {name: audits_digest(project.models[name]) for name in names},
         [[c.name, c.owner, list(c.reads)] for c in project.consumers.values() if set(c.reads) & set(scope)],
+        *([since] if since else []),  # statements of earlier releases do not say it
     )
     proofs = [proof for _, proof in sorted(newest(review.proofs, content).items())]
     owners: dict[str, tuple[str, ...]] = {}
@@ -127,7 +141,8 @@ def covered(
     """The intervals of these pointers' models that an approval is about; none when any row in its scope is another one.
 
     What the environment has gained since the approval, of a model whose scope went to the end, is covered where it has
-    the version of the rows before: such days are published by their own audits, whichever version they are of.
+    the version of the rows before: such days are published by their own audits, whichever version they are of. Not
+    where other rows were shown in their place since.
     """
     about = review.showing(pointers)
     if subject(project, facts, about, approval.scope).digest != approval.digest:
@@ -140,11 +155,13 @@ def covered(
         if since is None or last is None:
             continue
         ends = [s for s in pointer.segments if s.interval.start < last.end <= s.interval.end]
-        found[pointer.model] = scope | Ranges.of(
+        gained = Ranges.of(
             replace(s.interval, start=max(s.interval.start, since))
             for s in pointer.segments
             if s.interval.end > since and any(s.version == e.version for e in ends)
         )
+        others = Ranges.of(i for part in review.replaced.get(pointer.model, {}).values() for i in part)
+        found[pointer.model] = scope | (gained - others)
     return found
 
 
@@ -155,7 +172,7 @@ def why_not(
     if problem := not_counted(project, facts, review.record, approval, now=now, genuine=genuine):
         return problem
     if subject(project, facts, review, approval.scope).digest != approval.digest:
-        return "rows, audits or comparisons in its scope are not those any more"
+        return STALE
     return ""
 
 

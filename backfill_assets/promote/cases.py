@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backfill_assets.contracts.preflight import Gap
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Request
@@ -20,6 +21,7 @@ from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.needed import Roles
 from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.releases import replacements
 from backfill_assets.state.tables import TableLog
 
 
@@ -79,15 +81,20 @@ class Cases:
     def reviews(self, facts: Facts) -> tuple[PlanReview, ...]:
         """What is known of all open plans that the loaded code is of."""
         records = [r for r in self.control.plans.all() if r.live and r.environment == facts.environment.name]
-        return tuple(self.review(facts, r) for r in records if self.is_ours(facts, r))
+        replaced = replacements(self.control.releases.all(facts.environment.name))
+        return tuple(self._review(facts, r, replaced) for r in records if self.is_ours(facts, r))
 
     def review(self, facts: Facts, record: PlanRecord) -> PlanReview:
         """A stored plan with what it would show, and what was found out and said about it."""
+        return self._review(facts, record, replacements(self.control.releases.all(facts.environment.name)))
+
+    def _review(self, facts: Facts, record: PlanRecord, replaced: Mapping[str, Mapping[str, Ranges]]) -> PlanReview:
         pointers = self.proposal(facts, record).pointers
         return PlanReview(
             record=record,
             pointers=pointers,
             changed=find_changed_rows(self.project, facts, self.log, pointers).changed,
+            replaced=replaced,
             proofs=self.control.proofs.of(record.id),
             approvals=self.control.approvals.of([record.id]),
         )

@@ -22,7 +22,7 @@ from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.renamed import outdated
 from backfill_assets.plan.rewritten import REMEDY, refuted, unchecked
 from backfill_assets.plan.stages import Request
-from backfill_assets.promote.approval import EVERY_PROOF, PlanReview, Subject, covered, subjects
+from backfill_assets.promote.approval import EVERY_PROOF, STALE, PlanReview, Subject, covered, subjects
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import Proposal
@@ -428,11 +428,7 @@ def _why_none(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
     if not problem:
         there = covered_by(case, review, approval)
         beyond = [f"{name} {left}" for name, part in parts.items() if (left := part - there.get(name, NOTHING))]
-        problem = (
-            f"not of {', '.join(beyond)}"
-            if there
-            else "rows, audits or comparisons in its scope are not those any more"
-        )
+        problem = f"not of {', '.join(beyond)}" if there else STALE
     return f" ({approval.by} approved at {approval.at:%Y-%m-%d %H:%M} UTC, but {problem})"
 
 

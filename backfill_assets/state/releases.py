@@ -142,6 +142,23 @@ def shown_last(releases: Sequence[Release]) -> dict[str, Pointer]:
     return found
 
 
+def replacements(releases: Sequence[Release]) -> dict[str, dict[str, Ranges]]:
+    """Model → release → the published intervals whose rows are others since that release; of several the last one says.
+
+    What a settling window covers is no decision of anybody.
+    """
+    found: dict[str, dict[str, Ranges]] = {}
+    for release in sorted(releases, key=lambda r: r.revision):
+        for move in () if release.settling else release.moves:
+            if move.after is None or move.compaction:
+                continue
+            if others := move.again | ((move.changed or NOTHING) & move.after.covers):
+                before = found.get(move.model, {})
+                left = {name: rest for name, ranges in before.items() if (rest := ranges - others)}
+                found[move.model] = left | {release.id: others}
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """What one look at an environment shows of a model otherwise than another one."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from backfill_assets_tests.mutations.mutation import broken
 
+_REPLACED = "promote/test_replaced_since.py"
+
 APPROVALS = (
     broken("digest: of the rows as they are", "promote/approval.py", "    if subject(project, facts, about, approval.scope).digest != approval.digest:\n        return {}\n", "", "promote/test_approval.py"),
     broken("digest: batches and commits", "promote/approval.py", "str(interval), entry.batch, entry.table_commit, entry.inputs]", "str(interval)]", "promote/test_approval.py"),
@@ -14,6 +16,9 @@ APPROVALS = (
     broken("digest: columns", "promote/approval.py", "        [[p.model, p.columns] for p in review.pointers if p.model in scope],\n", "", "promote/test_gate_rules.py"),
     broken("scope: later days of the same version only", "promote/approval.py", "if s.interval.end > since and any(s.version == e.version for e in ends)", "if s.interval.end > since", "promote/test_gate_rules.py"),
     broken("scope: onward where it goes to the end of what is shown", "promote/approve.py", "if span and n in ends and span.end == ends[n]}", "if span and n in ends}", "promote/test_gate_rules.py"),
+    broken("digest: what is replaced", "promote/approval.py", "*([since] if since else []),", "", f"{_REPLACED}::test_a_correction_is_not_undone_by_an_older_approval"),
+    broken("scope: not where later days were replaced since", "promote/approval.py", "scope | (gained - others)", "scope | gained", f"{_REPLACED}::test_days_that_came_since_and_were_corrected"),
+    broken("digest: rows that settle replace nothing", "state/releases.py", "() if release.settling else release.moves", "release.moves", f"{_REPLACED}::test_rows_that_settle_are_no_decision_of_anybody"),
     broken("of this plan and this environment", "promote/approval.py", "if (approval.plan, approval.environment) != (record.id, record.environment):", "if False:", "promote/test_gate_rules.py"),
     broken("proofs of exactly these rows", "state/proofs.py", "if content in (None, proof.content)}", "if True}", "promote/test_approval.py"),
     broken("own", "state/counting.py", "if own and not rules.approvals.self:", "if False:", "state/test_counting.py", "promote/test_approval.py", "promote/test_machine_oracle.py::test_one_thing_is_wrong"),

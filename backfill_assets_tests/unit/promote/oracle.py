@@ -79,6 +79,12 @@ class Oracle:
     """Plan → the accounts that opened it."""
     looked_at: dict[str, Rows] = field(default_factory=dict[str, Rows])
     """The text of a statement → what the candidate showed to whoever gave it."""
+    replaced: dict[tuple[str, datetime], int] = field(default_factory=dict[tuple[str, datetime], int])
+    """Model and day → how often other rows were shown in its place, but by late rows."""
+    seen_before: dict[str, Mapping[tuple[str, datetime], int]] = field(
+        default_factory=dict[str, Mapping[tuple[str, datetime], int]]
+    )
+    """The text of a statement → the same when it was given."""
     going_back_to: list[str] = field(default_factory=list[str])
     """The release that whoever acts goes back to; empty: nobody goes back."""
     project_clock: Callable[[], datetime]
@@ -109,19 +115,24 @@ class Oracle:
         declared = self.declared()
         moved, agreed = {name for name, _ in others}, set[str]()
         self.latest = max(self.latest, self.project_clock())
+        decided = list[tuple[str, datetime]]()
         for name, day in others:
             if target is not None:
+                decided.append((name, day))
                 if not _back(target, now, name, day):
                     self.problems.append(f"{name} {day:%m-%d} went back to rows that the release did not show")
                 continue
             if self.settling and self._settles(others, now, name, day):
                 continue
             agreed.add(name)
+            decided.append((name, day))
             for owner in _asked(self.names[name], declared[name]):
                 if (name, day) not in now:
                     self.problems.append(f"{name} {day:%m-%d} is gone")
                 elif not any(self._covers(said, now, name, day, moved) for said in self._approvals(owner)):
                     self.problems.append(f"{name} {day:%m-%d} shows other rows, and {owner or 'nobody'} said no yes")
+        for at in decided:
+            self.replaced[at] = self.replaced.get(at, 0) + 1
         for name in names | agreed:
             if name not in self.names:
                 self.names[name] = declared[name]
@@ -180,6 +191,8 @@ class Oracle:
             for at in (at for at in now if at[0] == model and _within(scope[model], at[1])):
                 if at not in seen or seen[at].rows != now[at].rows:
                     return False
+        if self.replaced.get((name, day), 0) != self.seen_before.get(text, {}).get((name, day), 0):
+            return False
         if _within(scope.get(name, []), day):
             return True
         since = said.get("onward", {}).get(name)

@@ -455,6 +455,7 @@ class Governed(Warehouse):
             if forged:
                 said = replace(said, account=forged, by=said.by if claims else forged)
             self.oracle.looked_at[said.statement] = rows_of(shown, world.tables)
+            self.oracle.seen_before[said.statement] = dict(self.oracle.replaced)
             control.approvals.put(said)
 
     def _audits(self, name: str, *, back: bool) -> None:
