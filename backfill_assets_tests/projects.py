@@ -41,6 +41,7 @@ from backfill_assets.promote.approval import subject
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.versions import Version, table_path
 
 T = TypeVar("T")
@@ -270,7 +271,7 @@ def release_by_hand(place: Context, version: str) -> None:
     segment = Segment(version=version, commit=1, interval=interval)
     pointer = Pointer(model="daily", time_column="ds", timestamps=False, columns=columns, segments=(segment,))
     environments = place.control.environments
-    promote(environments, environments.read(place.environment), [pointer], None, by="ana")
+    promote(environments, environments.read(place.environment), [pointer], None, note=ReleaseNote(by="ana"))
 
 
 # --- in subprocesses --------------------------------------------------------------------------------------------------

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError
-from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.environment import Environment, Environments, Promotion
 from backfill_assets.state.ledger import new_id
+from backfill_assets.state.release_note import UNSIGNED, ReleaseNote
 
 ABANDONED_AFTER = timedelta(minutes=10)
 """How long an open promotion of another machine is taken to be alive."""
@@ -45,23 +45,11 @@ def promote(
     *,
     release: str = "",
     remove: Collection[str] = (),
-    by: str = "",
-    back_to: str = "",
-    evidence: Mapping[str, str] | None = None,
-    compaction: bool = False,
-    rules: Mapping[str, object] | None = None,
-    at_once: bool = False,
-    changed: Mapping[str, Ranges] | None = None,
-    clock: datetime | None = None,
-    settling: bool = False,
+    note: ReleaseNote = UNSIGNED,
 ) -> Environment:
     """Move the pointers, and drop the models in `remove`, all in one commit. `seen` is what the gate looked at.
 
-    The same commit records the release: who moved it, for a rollback the release that it goes `back_to`, and the
-    digests of the plans' packets, `evidence`, whether it is a `compaction`, which changes no rows, the `rules` that
-    were in force, whether a rollback took losses into the bargain, `at_once`, and which published intervals have other
-    rows, `changed`, as the gate judged it by batches and commits, the `clock` by which intervals were over, and whether
-    a routine run replaced what was provisional, `settling`.
+    The same commit records the release, with what the `note` says of it.
 
     Raises LostRaceError, having moved nothing, when the environment moved since or another promotion is under way.
     Killed at any point, the next promotion (or `recover`) puts the views right.
@@ -72,22 +60,7 @@ def promote(
 
     def flip(current: Environment) -> Environment:
         now = datetime.now(UTC)
-        return environments.flip(
-            current,
-            pointers,
-            remove=remove,
-            release=release,
-            at=now,
-            by=by,
-            back_to=back_to,
-            evidence=evidence,
-            compaction=compaction,
-            rules=rules,
-            at_once=at_once,
-            changed=changed,
-            clock=clock,
-            settling=settling,
-        )
+        return environments.flip(current, pointers, remove=remove, release=release, at=now, note=note)
 
     if views is None:
         return flip(seen)

@@ -16,6 +16,7 @@ from backfill_assets.promote.promote import ViewCatalog, new_release, promote, r
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.held import counted
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.rules import Rules
 from backfill_assets.state.tables import TableLog
 
@@ -86,6 +87,17 @@ def release_case(
             )
         if in_force and control.rules.in_force(environment, Rules()).id != in_force["id"]:
             continue
+        note = ReleaseNote(
+            by=by,
+            back_to=back_to,
+            evidence=digests,
+            compaction=case.purpose is Purpose.JOIN,
+            rules=in_force,
+            at_once=at_once,
+            changed=verdict.changed,
+            clock=case.facts.now,
+            settling=case.purpose is Purpose.ROUTINE and bool(verdict.changed),
+        )
         try:
             moved = promote(
                 control.environments,
@@ -94,15 +106,7 @@ def release_case(
                 views,
                 release=release,
                 remove=verdict.removed,
-                by=by,
-                back_to=back_to,
-                evidence=digests,
-                compaction=case.purpose is Purpose.JOIN,
-                at_once=at_once,
-                rules=in_force,
-                changed=verdict.changed,
-                clock=case.facts.now,
-                settling=case.purpose is Purpose.ROUTINE and bool(verdict.changed),
+                note=note,
             )
         except LostRaceError:
             continue

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import cast
 
 from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError, StateError
-from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer, pointer_from_json
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.store import Row, Store, TableSpec
 
 
@@ -119,25 +119,13 @@ class Environments:
         remove: Collection[str] = (),
         release: str,
         at: datetime,
-        by: str | None = None,
-        back_to: str = "",
-        evidence: Mapping[str, str] | None = None,
-        compaction: bool = False,
-        rules: Mapping[str, object] | None = None,
-        at_once: bool = False,
-        changed: Mapping[str, Ranges] | None = None,
-        clock: datetime | None = None,
-        settling: bool = False,
+        note: ReleaseNote | None = None,
     ) -> Environment:
         """Move the given pointers (and drop the models in `remove`) in one commit, all or nothing.
 
-        `by` is who releases, `back_to` the release that is gone back to, `evidence` the digest of each plan's packet,
-        `compaction` says that rows stay as they are, `rules` which ones were in force, `at_once` that a rollback took
-        losses, `changed` which published intervals have other rows by it (None: nobody looked), `clock` the instant by
-        which intervals were over, `settling` that a routine run replaced what was provisional; without `by` this is no
-        release, but a candidate that follows its plan. A lost race is retried when the environment is as `seen` had
-        it: another one moved. Otherwise LostRaceError, and nothing moved: whoever moves models looked at those beside
-        them, too.
+        `note` is what is said of the release; without one this is none, but a candidate that follows its plan. A lost
+        race is retried when the environment is as `seen` had it: another one moved. Otherwise LostRaceError, and
+        nothing moved: whoever moves models looked at those beside them, too.
         """
         self.refuse_twin(seen)
         refuse_other_letters(seen.name, seen.pointers.keys() - set(remove), [p.model for p in pointers])
@@ -146,13 +134,7 @@ class Environments:
         current = seen
         for _ in range(_ATTEMPTS):
             _refuse_removed(current, pointers, since=seen.revision)
-            said = {"by": by, "back_to": back_to, "evidence": dict(evidence or {}), "compaction": compaction}
-            said |= {"rules": dict(rules)} if rules else {}
-            said |= {"at_once": True} if at_once else {}
-            said |= {"changed": {n: ranges_json(r) for n, r in changed.items() if r}} if changed is not None else {}
-            said |= {"clock": clock.isoformat()} if clock is not None else {}
-            said |= {"settling": True} if settling else {}
-            record = _release_row(current, pointers, models, release, at, said) if by is not None else None
+            record = _release_row(current, pointers, models, release, at, note) if note is not None else None
             try:
                 return self._commit(current, rows, models, release, record)
             except ConflictError:
@@ -261,14 +243,14 @@ def _release_row(
     models: Sequence[str],
     release: str,
     at: datetime,
-    said: Mapping[str, object],
+    note: ReleaseNote,
 ) -> Row:
     """What moved from where to where, and what is said of it; `releases.py` reads it back."""
     after = {p.model: p.to_json() for p in pointers}
     moves = [
         [model, old.to_json() if (old := before.pointers.get(model)) else None, after.get(model)] for model in models
     ]
-    said = {**said, "revision": before.revision + 1, "moves": moves}
+    said = {**note.to_json(), "revision": before.revision + 1, "moves": moves}
     return {
         "environment": releases_of(before.name),
         "model": release,

@@ -10,9 +10,10 @@ from datetime import datetime
 from typing import cast
 
 from backfill_assets.core.errors import PromotionError, StateError
-from backfill_assets.core.intervals import NOTHING, Cadence, Ranges, ranges_from_json, utc
+from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.pointer import Pointer, pointer_from_json
 from backfill_assets.state.environment import ENVIRONMENTS, releases_of
+from backfill_assets.state.release_note import note_from_json
 from backfill_assets.state.shown import written_over
 from backfill_assets.state.store import Row, Store
 from backfill_assets.state.tables import TableLog
@@ -249,25 +250,26 @@ def find_release(releases: Sequence[Release], name: str) -> Release:
 
 def _release(environment: str, row: Row) -> Release:
     said = json.loads(cast(str, row["pointer"]))
+    note = note_from_json(said)
     return Release(
         id=cast(str, row["release"]),
         environment=environment,
         revision=said["revision"],
         at=cast(datetime, row["at"]),
-        by=said["by"],
-        back_to=said["back_to"],
-        evidence=said.get("evidence", {}),
-        rules=said.get("rules", {}),
-        at_once=said.get("at_once", False),
-        clock=utc(said["clock"]) if said.get("clock") else None,
-        settling=said.get("settling", False),
+        by=note.by,
+        back_to=note.back_to,
+        evidence=note.evidence,
+        rules=note.rules,
+        at_once=note.at_once,
+        clock=note.clock,
+        settling=note.settling,
         moves=tuple(
             Move(
                 model=model,
                 before=pointer_from_json(before) if before else None,
                 after=pointer_from_json(after) if after else None,
-                compaction=said.get("compaction", False),
-                changed=ranges_from_json(said["changed"].get(model, ())) if "changed" in said else None,
+                compaction=note.compaction,
+                changed=None if note.changed is None else note.changed.get(model, NOTHING),
             )
             for model, before, after in said["moves"]
         ),

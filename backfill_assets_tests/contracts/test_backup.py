@@ -29,6 +29,7 @@ from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
 from backfill_assets.state.held import counted
 from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, days
 from backfill_assets_tests.projects import kill, script, start
@@ -62,7 +63,13 @@ class House:
         shown = Segment(version="a-1", commit=made.table_commit, interval=days("01", f"{number:02}"))
         pointer = Pointer(model="a", time_column="ds", timestamps=False, columns=COLUMNS, segments=(shown,))
         seen = control.environments.read("prod")
-        promote(control.environments, seen, counted(DeltaTableLog(self.warehouse), [pointer]), None, by="ana")
+        promote(
+            control.environments,
+            seen,
+            counted(DeltaTableLog(self.warehouse), [pointer]),
+            None,
+            note=ReleaseNote(by="ana"),
+        )
         return control.releases.all("prod")[-1].id
 
     def rows(self) -> int:

@@ -25,6 +25,7 @@ from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.state.control import Control
 from backfill_assets.state.held import counted
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, days
@@ -40,7 +41,7 @@ def opened(warehouse: Path) -> Control:
 def pointer(tmp_path: Path) -> Pointer:
     """A promoted model of six days with three rows each."""
     environments = opened(tmp_path).environments
-    environments.flip(environments.read("prod"), [], release="first", at=datetime.now(UTC), by="ana")
+    environments.flip(environments.read("prod"), [], release="first", at=datetime.now(UTC), note=ReleaseNote(by="ana"))
     tables = DeltaTables(str(tmp_path))
     tables.create("a", "a-1")
     parts = days("01", "06")

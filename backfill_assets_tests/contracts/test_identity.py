@@ -21,6 +21,7 @@ from backfill_assets.core.settings import Settings
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
 from backfill_assets.state.identity import IDENTITY, LastRelease, identity_from_json
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.fakes import a_pointer, days
 from backfill_assets_tests.projects import backfill_here, release_by_hand, small_project
 
@@ -41,7 +42,8 @@ class House:
     def promote(self, *pointers: object) -> None:
         for pointer in pointers:
             control = self.open()
-            promote(control.environments, control.environments.read("prod"), [pointer], None, by="ana")  # type: ignore[list-item]
+            seen, note = control.environments.read("prod"), ReleaseNote(by="ana")
+            promote(control.environments, seen, [pointer], None, note=note)  # type: ignore[list-item]
 
 
 @pytest.fixture
@@ -101,8 +103,8 @@ def _older(house: House, warehouse: Path) -> None:
 def _older_and_went_on(house: House, warehouse: Path) -> None:
     _older(house, warehouse)
     control = Control.over(DeltaStore(str(warehouse)))  # a program that does not look
-    promote(control.environments, control.environments.read("prod"), [A1], None, by="eve")
-    promote(control.environments, control.environments.read("prod"), [A2], None, by="eve")
+    promote(control.environments, control.environments.read("prod"), [A1], None, note=ReleaseNote(by="eve"))
+    promote(control.environments, control.environments.read("prod"), [A2], None, note=ReleaseNote(by="eve"))
 
 
 def _whole_folder_older(house: House, warehouse: Path) -> None:
@@ -215,7 +217,7 @@ def test_an_older_layout_is_read_and_written_after_one_command(tmp_path: Path) -
     house = House(tmp_path)
     old = Control.over(DeltaStore(str(house.warehouse)))  # as every program wrote before
     for pointer in (A1, A2):
-        promote(old.environments, old.environments.read("prod"), [pointer], None, by="ana")
+        promote(old.environments, old.environments.read("prod"), [pointer], None, note=ReleaseNote(by="ana"))
     assert not (house.warehouse / IDENTITY).exists()
     control = house.open()
     assert dict(control.environments.read("prod").pointers) == {"a": A2}
@@ -239,7 +241,7 @@ def test_processes_that_release_at_once_leave_the_newest_note(house: House) -> N
         control = house.open()
         for version in range(6):
             pointer = a_pointer("a", f"a-{version}", days("01", "05"))
-            promote(control.environments, control.environments.read(name), [pointer], None, by="ana")
+            promote(control.environments, control.environments.read(name), [pointer], None, note=ReleaseNote(by="ana"))
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(release, ["dev", "test", "prod"]))

@@ -17,6 +17,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.promote.promote import promote
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.projects import clean_environment, days, eventually, small_project, start
 
@@ -56,7 +57,7 @@ def test_a_hundred_flips(tmp_path: Path) -> None:
     place = Context.open(small_project(tmp_path / "shop", days=DAYS))
     pointers = [a_version(place, number) for number in (1, 2)]
     environments = place.control.environments
-    shown = promote(environments, environments.read("prod"), pointers[:1], None, by="ana")
+    shown = promote(environments, environments.read("prod"), pointers[:1], None, note=ReleaseNote(by="ana"))
     stop = tmp_path / "stop"
     readers = [
         start(sys.executable, "-c", READER, place.project.root, stop, env=clean_environment()) for _ in range(READERS)
@@ -66,7 +67,7 @@ def test_a_hundred_flips(tmp_path: Path) -> None:
             assert reader.stdout is not None
             assert reader.stdout.readline() == "first\n", reader.stdout.read()
         for number in range(FLIPS):
-            shown = promote(environments, shown, [pointers[(number + 1) % 2]], None, by="ana")
+            shown = promote(environments, shown, [pointers[(number + 1) % 2]], None, note=ReleaseNote(by="ana"))
         stop.touch()
         for reader in readers:
             said, _ = reader.communicate(timeout=120)

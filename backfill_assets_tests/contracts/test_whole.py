@@ -24,6 +24,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.held import counted
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import DIFF, Proof
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.rules import Rules
 from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import Version
@@ -223,6 +224,6 @@ def test_a_pointer_to_what_is_not_there(house: House, version: str, commit: int,
     (first, *others) = counted(DeltaTableLog(house.warehouse), [pointer])[0].segments
     assert first.held is not None
     wrong = replace(first, version=version, commit=commit, held=replace(first.held, rows=first.held.rows + more))
-    promote(control.environments, seen, [replace(pointer, segments=(wrong, *others))], None, by="ana")
+    promote(control.environments, seen, [replace(pointer, segments=(wrong, *others))], None, note=ReleaseNote(by="ana"))
     problems = look_at_all(house.open(), house.warehouse, every_file=False).problems
     assert problems and all("prod a" in p for p in problems), problems

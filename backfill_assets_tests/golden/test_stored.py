@@ -60,6 +60,7 @@ from backfill_assets.state.identity import Identity, LastRelease, identity_from_
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.plans import PlanRecord, Status, Target
 from backfill_assets.state.proofs import DIFF, Finding, Proof
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.releases import Move as Moved
 from backfill_assets.state.releases import Release
 from backfill_assets.state.rules import Rules, RulesKind, RulesRecord
@@ -362,12 +363,14 @@ def written() -> dict[str, list[dict[str, object]]]:
         [POINTER],
         release="r1",
         at=LATER,
-        by="ana",
-        back_to="r0",
-        evidence={"1f3a9c02": "f00"},
-        rules={"number": 1, "id": RECORD.id, "required": True},
-        at_once=True,
-        changed={"orders": BOTH, "items": Ranges()},
+        note=ReleaseNote(
+            by="ana",
+            back_to="r0",
+            evidence={"1f3a9c02": "f00"},
+            rules={"number": 1, "id": RECORD.id, "required": True},
+            at_once=True,
+            changed={"orders": BOTH, "items": Ranges()},
+        ),
     )
     opened = Promotion(release="r2", models=("orders",), opened=LATER, host="box", pid=42)
     environments.open(environments.read("prod"), opened)

@@ -16,6 +16,7 @@ import pytest
 
 from backfill_assets.app.context import Context
 from backfill_assets.promote.promote import promote
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.contracts.test_readers_elsewhere import DAYS, FLIPS, a_version
 from backfill_assets_tests.projects import BACKFILL, clean_environment, small_project, start
 
@@ -48,7 +49,7 @@ def test_a_hundred_flips(tmp_path: Path) -> None:
     place = Context.open(small_project(tmp_path / "shop", days=DAYS))
     releases = [[a_version(place, number, model) for model in ("daily", "running")] for number in (1, 2)]
     environments = place.control.environments
-    shown = promote(environments, environments.read("prod"), releases[0], None, by="ana")
+    shown = promote(environments, environments.read("prod"), releases[0], None, note=ReleaseNote(by="ana"))
     root, stop, seen = place.project.root, tmp_path / "stop", tmp_path / "two answers"
     spark = start(sys.executable, "-c", SPARK, root, QUERY, stop, seen, env=clean_environment())
     sql = start(BACKFILL, "--project", root, "sql", "--json", QUERY, env=clean_environment())
@@ -57,7 +58,7 @@ def test_a_hundred_flips(tmp_path: Path) -> None:
         while flips < FLIPS or sql.poll() is None or not seen.exists():
             assert time.monotonic() - began < LONGEST, "the readers have not read, or have seen one release only"
             assert spark.poll() is None, spark.communicate()[0]
-            shown = promote(environments, shown, releases[(flips + 1) % 2], None, by="ana")
+            shown = promote(environments, shown, releases[(flips + 1) % 2], None, note=ReleaseNote(by="ana"))
             flips += 1
             time.sleep(0.1)
         stop.touch()

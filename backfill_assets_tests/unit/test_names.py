@@ -19,6 +19,7 @@ from backfill_assets.project.loader import load_project
 from backfill_assets.project.locations import wrong_environment
 from backfill_assets.project.settings import load_settings
 from backfill_assets.state.environment import Environments
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days
 from backfill_assets_tests.projects import DAILY, small_project, write_project
@@ -33,7 +34,9 @@ POINTER = Pointer(
 def flipped(*names: str) -> Environments:
     environments = Environments(MemoryStore())
     for number, name in enumerate(names):
-        environments.flip(environments.read(name), [POINTER], release=f"r{number}", at=utc("2024-01-05"), by="ana")
+        environments.flip(
+            environments.read(name), [POINTER], release=f"r{number}", at=utc("2024-01-05"), note=ReleaseNote(by="ana")
+        )
     return environments
 
 
@@ -62,7 +65,9 @@ def test_no_environment_beside_one_in_other_letters(other: str) -> None:
     """Spark compares schemas without capital letters, so the second one would move the views of the first."""
     environments = flipped("prod")
     with pytest.raises(StateError, match=f"cannot be an environment {other} beside prod"):
-        environments.flip(environments.read(other), [POINTER], release="r9", at=utc("2024-01-05"), by="ana")
+        environments.flip(
+            environments.read(other), [POINTER], release="r9", at=utc("2024-01-05"), note=ReleaseNote(by="ana")
+        )
     assert environments.names() == ["prod"]
 
 
@@ -81,8 +86,10 @@ def test_no_model_beside_one_in_other_letters(tmp_path: Path) -> None:
     shown = environments.read("prod")
     other = replace(shown.pointers["daily"], model="Daily")
     with pytest.raises(StateError, match="keep the name daily"):
-        environments.flip(shown, [other], release="r9", at=utc("2024-01-05"), by="ana")
-    moved = environments.flip(shown, [other], remove=["daily"], release="r9", at=utc("2024-01-05"), by="ana")
+        environments.flip(shown, [other], release="r9", at=utc("2024-01-05"), note=ReleaseNote(by="ana"))
+    moved = environments.flip(
+        shown, [other], remove=["daily"], release="r9", at=utc("2024-01-05"), note=ReleaseNote(by="ana")
+    )
     assert sorted(moved.pointers) == ["Daily", "running"]
 
 

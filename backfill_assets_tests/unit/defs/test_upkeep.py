@@ -17,6 +17,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.defs.build_definitions import build_definitions
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.promote.compaction import Crowd
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.projects import release_by_hand, small_project
 
 
@@ -116,7 +117,9 @@ def test_copies_are_no_news(root: Path, instance: dg.DagsterInstance) -> None:
     def moves_to(pointer: Pointer, release: str, *, compaction: bool) -> None:
         seen = place.control.environments.read("prod")
         now = datetime.now(UTC)
-        place.control.environments.flip(seen, [pointer], release=release, at=now, by="ana", compaction=compaction)
+        place.control.environments.flip(
+            seen, [pointer], release=release, at=now, note=ReleaseNote(by="ana", compaction=compaction)
+        )
 
     first, second = (r.moves[0].after for r in place.control.releases.all("prod"))
     assert first is not None and second is not None

@@ -8,6 +8,7 @@ import pytest
 
 from backfill_assets.core.errors import PlanError
 from backfill_assets.plan.published import published
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.fakes import a_project
 from backfill_assets_tests.unit.promote.office import MODELS, Office
 
@@ -47,7 +48,9 @@ def test_the_same_text_of_another_version(office: Office) -> None:
 
 
 def test_models_that_are_not_shown_are_left_out(office: Office) -> None:
-    office.world.control.environments.flip(office.prod, [], remove=["c"], release="r", at=office.now, by="ana")
+    office.world.control.environments.flip(
+        office.prod, [], remove=["c"], release="r", at=office.now, note=ReleaseNote(by="ana")
+    )
     found = published(office.world.project, office.prod, office.world.control.versions.all())
     assert set(found.models) == {"a", "b"}
 
@@ -60,7 +63,9 @@ def test_a_source_that_is_gone(office: Office) -> None:
 
 def test_an_upstream_that_is_not_shown(office: Office) -> None:
     """A model that was promoted alone: the remedy is to promote what it reads, too."""
-    office.world.control.environments.flip(office.prod, [], remove=["a"], release="r", at=office.now, by="ana")
+    office.world.control.environments.flip(
+        office.prod, [], remove=["a"], release="r", at=office.now, note=ReleaseNote(by="ana")
+    )
     with pytest.raises(PlanError, match="b cannot be extended: it reads a, which prod does not show") as told:
         published(office.world.project, office.prod, office.world.control.versions.all())
     assert "backfill promote --select a" in told.value.fix

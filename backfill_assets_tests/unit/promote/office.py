@@ -15,6 +15,7 @@ from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import release_case
 from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.releases import Release
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, gated, sealed
 
@@ -55,7 +56,9 @@ class Office:
         versions = self.world.control.versions.all()
         verdict = gated(self.world.project, facts, versions, request, plan.models, plan.patches)
         assert verdict.open, verdict
-        return promote(self.world.control.environments, facts.environment, verdict.pointers, None, by=by)
+        return promote(
+            self.world.control.environments, facts.environment, verdict.pointers, None, note=ReleaseNote(by=by)
+        )
 
     def a_day(self) -> None:
         """A routine run extends what is shown."""

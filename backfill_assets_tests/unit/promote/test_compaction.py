@@ -20,6 +20,7 @@ from backfill_assets.promote.release import release_case
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Kind
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.fakes import Cell, Crash, Life, MortalStore, days, ranges, sealed
 from backfill_assets_tests.unit.promote.office import Office
 
@@ -172,7 +173,11 @@ def test_rows_that_nobody_vouches_for_are_left_alone(office: Office) -> None:
     from dataclasses import replace
 
     office.world.control.environments.flip(
-        office.prod, [replace(shown, segments=tuple(moved))], release="x", at=office.releases[-1].at, by="x"
+        office.prod,
+        [replace(shown, segments=tuple(moved))],
+        release="x",
+        at=office.releases[-1].at,
+        note=ReleaseNote(by="x"),
     )
     assert "a" not in crowded(office)
 

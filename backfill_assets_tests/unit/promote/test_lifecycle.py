@@ -26,6 +26,7 @@ from backfill_assets.promote.lifecycle import (
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import Status
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.fakes import World, a_model, a_project, days, gated
 
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
@@ -253,9 +254,15 @@ def test_a_rollback_undoes_a_plan(desk: Desk) -> None:
     assert undone(control, control.plans.all()) == {}
     newer = desk.prod
     older = [before.pointers[n] for n in "ab"]
-    promote(control.environments, newer, older, None, release="r9", by="bob", back_to="r1")
+    promote(control.environments, newer, older, None, release="r9", note=ReleaseNote(by="bob", back_to="r1"))
     assert undone(control, control.plans.all()) == {plan.id: "r9"}
-    promote(control.environments, desk.prod, [newer.pointers[n] for n in "ab"], None, by="bob", back_to="r2")
+    promote(
+        control.environments,
+        desk.prod,
+        [newer.pointers[n] for n in "ab"],
+        None,
+        note=ReleaseNote(by="bob", back_to="r2"),
+    )
     assert plan.id not in undone(control, control.plans.all())
 
 

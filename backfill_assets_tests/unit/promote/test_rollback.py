@@ -15,6 +15,7 @@ from backfill_assets.core.segments import Segment
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.ledger import Kind
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.fakes import NOW, Cell, a_model, a_project, days, ranges
 from backfill_assets_tests.unit.promote.office import MODELS, Office
 
@@ -128,7 +129,7 @@ def test_a_lost_race_moves_nothing(office: Office) -> None:
     found, _ = office.look()
     office.a_day()
     with pytest.raises(PromotionError, match="moved while"):
-        promote(office.world.control.environments, found.environment, found.pointers, None, by="bob")
+        promote(office.world.control.environments, found.environment, found.pointers, None, note=ReleaseNote(by="bob"))
 
 
 @pytest.mark.parametrize("one", ["a", "b"])

@@ -18,6 +18,7 @@ from backfill_assets.core.segments import Segment
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.releases import compare, elsewhere, find_release, grown, shown_at
 from backfill_assets.state.store import MemoryStore, Store
 from backfill_assets_tests.fakes import Catalog, Cell, Crash, FakeTables, FakeViews, Life, MortalStore, a_pointer, days
@@ -35,7 +36,7 @@ def control(request: pytest.FixtureRequest, tmp_path: Path) -> Control:
 
 def move(control: Control, *pointers: Pointer, remove: tuple[str, ...] = (), by: str = "ana") -> Environment:
     environments = control.environments
-    return promote(environments, environments.read("prod"), pointers, None, remove=remove, by=by)
+    return promote(environments, environments.read("prod"), pointers, None, remove=remove, note=ReleaseNote(by=by))
 
 
 def test_each_promotion_leaves_its_record(control: Control) -> None:
@@ -88,7 +89,7 @@ def killed(store: Store, steps: int | None, catalog: Catalog) -> int:
     life = Life(steps)
     environments = Control.over(MortalStore(store, life)).environments
     with suppress(Crash):
-        promote(environments, environments.read("prod"), [A2], FakeViews(catalog, life), by="ana")
+        promote(environments, environments.read("prod"), [A2], FakeViews(catalog, life), note=ReleaseNote(by="ana"))
     return life.steps
 
 
@@ -130,8 +131,10 @@ def test_rows_that_were_written_again_in_their_table() -> None:
     again = a_pointer("a", "a-1", days("01", "05"), commit=2)
     control = Control.over(MemoryStore())
     environments = control.environments
-    promote(environments, environments.read("prod"), [A1], None, changed={})
-    promote(environments, environments.read("prod"), [again], None, changed={"a": Ranges((days("03"),))})
+    promote(environments, environments.read("prod"), [A1], None, note=ReleaseNote(changed={}))
+    promote(
+        environments, environments.read("prod"), [again], None, note=ReleaseNote(changed={"a": Ranges((days("03"),))})
+    )
     first, second = (r.moves[0] for r in control.releases.all("prod"))
     assert first.changed == Ranges() and str(second.changed) == str(second.again) == "2024-01-03"
     assert not second.growth and grown(A1, again)

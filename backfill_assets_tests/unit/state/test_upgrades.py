@@ -19,6 +19,7 @@ from backfill_assets.plan.changes import unproved
 from backfill_assets.project import algorithm, fingerprint, stored, upgrade
 from backfill_assets.promote.promote import promote
 from backfill_assets.state import upgrades
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.projects import CHECKOUT, days, write_project
 
@@ -90,7 +91,7 @@ def root(tmp_path: Path) -> Path:
         for name, version in place.project.fingerprints.items()
     ]
     environments = place.control.environments
-    promote(environments, environments.read("prod"), pointers, None, by="ana")
+    promote(environments, environments.read("prod"), pointers, None, note=ReleaseNote(by="ana"))
     return tmp_path
 
 
@@ -192,7 +193,7 @@ def test_what_was_built_by_an_authors_word(root: Path, tmp_path: Path, monkeypat
     seen = environments.read("prod")
     pointer = seen.pointers["totals"]
     segments = tuple(replace(s, version=by_word) for s in pointer.segments)
-    promote(environments, seen, [replace(pointer, segments=segments)], None, by="ana")
+    promote(environments, seen, [replace(pointer, segments=segments)], None, note=ReleaseNote(by="ana"))
     with monkeypatch.context() as patch:
         another_release(patch, tmp_path)
         after = Context.open(root).project

@@ -19,6 +19,7 @@ from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.watch.look import Look
 from backfill_assets.watch.notice import Kind, Notice
 from backfill_assets.watch.watch import SourceReader, take_a_look, watch
@@ -51,7 +52,7 @@ class Lookout:
         again = world.plan(request, self.now)
         verdict = gated(world.project, facts, world.control.versions.all(), request, again.models, again.patches)
         assert verdict.open, verdict
-        promote(world.control.environments, facts.environment, verdict.pointers, None, by="ana")
+        promote(world.control.environments, facts.environment, verdict.pointers, None, note=ReleaseNote(by="ana"))
         return dict(plan.patches)
 
     def look(self, *, hours: float = 1) -> Look:

@@ -15,6 +15,7 @@ from backfill_assets.plan.stages import ModelVersion, Plan, Promote, Request
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import KEPT, Finding, Proof
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.watch.notice import Kind
 from backfill_assets_tests.fakes import NOW, a_model, a_pointer, days
 from backfill_assets_tests.unit.watch.lookout import Lookout, delta, ten_days
@@ -41,7 +42,11 @@ def release(lookout: Lookout, version: str, *, first: str = "01", **evidence: st
     pointer = a_pointer("daily", version, days(first, "10"))
     pointer = replace(pointer, segments=(*older, *pointer.segments))
     control.environments.flip(
-        lookout.prod, [pointer], release=f"r{lookout.prod.revision}-{version}", at=NOW, by="ana", evidence=evidence
+        lookout.prod,
+        [pointer],
+        release=f"r{lookout.prod.revision}-{version}",
+        at=NOW,
+        note=ReleaseNote(by="ana", evidence=evidence),
     )
 
 
@@ -123,7 +128,9 @@ def test_new_logic_from_a_day_on(lookout: Lookout) -> None:
     other = {"overrides": to_plain((one,))}
     for version, said, told in (("daily-3", other, True), ("daily-4", word, False)):
         back = a_pointer("daily", "daily-1", days("01", "10"))
-        lookout.world.control.environments.flip(lookout.prod, [back], release=f"b-{version}", at=NOW, by="ana")
+        lookout.world.control.environments.flip(
+            lookout.prod, [back], release=f"b-{version}", at=NOW, note=ReleaseNote(by="ana")
+        )
         assert not lookout.said(Kind.UPSTREAM)
         plan(lookout, version, version, said)
         release(lookout, version, first="06", **{version: "digest"})
@@ -138,7 +145,9 @@ def test_a_proof_against_a_mixed_release_heals_nothing(lookout: Lookout) -> None
     release(lookout, "daily-3", p3="digest")
     assert found(lookout, "daily-3")
     back = a_pointer("daily", "daily-1", days("01", "10"))
-    lookout.world.control.environments.flip(lookout.prod, [back], release="back", at=NOW, by="ana", back_to="r")
+    lookout.world.control.environments.flip(
+        lookout.prod, [back], release="back", at=NOW, note=ReleaseNote(by="ana", back_to="r")
+    )
     plan(lookout, "p4", "daily-4", UNCHANGED)
     release(lookout, "daily-4", p4="digest")
     plan(lookout, "p5", "daily-5", UNCHANGED)

@@ -15,6 +15,7 @@ from backfill_assets.plan.stages import ModelVersion, Plan, Promote, Request
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import KEPT, Finding, Proof
+from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.watch.notice import Kind
 from backfill_assets_tests.fakes import NOW, a_model, days
 from backfill_assets_tests.unit.watch.lookout import Lookout, delta, ten_days
@@ -39,7 +40,9 @@ def lookout(tmp_path: Path) -> Lookout:
 def by_hand(lookout: Lookout, *pointers: Pointer, release: str = "by-hand", **evidence: str) -> None:
     """Show this past the gate."""
     environments = lookout.world.control.environments
-    environments.flip(lookout.prod, list(pointers), release=release, at=NOW, by="ana", evidence=evidence)
+    environments.flip(
+        lookout.prod, list(pointers), release=release, at=NOW, note=ReleaseNote(by="ana", evidence=evidence)
+    )
 
 
 def readers_stay(lookout: Lookout, **evidence: str) -> None:
