@@ -19,7 +19,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import TRIED, Continued, Touched, alike, continued, sources_read
 from backfill_assets.plan.leases import Claim, targets
 from backfill_assets.plan.plan import make_plan
-from backfill_assets.plan.renamed import batches_apart
+from backfill_assets.plan.renamed_columns import batches_apart
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.stored import as_stored, stored_plan
 from backfill_assets.state.control import Control

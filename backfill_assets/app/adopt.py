@@ -46,7 +46,7 @@ from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer, as_written
 from backfill_assets.core.segments import Segment, Segments, adopted_of
 from backfill_assets.plan.adoption import LAST, Contained, casts, contained
-from backfill_assets.plan.narrowed import listed
+from backfill_assets.plan.dropped_columns import listed
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.select import one_of
 from backfill_assets.promote.changed_rows import find_changed_rows

@@ -15,8 +15,8 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of, why_not_counted
 from backfill_assets.app.rules import approve_change, change_statements, is_change
 from backfill_assets.core.errors import PlanError, SettingsError, UsageError
-from backfill_assets.plan.asked import name_and_value
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.request_parsing import name_and_value
 from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rules_change import RulesChange

@@ -27,9 +27,9 @@ from backfill_assets.core.errors import SettingsError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.dropped_columns import computing, narrowed
 from backfill_assets.plan.facts import Facts, bounded_now, read_facts
 from backfill_assets.plan.frozen import Frozen
-from backfill_assets.plan.narrowed import computing, narrowed
 from backfill_assets.plan.patch import Patch
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Records

@@ -17,9 +17,9 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN
 from backfill_assets.core.segments import Segments
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.lineage_changes import Rewired, describe, rewired, written_then
 from backfill_assets.plan.patch import reached
 from backfill_assets.plan.proof import Drift, called_before, kept_readers
-from backfill_assets.plan.rewired import Rewired, describe, rewired, written_then
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.lifecycle import find_plan, only_open_plan
 from backfill_assets.state.proofs import DIFF, newest

@@ -8,12 +8,12 @@ from backfill_assets.adapters.resuming import as_restated, how_read, resumed
 from backfill_assets.app.context import Context
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pin import Pins
-from backfill_assets.plan.cover import Uncovered, uncovered
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Continued
 from backfill_assets.plan.leases import Claim
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.uncovered import Uncovered, uncovered
 from backfill_assets.promote.lifecycle import find_plan, look
 
 

@@ -15,12 +15,12 @@ from backfill_assets.app.watch import find_late
 from backfill_assets.contracts.impact import Impact
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import BackfillError, StateError
-from backfill_assets.plan.cover import Uncovered
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.leases import Claim
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.uncovered import Uncovered
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.watch.notice import Notice

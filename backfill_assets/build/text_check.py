@@ -12,8 +12,8 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import Segments
+from backfill_assets.plan.changed_texts import Rewritten
 from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.rewritten import Rewritten
 from backfill_assets.project.stored import from_definition
 from backfill_assets.state.text_checks import TextCheck
 

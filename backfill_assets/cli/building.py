@@ -193,7 +193,7 @@ def withdraw(
     """
     from backfill_assets.app import by_hand
     from backfill_assets.cli.by_hand import print_withdrawn, withdrawn_json
-    from backfill_assets.plan.asked import days_of
+    from backfill_assets.plan.request_parsing import days_of
 
     place = open_place()
     done = by_hand.withdraw(place, [days_of(text) for text in days], reason=reason)

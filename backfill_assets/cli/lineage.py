@@ -11,7 +11,7 @@ from backfill_assets.cli.terminal import out, styled
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.model import UNKNOWN, Project
-from backfill_assets.plan.why import ROWS, reads_of
+from backfill_assets.plan.reasons import ROWS, reads_of
 
 Shown = Mapping[str, Sequence[str]]
 """The columns of each model that an environment shows."""

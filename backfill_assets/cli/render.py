@@ -20,13 +20,13 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.words import amount
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.commands import apply_command, restate_command, with_why
-from backfill_assets.plan.copied_words import copied_words
-from backfill_assets.plan.cover import Uncovered
+from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate, saving
-from backfill_assets.plan.frozen_words import frozen_words
+from backfill_assets.plan.frozen_text import frozen_words
+from backfill_assets.plan.reasons import few
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
 from backfill_assets.plan.strategy import PROOF
-from backfill_assets.plan.why import few
+from backfill_assets.plan.uncovered import Uncovered
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from backfill_assets.core.intervals import Interval
-from backfill_assets.plan.asked import request_of
 from backfill_assets.plan.patch import EVER
 from backfill_assets.plan.request_options import APPLY_OPTIONS, REQUEST_OPTIONS, WHY, Option
+from backfill_assets.plan.request_parsing import request_of
 from backfill_assets.plan.stages import Request
 
 

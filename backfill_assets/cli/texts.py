@@ -9,7 +9,7 @@ from rich.text import Text
 from backfill_assets.cli.terminal import out
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
-from backfill_assets.plan.rewritten import REMEDY, Rewritten
+from backfill_assets.plan.changed_texts import REMEDY, Rewritten
 from backfill_assets.state.text_checks import TextCheck
 
 

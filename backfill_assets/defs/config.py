@@ -9,9 +9,9 @@ from typing import Any
 import dagster as dg
 
 from backfill_assets.core.errors import UsageError
-from backfill_assets.plan.asked import request_of
 from backfill_assets.plan.options import check_options
 from backfill_assets.plan.request_options import REQUEST_OPTIONS, SHARED, WHY, Option
+from backfill_assets.plan.request_parsing import request_of
 from backfill_assets.plan.stages import Request
 
 _FIELDS = {

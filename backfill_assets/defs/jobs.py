@@ -23,9 +23,9 @@ from backfill_assets.defs.report import done_text, failure_text, log_outcome
 from backfill_assets.defs.runs import PLAN_TAG, following, run_name
 from backfill_assets.defs.texts import Log
 from backfill_assets.plan.amendment import Amendment
-from backfill_assets.plan.copied_words import copied_words
+from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import duration
-from backfill_assets.plan.frozen_words import frozen_words
+from backfill_assets.plan.frozen_text import frozen_words
 
 
 def apply_job(workspace: Context) -> dg.JobDefinition:

@@ -29,9 +29,9 @@ from backfill_assets.defs.texts import Log
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.frozen_words import continued_words
+from backfill_assets.plan.frozen_text import continued_words
 from backfill_assets.plan.plan import asked_of
-from backfill_assets.plan.renamed import still_copied
+from backfill_assets.plan.renamed_columns import still_copied
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.lifecycle import beside_text, find_plan, request_of

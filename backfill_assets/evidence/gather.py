@@ -19,7 +19,7 @@ from backfill_assets.evidence.inputs import Inputs, Json, JudgedApproval, Subjec
 from backfill_assets.evidence.tables import TableReader
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
-from backfill_assets.plan.rewired import describe, rewired, written_then
+from backfill_assets.plan.lineage_changes import describe, rewired, written_then
 from backfill_assets.plan.stages import Audit, Build, Owned, Plan
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.project.stored import from_definition

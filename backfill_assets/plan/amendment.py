@@ -9,7 +9,7 @@ from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pin import Pin, same_pin
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.frozen_words import pin_text
+from backfill_assets.plan.frozen_text import pin_text
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.stages import Plan
 from backfill_assets.state.plans import PlanRecord

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.category import Category, Change, compare
+from backfill_assets.plan.dropped_columns import relisted
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.narrowed import relisted
 
 
 def changes_of(project: Project, facts: Facts) -> dict[str, Change]:

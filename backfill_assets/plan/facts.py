@@ -15,8 +15,8 @@ from backfill_assets.core.model import Project, Signature, Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, logic_of
 from backfill_assets.plan.bounds import bounded
-from backfill_assets.plan.rewired import Written, written_then
-from backfill_assets.plan.rewritten import Checks, Rewritten, rewritten
+from backfill_assets.plan.changed_texts import Checks, Rewritten, rewritten
+from backfill_assets.plan.lineage_changes import Written, written_then
 from backfill_assets.plan.versions import Known, invalidated, published
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment

@@ -14,15 +14,17 @@ from backfill_assets.plan.adoption import kept_words, refuse_rebuilding, staying
 from backfill_assets.plan.asides import overrides, warnings
 from backfill_assets.plan.bounds import cut_offs
 from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.changed_texts import Rewritten, unchecked
 from backfill_assets.plan.changes import changes_of, reverts, unproved, views
 from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.full_rebuild import whole
+from backfill_assets.plan.lineage_changes import Rewired, describe, rewired, written_in
 from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, moved
 from backfill_assets.plan.patch import Patch, forward, reached, restatement, stays_beside
-from backfill_assets.plan.renamed import batches_apart, can_be_copied, renaming
-from backfill_assets.plan.rewired import Rewired, describe, rewired, written_in
-from backfill_assets.plan.rewritten import Rewritten, unchecked
+from backfill_assets.plan.reasons import reasons
+from backfill_assets.plan.renamed_columns import batches_apart, can_be_copied, renaming
 from backfill_assets.plan.rowless import rowless
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import (
@@ -39,8 +41,6 @@ from backfill_assets.plan.stages import (
 )
 from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import invalidations
-from backfill_assets.plan.whole import whole
-from backfill_assets.plan.why import reasons
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.needed import needed_from, together
 from backfill_assets.state.rules import declared_rules

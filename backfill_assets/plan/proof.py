@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import UNKNOWN, Override, Project, Signature
 from backfill_assets.plan.category import Category, affects
+from backfill_assets.plan.reasons import reads_of
 from backfill_assets.plan.stages import Plan
-from backfill_assets.plan.why import reads_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

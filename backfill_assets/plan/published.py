@@ -12,8 +12,8 @@ from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.model import ALL, Audit, ColumnRef, Model, Project
 from backfill_assets.core.segments import logic_of
-from backfill_assets.plan.narrowed import as_shown
-from backfill_assets.plan.rewritten import same_text
+from backfill_assets.plan.changed_texts import same_text
+from backfill_assets.plan.dropped_columns import as_shown
 from backfill_assets.project.stored import audits_from_json, declared_otherwise, from_definition
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version

@@ -10,7 +10,7 @@ from backfill_assets.plan.copied import NO_COPY
 from backfill_assets.plan.estimate import sample_intervals
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
-from backfill_assets.plan.renamed import batches_apart
+from backfill_assets.plan.renamed_columns import batches_apart
 from backfill_assets.plan.stages import Audit, Build, Plan
 
 

@@ -14,11 +14,11 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Override
 from backfill_assets.plan.bounds import CutOff
 from backfill_assets.plan.category import Change
+from backfill_assets.plan.changed_texts import Rewritten
 from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.frozen import Continued
+from backfill_assets.plan.lineage_changes import Rewired
 from backfill_assets.plan.patch import Patch
-from backfill_assets.plan.rewired import Rewired
-from backfill_assets.plan.rewritten import Rewritten
 from backfill_assets.plan.strategy import PROOF, Strategy
 from backfill_assets.state.needed import OWNER
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import UNKNOWN, Project
+from backfill_assets.plan.changed_texts import refuted
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
-from backfill_assets.plan.rewritten import refuted
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.gate import (
     Case,

@@ -14,13 +14,13 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.changed_texts import REMEDY, refuted, unchecked
 from backfill_assets.plan.changes import kind_of
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
-from backfill_assets.plan.renamed import outdated
-from backfill_assets.plan.rewritten import REMEDY, refuted, unchecked
+from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import EVERY_PROOF, STALE, PlanReview, Subject, covered, subjects
 from backfill_assets.promote.mismatches import mismatches

@@ -9,8 +9,8 @@ from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer, as_written
 from backfill_assets.core.segments import Segments
+from backfill_assets.plan.dropped_columns import listed
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.narrowed import listed
 from backfill_assets.plan.patch import Patch, kept_segments
 from backfill_assets.state.versions import Version
 

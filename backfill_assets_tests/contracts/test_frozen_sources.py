@@ -25,7 +25,7 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.build.engine import Job, SourceInput
 from backfill_assets.core.errors import DataError
 from backfill_assets.core.intervals import Interval, utc
-from backfill_assets.plan.frozen_words import frozen_words
+from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import meant_plan
 from backfill_assets.state.ledger import Kind

@@ -30,8 +30,8 @@ from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault, FaultKind
 from backfill_assets.plan.leases import Claim, Collision
+from backfill_assets.plan.lineage_changes import written_then
 from backfill_assets.plan.plan import make_plan
-from backfill_assets.plan.rewired import written_then
 from backfill_assets.plan.stages import Plan, Request, plan_from_json
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Recorded, Records, no_records

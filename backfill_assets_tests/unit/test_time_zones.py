@@ -12,7 +12,7 @@ import pytest
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.core.intervals import Cadence, Interval, utc
 from backfill_assets.defs.partitions import mapping, partitions, start_of
-from backfill_assets.plan.asked import days_of, request_of
+from backfill_assets.plan.request_parsing import days_of, request_of
 from backfill_assets.state.ledger import Entry, Kind, Ledger
 from backfill_assets_tests.fakes import a_model
 

@@ -14,7 +14,7 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.app.waiting import read_waiting
 from backfill_assets.cli.waiting import print_waiting, waiting_json
-from backfill_assets.plan.asked import request_of
+from backfill_assets.plan.request_parsing import request_of
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.projects import small_project
 from backfill_assets_tests.unsparked import build, prove, unsparked

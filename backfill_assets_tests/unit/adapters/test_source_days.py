@@ -13,8 +13,8 @@ from deltalake import write_deltalake
 from backfill_assets.adapters.source_days import source_days
 from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.model import Column, Source
-from backfill_assets.plan.cover import uncovered
 from backfill_assets.plan.stages import Request
+from backfill_assets.plan.uncovered import uncovered
 from backfill_assets_tests.fakes import World, a_model, days, ranges
 
 

@@ -13,8 +13,8 @@ from backfill_assets.build.engine import Job
 from backfill_assets.build.text_check import check_texts
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval
+from backfill_assets.plan.changed_texts import SAMPLED, refuted, sampled, unchecked
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.rewritten import SAMPLED, refuted, sampled, unchecked
 from backfill_assets.promote.gate import Case, texts_hold
 from backfill_assets.promote.proposal import Proposal
 from backfill_assets_tests.fakes import Cell, World, a_model, a_pointer, days, ranges

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from backfill_assets.core.model import Project
 from backfill_assets.plan.category import Change, compare
-from backfill_assets.plan.why import reasons
+from backfill_assets.plan.reasons import reasons
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.settings import EMBEDDED_PROJECT
 from backfill_assets_tests.campaign import MORE_COLUMNS, REAL_TIMESTAMP, edit

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
-from backfill_assets.plan.asked import days_of
 from backfill_assets.plan.commands import restate_argument, restate_command
+from backfill_assets.plan.request_parsing import days_of
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 
 from backfill_assets.core.model import Audit, Column, ColumnRef, Project, Signature
 from backfill_assets.plan.category import Category
+from backfill_assets.plan.dropped_columns import as_shown, computing, narrowed
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import claim
-from backfill_assets.plan.narrowed import as_shown, computing, narrowed
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Approve, Promote, Request
 from backfill_assets.project.algorithm import ALGORITHM

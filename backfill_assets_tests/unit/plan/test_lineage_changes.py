@@ -14,8 +14,8 @@ from backfill_assets.core.codec import to_plain
 from backfill_assets.core.model import Column, ColumnRef, Signature
 from backfill_assets.evidence.make import make
 from backfill_assets.plan.estimate import estimate
-from backfill_assets.plan.rewired import Rewired, rewired, written, written_then
-from backfill_assets.plan.why import ROWS
+from backfill_assets.plan.lineage_changes import Rewired, rewired, written, written_then
+from backfill_assets.plan.reasons import ROWS
 from backfill_assets.project.stored import to_definition
 from backfill_assets_tests.fakes import World, a_model, days
 from backfill_assets_tests.packets import a_subject, some_inputs

@@ -13,10 +13,10 @@ from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Override, Signature
 from backfill_assets.core.segments import adopted_of
-from backfill_assets.plan.copied_words import copied_words
+from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.plan import make_plan
-from backfill_assets.plan.renamed import renaming, still_copied
+from backfill_assets.plan.renamed_columns import renaming, still_copied
 from backfill_assets.plan.sample import sampled
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.strategy import Strategy
