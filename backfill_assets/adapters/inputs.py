@@ -16,7 +16,7 @@ from backfill_assets.core.errors import BuildError, PlanError, SourceChangedErro
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Source
 from backfill_assets.core.segments import Segment, Segments, is_adopted
-from backfill_assets.plan.patch import EVER
+from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def input_frame(spark: SparkSession, warehouse: str, read: Input) -> DataFrame:
     """The upstream's rows, lazily."""
     match read:
         case ModelInput():
-            below = Segments.of_table(read.version, read.commit, [EVER])
+            below = Segments.of_table(read.version, read.commit, [ALL_TIME])
             return _ordered(model_frame(spark, warehouse, read.model, read.over.over(below)), read.columns)
         case SourceInput():
             return _source_frame(spark, read)
@@ -89,7 +89,7 @@ def _table_frame(spark: SparkSession, warehouse: str, model: Model, segment: Seg
     for part in within:
         check_adopted(warehouse, model.name, segment, part)
     frame = spark.read.format("delta").option("versionAsOf", segment.commit).load(location)
-    if segment.interval == EVER:
+    if segment.interval == ALL_TIME:
         return frame
     return frame.where(in_interval(model, *within))
 

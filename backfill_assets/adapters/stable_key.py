@@ -15,7 +15,7 @@ from backfill_assets.audits.text import interval_text
 from backfill_assets.build.engine import Job
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.segments import Segments
-from backfill_assets.plan.patch import EVER
+from backfill_assets.plan.patch import ALL_TIME
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +30,7 @@ def moved_rows(spark: SparkSession, warehouse: str, job: Job, commit: int) -> di
     """
     from pyspark.sql import functions as F
 
-    found = _moved(spark, warehouse, job, commit, EVER).groupBy(INTERVAL).agg(F.count("*")).collect()
+    found = _moved(spark, warehouse, job, commit, ALL_TIME).groupBy(INTERVAL).agg(F.count("*")).collect()
     return {row[0]: row[1] for row in found if row[0] is not None}
 
 
@@ -43,7 +43,7 @@ def _moved(spark: SparkSession, warehouse: str, job: Job, commit: int, interval:
     from pyspark.sql import functions as F
 
     model = job.model
-    own = Segments.of_table(job.version, commit, [EVER])
+    own = Segments.of_table(job.version, commit, [ALL_TIME])
     everything = model_frame(spark, warehouse, model, job.beside.over(own))
     bucket = F.expr(interval_text(model)).alias(INTERVAL)
     keys = [column(c) for c in model.grain]
@@ -54,7 +54,7 @@ def _moved(spark: SparkSession, warehouse: str, job: Job, commit: int, interval:
         .where(column(_FIRST) != column(_LAST))
         .alias("t")
     )
-    here = everything if interval == EVER else everything.where(in_interval(model, interval))
+    here = everything if interval == ALL_TIME else everything.where(in_interval(model, interval))
     same = reduce(and_, (column(c, "s").eqNullSafe(column(c, "t")) for c in model.grain))
     joined = here.select(*keys, bucket).alias("s").join(twice, same)
     return joined.select(*(column(c, "s") for c in model.grain), INTERVAL, _FIRST, _LAST).distinct()

@@ -45,8 +45,8 @@ from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer, as_written
 from backfill_assets.core.segments import Segment, Segments, adopted_of
-from backfill_assets.plan.adoption import LAST, Contained, casts, contained
-from backfill_assets.plan.dropped_columns import listed
+from backfill_assets.plan.adoption import END_OF_TIME, Contained, casts, contained
+from backfill_assets.plan.dropped_columns import view_columns
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.select import one_of
 from backfill_assets.promote.changed_rows import find_changed_rows
@@ -303,7 +303,7 @@ def _name(model: Model, *said: str) -> str:
 def _whole(model: Model) -> Interval:
     """All the time that a model may have, as the link's commit says it; the ledger says what there is."""
     first = model.cadence.ceil(model.start)
-    return Interval(first, model.end or LAST)
+    return Interval(first, model.end or END_OF_TIME)
 
 
 def _blank(model: Model, version: str, batch: str, span: Interval) -> Entry:
@@ -342,7 +342,7 @@ def _show(context: Context, model: Model, done: Adopted) -> Adopted:
         facts = context.facts()
         _refuse_shown(facts.environment.pointers, context.environment, model.name)
         have, versions = facts.of(model.name, done.version), context.control.versions.all()
-        columns = listed(context.project, model.name, versions[model.name, done.version].columns)
+        columns = view_columns(context.project, model.name, versions[model.name, done.version].columns)
         pointer = Pointer(
             model=model.name,
             time_column=model.time_column,

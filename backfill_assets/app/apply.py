@@ -23,7 +23,7 @@ from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import Actual, PlanEstimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import targets
-from backfill_assets.plan.sample import sampled
+from backfill_assets.plan.sample import sample_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import Opened
 from backfill_assets.promote.obstacle import Obstacle
@@ -92,7 +92,7 @@ def start_apply(context: Context, request: Request, *, sample: int | None = None
     facts = context.facts(every_version=request.all_versions)
     whole = plan_request(context, request, facts=facts)
     opened = open_plan(context, whole)
-    plan = whole if sample is None else sampled(whole, context.project, sample)
+    plan = whole if sample is None else sample_plan(whole, context.project, sample)
     return Started(
         whole=whole,
         plan=plan,

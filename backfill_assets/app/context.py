@@ -27,7 +27,7 @@ from backfill_assets.core.errors import SettingsError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.plan.dropped_columns import computing, narrowed
+from backfill_assets.plan.dropped_columns import with_hidden_columns, with_stored_definitions
 from backfill_assets.plan.facts import Facts, bounded_now, read_facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.patch import Patch
@@ -88,7 +88,7 @@ class Context:
             versions = versions_by_this_release(control, loaded)
             loaded = under_known_names(loaded, versions)
             if versions:
-                loaded = narrowed(loaded, control.environments.read(loaded.settings.environment), versions)
+                loaded = with_hidden_columns(loaded, control.environments.read(loaded.settings.environment), versions)
         return cls(project=loaded, control=control, log=DeltaTableLog(loaded.settings.warehouse))
 
     @property
@@ -163,7 +163,9 @@ class Context:
         now, run = self.now(), run or new_id()
         if pins is None:
             pins = {name: self.pins.pin(source) for name, source in self.project.sources.items()}
-        project = computing(self.project, self.control.versions.all()) if self.project.hidden else self.project
+        project = (
+            with_stored_definitions(self.project, self.control.versions.all()) if self.project.hidden else self.project
+        )
         return Workbench(
             project=bounded_now(project, self.control, self.log, self._extents(pins), now),
             control=self.control,

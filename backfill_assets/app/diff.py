@@ -17,9 +17,9 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN
 from backfill_assets.core.segments import Segments
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.lineage_changes import Rewired, describe, rewired, written_then
-from backfill_assets.plan.patch import reached
-from backfill_assets.plan.proof import Drift, called_before, kept_readers
+from backfill_assets.plan.lineage_changes import LineageChange, describe, lineage_changes, written_then
+from backfill_assets.plan.patch import affected_interval
+from backfill_assets.plan.proof import Drift, kept_readers, renamed_from
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.lifecycle import find_plan, only_open_plan
 from backfill_assets.state.proofs import DIFF, newest
@@ -59,7 +59,7 @@ class Compared:
     diff: Diff
     judgement: Judgement
     """Whether it is as expected."""
-    rewired: tuple[Rewired, ...] = ()
+    rewired: tuple[LineageChange, ...] = ()
     """Columns that read others on the new side."""
     known: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
     """Models that were not compared again, since when that is known."""
@@ -160,20 +160,22 @@ def known_diffs(context: Context, target: str | None = None) -> dict[str, Known]
     return {m.model: Known(diff=m, at=proof.at) for m in diff_from_json(proof.document).models if m.compared}
 
 
-def rewired_columns(context: Context, target: str | None = None, *, models: Sequence[str] = ()) -> tuple[Rewired, ...]:
+def rewired_columns(
+    context: Context, target: str | None = None, *, models: Sequence[str] = ()
+) -> tuple[LineageChange, ...]:
     """Which columns read others on the new side of a diff than on the old one, as the versions' records say.
 
     Raises PlanError, StateError for a target that means nothing.
     """
     old, new = sides_of(context, target)
     versions = context.control.versions.all()
-    found: list[Rewired] = []
+    found: list[LineageChange] = []
     for name in context.project.models:
         one, other = (side.pointers.get(name) for side in (old, new))
         was, now = (versions.get((name, p.version)) if p else None for p in (one, other))
         if was and now and was.version != now.version and (not models or name in models):
             said = written_then(was.definition), written_then(now.definition)
-            found += rewired(name, was.signature, now.signature, *said, describe(context.project))
+            found += lineage_changes(name, was.signature, now.signature, *said, describe(context.project))
     return tuple(found)
 
 
@@ -192,13 +194,14 @@ def find_drift(context: Context, plan: Plan, facts: Facts) -> list[Drift]:
         built = Segments.of_table(version, commit, facts.coverage[name].green)
         if not built:
             continue
-        before = called_before(
+        before = renamed_from(
             facts.shown.get(name, UNKNOWN), context.project.signatures.get(name, UNKNOWN), kept.columns
         )
         differ = context.engine().differing(context.project.models[name], kept.columns, pointer.segments, built, before)
         if differ:
             again = {
-                reader: Ranges.of(reached(context.project.models[reader], part) for part in differ) & shown.covers
+                reader: Ranges.of(affected_interval(context.project.models[reader], part) for part in differ)
+                & shown.covers
                 for reader in kept.readers
                 if (shown := facts.environment.pointers.get(reader))
             }

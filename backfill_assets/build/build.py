@@ -25,9 +25,9 @@ from backfill_assets.core.errors import BackfillError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model
 from backfill_assets.core.segments import NO_ROWS, Segments
-from backfill_assets.plan.adoption import staying_adopted
+from backfill_assets.plan.adoption import kept_adopted
 from backfill_assets.plan.missing import batches, ready
-from backfill_assets.plan.patch import stays_beside
+from backfill_assets.plan.patch import segments_beside
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.project.stored import made_from, to_definition
 from backfill_assets.state.ledger import Coverage, Entry, Kind
@@ -49,7 +49,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     removals = removals_of(bench, name)  # before the look: a table that was seen may be removed at any time
     have, heads = look(bench, name)
     shown = bench.pointers()
-    staying = {n: staying_adopted(shown.get(n), bench.project.fingerprints[n]) for n in have if n != name}
+    staying = {n: kept_adopted(shown.get(n), bench.project.fingerprints[n]) for n in have if n != name}
     todo = intervals - have[name].complete - have[name].unaudited
     beyond = Ranges() if name in bench.patches else todo - model.begun(bench.now)
     good, waiting = ready(
@@ -163,7 +163,7 @@ def _inputs(
             if patch:
                 over = patch.segments(heads[name, patch.version]).over(patch.below)
             else:
-                over = stays_beside(shown.get(name), version, have[name])
+                over = segments_beside(shown.get(name), version, have[name])
             inputs[name] = ModelInput(
                 model=bench.project.models[name],
                 version=version,
@@ -182,7 +182,7 @@ def _own(bench: Workbench, name: str, have: Coverage) -> tuple[Segments, Segment
     pointer, patch = bench.control.environments.read(bench.environment).pointers.get(name), bench.patches.get(name)
     shown = pointer.segments if pointer else NO_ROWS
     if patch is None:
-        return shown, stays_beside(pointer, bench.version(name), have)
+        return shown, segments_beside(pointer, bench.version(name), have)
     return shown, patch.below.without(patch.intervals)
 
 

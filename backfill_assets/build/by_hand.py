@@ -12,11 +12,11 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.segments import NO_ROWS
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.patch import reached
+from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.plan import asked_of
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Invalidate, Request
-from backfill_assets.plan.versions import published
+from backfill_assets.plan.versions import shown_segments
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, Kind, by_version, read_version
 from backfill_assets.state.tables import TableLog, version_coverage
@@ -76,7 +76,7 @@ def withdraw(
     """
     select_models(project, [name for name, _ in asked])
     groups = by_version(control.ledger.entries(kinds=DECIDING))
-    shown = published(control.lasting())
+    shown = shown_segments(control.lasting())
     gone: dict[str, Ranges] = {}
     found: list[Withdrawn] = []
     entries: list[Entry] = []
@@ -138,7 +138,7 @@ def _readers(
     """What is built of a model from intervals that go, by what its entries say that they read."""
     found: dict[Interval, Entry] = {}
     for upstream in model.upstreams:
-        again = Ranges.of(reached(model, part) for part in gone.get(upstream.name, Ranges()))
+        again = Ranges.of(affected_interval(model, part) for part in gone.get(upstream.name, Ranges()))
         version = project.fingerprints.get(upstream.name)
         found |= {part: e for part, e in have.batches(again) if read_version(e, upstream.name) == version}
     return list(found.items())

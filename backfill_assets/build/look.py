@@ -9,8 +9,8 @@ from backfill_assets.build.bench import Workbench
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.plan.partial import UpstreamNow, moved
-from backfill_assets.plan.patch import stays_beside
+from backfill_assets.plan.partial import UpstreamNow, outdated_partial
+from backfill_assets.plan.patch import segments_beside
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.state.ledger import DECIDING, Coverage, by_version
 from backfill_assets.state.removals import Removal
@@ -54,11 +54,11 @@ def _stale(bench: Workbench, name: str, have: Mapping[str, Coverage], shown: Map
             model=upstream,
             version=bench.project.fingerprints[each],
             have=have[each],
-            over=stays_beside(shown.get(each), bench.project.fingerprints[each], have[each]),
+            over=segments_beside(shown.get(each), bench.project.fingerprints[each], have[each]),
         )
         for each, upstream in upstream_models(bench.project, bench.project.models[name]).items()
     }
-    return moved(bench.project.models[name], have[name], upstreams, bench.pins, run=bench.run)
+    return outdated_partial(bench.project.models[name], have[name], upstreams, bench.pins, run=bench.run)
 
 
 def removals_of(bench: Workbench, name: str) -> frozenset[Removal]:

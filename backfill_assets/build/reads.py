@@ -12,7 +12,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pin import Pins
 from backfill_assets.core.segments import NO_ROWS, Segments
-from backfill_assets.plan.patch import stays_beside
+from backfill_assets.plan.patch import segments_beside
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, by_version
 from backfill_assets.state.standing import as_shown, standing
@@ -81,5 +81,5 @@ def _segments(bench: Workbench, shown: Environment, name: str) -> Segments:
     if patch:
         return green.over(patch.below or (pointer.segments if pointer else NO_ROWS))
     if green:
-        return stays_beside(pointer, logic, have).over(green)
+        return segments_beside(pointer, logic, have).over(green)
     return pointer.segments if pointer else NO_ROWS

@@ -12,13 +12,13 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import Segments
-from backfill_assets.plan.changed_texts import Rewritten
+from backfill_assets.plan.changed_texts import ChangedText
 from backfill_assets.plan.patch import Patch
 from backfill_assets.project.stored import from_definition
 from backfill_assets.state.text_checks import TextCheck
 
 
-def check_texts(bench: Workbench, found: Sequence[Rewritten]) -> tuple[TextCheck, ...]:
+def check_texts(bench: Workbench, found: Sequence[ChangedText]) -> tuple[TextCheck, ...]:
     """Compute each sample by the loaded text, compare it with the table, and record what came of it.
 
     Where rows differ, the text that built the table computes the interval as well, from the same inputs: what differs
@@ -33,7 +33,7 @@ def check_texts(bench: Workbench, found: Sequence[Rewritten]) -> tuple[TextCheck
     return tuple(checks)
 
 
-def _check(bench: Workbench, one: Rewritten) -> TextCheck | None:
+def _check(bench: Workbench, one: ChangedText) -> TextCheck | None:
     model = bench.project.models[one.model]
     check = TextCheck(
         model=one.model, version=one.version, text=one.text, intervals=one.intervals, at=datetime.now(UTC)
@@ -49,7 +49,7 @@ def _check(bench: Workbench, one: Rewritten) -> TextCheck | None:
     return replace(check, differ=differ)
 
 
-def _differs_in_both(bench: Workbench, one: Rewritten, differ: Ranges, tried: Segments) -> Ranges:
+def _differs_in_both(bench: Workbench, one: ChangedText, differ: Ranges, tried: Segments) -> Ranges:
     """Where the text that built the table gives, by now, what the loaded one gives."""
     record = bench.control.versions.get(one.model, one.version)
     assert record is not None

@@ -31,7 +31,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.pin import Pins
 from backfill_assets.core.segments import NO_ROWS, is_adopted
 from backfill_assets.plan.copied import NO_COPY, Copied
-from backfill_assets.plan.patch import stays_beside
+from backfill_assets.plan.patch import segments_beside
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Entry, Kind, new_id
 from backfill_assets.state.removals import Removal
@@ -234,7 +234,7 @@ class Worker:
         beside = NO_ROWS
         if self.job.model.name not in self.bench.patches:
             pointer = self.bench.pointers().get(self.job.model.name)
-            beside = stays_beside(pointer, self.job.version, have).of_logic(self.job.version)
+            beside = segments_beside(pointer, self.job.version, have).of_logic(self.job.version)
         for segment, parts in beside.tables():
             self._audit_at(replace(self.job, version=segment.version), segment.commit, have, parts, ranges)
         self._audit_at(self.job, heads[self.job.model.name, self.job.version], have, have.built - beside.covers, ranges)

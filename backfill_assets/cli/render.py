@@ -23,7 +23,7 @@ from backfill_assets.plan.commands import apply_command, restate_command, with_w
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate, saving
 from backfill_assets.plan.frozen_text import frozen_words
-from backfill_assets.plan.reasons import few
+from backfill_assets.plan.reasons import first_few
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
 from backfill_assets.plan.strategy import PROOF
 from backfill_assets.plan.uncovered import Uncovered
@@ -295,7 +295,7 @@ def _then(plan: Plan, gaps: Sequence[Gap] = (), ahead: Sequence[Obstacle] = ()) 
                 asked = " and by ".join(map(str, stage.owners))
                 said.append(f"Then it needs approval by {asked}: published rows change.")
             case Promote():
-                models = few(one.model for one in stage.models)
+                models = first_few(one.model for one in stage.models)
                 if gaps:
                     lines = [f"  {line}" for gap in gaps for line in one_line_each(str(gap))]
                     head = (
@@ -349,7 +349,7 @@ def _is_told(change: Change | None) -> bool:
 
 
 def _word(word: Override) -> str:
-    return f"the rows of version {word.version}, and its values in {few(word.columns)}, because: {word.reason}"
+    return f"the rows of version {word.version}, and its values in {first_few(word.columns)}, because: {word.reason}"
 
 
 def _print_warnings(console: Console, plan: Plan) -> None:

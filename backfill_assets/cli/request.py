@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from backfill_assets.core.intervals import Interval
-from backfill_assets.plan.patch import EVER
+from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.plan.request_options import APPLY_OPTIONS, REQUEST_OPTIONS, WHY, Option
 from backfill_assets.plan.request_parsing import request_of
 from backfill_assets.plan.stages import Request
@@ -70,4 +70,4 @@ def between(start: str | None, end: str | None) -> Interval | None:
     request = request_of(start=start, end=end)
     if request.start is None and request.end is None:
         return None
-    return Interval(request.start or EVER.start, request.end or EVER.end)
+    return Interval(request.start or ALL_TIME.start, request.end or ALL_TIME.end)

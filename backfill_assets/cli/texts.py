@@ -9,11 +9,11 @@ from rich.text import Text
 from backfill_assets.cli.terminal import out
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
-from backfill_assets.plan.changed_texts import REMEDY, Rewritten
+from backfill_assets.plan.changed_texts import REMEDY, ChangedText
 from backfill_assets.state.text_checks import TextCheck
 
 
-def text_line(text: Rewritten, project: Project) -> str:
+def text_line(text: ChangedText, project: Project) -> str:
     """What is compared of a model that counts as unchanged."""
     return (
         f"{text.model} counts as unchanged, but version {text.version} was built by another text: "

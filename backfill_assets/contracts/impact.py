@@ -12,7 +12,7 @@ from backfill_assets.core.consumer import Consumer, Evaluation
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.category import Category
-from backfill_assets.plan.patch import EVER
+from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.plan.stages import Plan
 from backfill_assets.state.environment import Environment
 
@@ -161,5 +161,5 @@ def _impact(consumer: Consumer, moved: Mapping[str, Touched], now: datetime) -> 
 
 def _window(history: int | None, now: datetime) -> Ranges:
     """The days that somebody reads who looks back so many days from now."""
-    start = Cadence.DAILY.floor(now) - timedelta(days=history) if history is not None else EVER.start
-    return Ranges((Interval(start, EVER.end),))
+    start = Cadence.DAILY.floor(now) - timedelta(days=history) if history is not None else ALL_TIME.start
+    return Ranges((Interval(start, ALL_TIME.end),))

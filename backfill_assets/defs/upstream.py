@@ -15,7 +15,7 @@ from backfill_assets.build.engine import ModelInput
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
-from backfill_assets.plan.patch import stays_beside
+from backfill_assets.plan.patch import segments_beside
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.ledger import DECIDING, by_version
 from backfill_assets.state.standing import as_shown, standing
@@ -47,7 +47,7 @@ def version_frame(workspace: Context, model: Model, asked: Interval | None) -> D
         )
     if head < 0 or not wanted:
         raise BuildError(f"cannot read {model.name}: nothing of it is built", fix=f"materialize {model.name} first")
-    read = ModelInput(model=model, version=version, commit=head, over=stays_beside(shown, version, have))
+    read = ModelInput(model=model, version=version, commit=head, over=segments_beside(shown, version, have))
     frame = input_frame(workspace.spark, workspace.warehouse, read)
     condition = " OR ".join(f"({in_interval(model, part)})" for part in wanted)
     return frame.where(condition)

@@ -19,7 +19,7 @@ from backfill_assets.evidence.inputs import Inputs, Json, JudgedApproval, Subjec
 from backfill_assets.evidence.tables import TableReader
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
-from backfill_assets.plan.lineage_changes import describe, rewired, written_then
+from backfill_assets.plan.lineage_changes import describe, lineage_changes, written_then
 from backfill_assets.plan.stages import Audit, Build, Owned, Plan
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.project.stored import from_definition
@@ -176,7 +176,7 @@ def _rewired(project: Project, old: Version | None, new: Version | None) -> tupl
     if old is None or new is None or old.version == new.version:
         return ()
     said = written_then(old.definition), written_then(new.definition)
-    return tuple(r.text for r in rewired(new.model, old.signature, new.signature, *said, describe(project)))
+    return tuple(r.text for r in lineage_changes(new.model, old.signature, new.signature, *said, describe(project)))
 
 
 def _model(project: Project, name: str, version: str, record: Version | None) -> Model:

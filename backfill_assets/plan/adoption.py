@@ -15,9 +15,9 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.sql.types import safe_cast
 from backfill_assets.state.environment import Environment
 
-Columns = Sequence[tuple[str, str]]
+TableColumns = Sequence[tuple[str, str]]
 """Name and Spark SQL type."""
-LAST = datetime(9999, 1, 1, tzinfo=UTC)
+END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
 """From here on no time is a model's."""
 _MOST_NAMED = 3
 
@@ -40,7 +40,7 @@ def contained(model: Model, rows: Mapping[datetime | None, int], now: datetime) 
     Raises PlanError for rows that are of no interval, or outside of the model's time, and when none is left.
     """
     cadence, first = model.cadence, model.cadence.ceil(model.start)
-    outside = {at: n for at, n in rows.items() if at is not None and (at < first or at >= (model.end or LAST))}
+    outside = {at: n for at, n in rows.items() if at is not None and (at < first or at >= (model.end or END_OF_TIME))}
     odd = {at: n for at, n in rows.items() if at is not None and at not in outside and cadence.floor(at) != at}
     wrong: list[str] = []
     if nulls := rows.get(None, 0):
@@ -73,7 +73,7 @@ def contained(model: Model, rows: Mapping[datetime | None, int], now: datetime) 
     )
 
 
-def casts(model: Model, wanted: Columns, there: Columns, *, copying: bool) -> tuple[tuple[str, str], ...]:
+def casts(model: Model, wanted: TableColumns, there: TableColumns, *, copying: bool) -> tuple[tuple[str, str], ...]:
     """The table's name and the model's type of each column that the model has, in its order.
 
     Raises PlanError, with all that is wrong, for a column that the table lacks, and for one of another spelling or
@@ -126,7 +126,7 @@ def refuse_rebuilding(project: Project, shown: Environment, selected: Sequence[s
             )
 
 
-def staying_adopted(pointer: Pointer | None, version: str) -> Ranges:
+def kept_adopted(pointer: Pointer | None, version: str) -> Ranges:
     """The adopted intervals that a change to this version left as they are (forward only): its readers have them,
     and nobody computes them unasked."""
     return pointer.older.adopted.covers if pointer and pointer.version == version else NOTHING
@@ -137,7 +137,7 @@ def _named(rows: Mapping[datetime, int]) -> str:
     return f"{listed} and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else listed
 
 
-def kept_words(model: Model, adopted: Ranges) -> str:
+def adopted_note(model: Model, adopted: Ranges) -> str:
     """What a plan says of a model that is complete and shows rows of an adopted table.
 
     The words are those of `backfill plan`, after the model's name.

@@ -28,7 +28,7 @@ SAMPLED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rewritten:
+class ChangedText:
     """A model whose version was built by another text than the one that is loaded."""
 
     model: str
@@ -57,17 +57,17 @@ class Rewritten:
         return revision_of(self.version, f"old{self.text[:8]}")
 
 
-def rewritten(
+def changed_texts(
     project: Project,
     versions: Mapping[tuple[str, str], Version],
     coverage: Mapping[str, Coverage],
     heads: Mapping[str, int],
-) -> tuple[Rewritten, ...]:
+) -> tuple[ChangedText, ...]:
     """The models that have a table, built by another text, or nobody knows by what: then it is their author's word.
 
     `coverage` and `heads` are of the code's versions.
     """
-    found: list[Rewritten] = []
+    found: list[ChangedText] = []
     for name, have in coverage.items():
         model, version = project.models[name], project.fingerprints[name]
         record = versions.get((name, version))
@@ -77,10 +77,10 @@ def rewritten(
         by_word = name in project.overrides and record.signature == UNKNOWN
         if same_text(model, record.definition) and not by_word:
             continue
-        if sample := sampled(have.green - have.partial - have.held.covers, model, seed=version + model.text):
+        if sample := sample_intervals(have.green - have.partial - have.held.covers, model, seed=version + model.text):
             marker = (model.updated_at or "").lower()
             found.append(
-                Rewritten(
+                ChangedText(
                     model=name,
                     version=version,
                     text=model.text,
@@ -92,12 +92,12 @@ def rewritten(
     return tuple(found)
 
 
-def unchecked(found: Iterable[Rewritten], checks: Checks) -> tuple[Rewritten, ...]:
+def unchecked(found: Iterable[ChangedText], checks: Checks) -> tuple[ChangedText, ...]:
     """Those that nobody tried yet, or that could not be computed when somebody did."""
     return tuple(f for f in found if (check := checks.get(f.key)) is None or check.error)
 
 
-def refuted(found: Iterable[Rewritten], checks: Checks) -> tuple[TextCheck, ...]:
+def refuted(found: Iterable[ChangedText], checks: Checks) -> tuple[TextCheck, ...]:
     """What was tried and is not equal."""
     return tuple(check for f in found if (check := checks.get(f.key)) is not None and not check.equal)
 
@@ -110,7 +110,7 @@ def same_text(model: Model, definition: Mapping[str, object]) -> bool:
     return built_by == model.text
 
 
-def sampled(built: Ranges, model: Model, *, seed: str, count: int = SAMPLED) -> Ranges:
+def sample_intervals(built: Ranges, model: Model, *, seed: str, count: int = SAMPLED) -> Ranges:
     """Always the same few intervals for a seed: the oldest, the newest, and some between them."""
     units = list(built.split(model.cadence))
     if len(units) <= count:

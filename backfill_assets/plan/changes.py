@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.category import Category, Change, compare
-from backfill_assets.plan.dropped_columns import relisted
+from backfill_assets.plan.dropped_columns import view_changes
 from backfill_assets.plan.facts import Facts
 
 
@@ -19,7 +19,7 @@ def changes_of(project: Project, facts: Facts) -> dict[str, Change]:
             changes[name] = Change(category=Category.NEW)
         elif pointer.version == project.fingerprints[name]:
             known = tuple(facts.shown.get(name, UNKNOWN).columns)
-            added, removed = relisted(project, pointer, known if pointer.columns else ())
+            added, removed = view_changes(project, pointer, known if pointer.columns else ())
             kind = Category.REMOVAL if removed else Category.ADDITIVE if added else Category.UNCHANGED
             changes[name] = Change(category=kind, added=added, removed=removed)
         elif UNKNOWN not in (facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN)):

@@ -21,7 +21,7 @@ from backfill_assets.state.versions import Version
 Versions = Mapping[tuple[str, str], Version]
 
 
-def narrowed(project: Project, shown: Environment, versions: Versions) -> Project:
+def with_hidden_columns(project: Project, shown: Environment, versions: Versions) -> Project:
     """The project with the version that is shown of each model whose code has the same rows and values, and fewer
     columns; these are `hidden`."""
     hidden: dict[str, tuple[str, ...]] = {}
@@ -38,7 +38,7 @@ def narrowed(project: Project, shown: Environment, versions: Versions) -> Projec
     return replace(project, fingerprints=fingerprints, hidden=hidden) if hidden else project
 
 
-def as_shown(shown: Environment, versions: Versions) -> dict[str, tuple[str, ...]]:
+def hidden_columns(shown: Environment, versions: Versions) -> dict[str, tuple[str, ...]]:
     """The columns that the views of an environment do not list of the versions that they show."""
     found: dict[str, tuple[str, ...]] = {}
     for name, pointer in shown.pointers.items():
@@ -49,20 +49,20 @@ def as_shown(shown: Environment, versions: Versions) -> dict[str, tuple[str, ...
     return found
 
 
-def computing(project: Project, versions: Versions) -> Project:
+def with_stored_definitions(project: Project, versions: Versions) -> Project:
     """The project as builds need it: models with hidden columns by the definition of their version, under the audits,
     the bounds and the pace that the code says."""
     models = {n: _stored(project.models[n], versions[n, project.fingerprints[n]]) for n in project.hidden}
     return replace(project, models={**project.models, **models}) if models else project
 
 
-def listed(project: Project, name: str, columns: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def view_columns(project: Project, name: str, columns: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Of a table's columns (name, type), those that the model's view lists."""
     hidden = project.hidden.get(name, ())
     return tuple(column for column in columns if column[0].lower() not in hidden)
 
 
-def relisted(project: Project, pointer: Pointer, known: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def view_changes(project: Project, pointer: Pointer, known: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Which columns the view of a version that stays would list beside those that it lists now, and which no more.
 
     `known` are all columns of the version (lower-cased); none where nobody knows them.

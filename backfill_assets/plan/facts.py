@@ -15,9 +15,9 @@ from backfill_assets.core.model import Project, Signature, Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, logic_of
 from backfill_assets.plan.bounds import bounded
-from backfill_assets.plan.changed_texts import Checks, Rewritten, rewritten
-from backfill_assets.plan.lineage_changes import Written, written_then
-from backfill_assets.plan.versions import Known, invalidated, published
+from backfill_assets.plan.changed_texts import ChangedText, Checks, changed_texts
+from backfill_assets.plan.lineage_changes import ColumnTexts, written_then
+from backfill_assets.plan.versions import BuiltVersion, invalidated, shown_segments
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
@@ -51,13 +51,13 @@ class Facts:
     """Of the version that the environment's pointer of a model shows."""
     algorithms: Mapping[str, int] = field(default_factory=dict[str, int])
     """By which rules that signature was made."""
-    rewritten: tuple[Rewritten, ...] = ()
+    rewritten: tuple[ChangedText, ...] = ()
     """The models whose version was built by another text than the one that is loaded."""
     text_checks: Checks = field(default_factory=dict[tuple[str, str, str], TextCheck])
     """What came of comparing these, as far as somebody did."""
-    written: Mapping[str, Written] = field(default_factory=dict[str, Written])
+    written: Mapping[str, ColumnTexts] = field(default_factory=dict[str, ColumnTexts])
     """What was written about the columns of the version that the environment's pointer of a model shows."""
-    versions: Mapping[tuple[str, str], Known] = field(default_factory=dict[tuple[str, str], Known])
+    versions: Mapping[tuple[str, str], BuiltVersion] = field(default_factory=dict[tuple[str, str], BuiltVersion])
     """Every version that was ever built. Only looked up for a restatement of all versions; with `published`."""
     published: Mapping[tuple[str, str], Segments] = field(default_factory=dict[tuple[str, str], Segments])
     """What environments (other than those of plans) show of each version's table."""
@@ -141,7 +141,7 @@ def read_facts(
         for name, (covered, _) in seen.items()
     }
     heads = {name: head for name, (_, head) in seen.items()}
-    others = rewritten(project, versions, coverage, heads)
+    others = changed_texts(project, versions, coverage, heads)
     as_shown_now = all((p := shown.pointers.get(n)) and p.version == project.fingerprints[n] for n in names)
     releases = () if as_shown_now else control.releases.all(environment)  # they grow: read where somebody asks
     facts = Facts(
@@ -170,14 +170,14 @@ def read_facts(
     if not every_version:
         return facts
     known = {
-        key: Known(
+        key: BuiltVersion(
             record=record,
             have=version_coverage(groups.get(key, []), log, model=key[0], version=key[1], audits="", now=now)[0],
             invalidated=invalidated(groups.get(key, [])),
         )
         for key, record in control.versions.all().items()
     }
-    return replace(facts, versions=known, published=published(control.lasting()))
+    return replace(facts, versions=known, published=shown_segments(control.lasting()))
 
 
 def _released(

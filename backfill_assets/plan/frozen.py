@@ -17,7 +17,7 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pin import Pin, Pins, made_anew, same_pin
 from backfill_assets.plan.missing import split_open
-from backfill_assets.plan.patch import reached
+from backfill_assets.plan.patch import affected_interval
 from backfill_assets.state.ledger import Entry, Kind, coverage
 from backfill_assets.state.plans import PlanRecord
 
@@ -194,7 +194,7 @@ def _of_plan(
                     continue
                 if why := _ruled_out(last) if last else "":
                     since = touched(source, then)
-                    mended = since is None or any(reached(model, t).intersection(part) for t in since)
+                    mended = since is None or any(affected_interval(model, t).intersection(part) for t in since)
                     if mended or (last and last.kind is Kind.WITHDRAWN):
                         told.move(model.name, plan.record.id, source, then, now, why, Ranges((part,)))
                         continue

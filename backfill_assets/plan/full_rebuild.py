@@ -12,7 +12,7 @@ from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Build, Stage
 
 
-def whole(
+def full_rebuild(
     project: Project, now: datetime, stages: Sequence[Stage], changed: Collection[str], done: Mapping[str, Ranges]
 ) -> tuple[Build, ...]:
     """What builds the `changed` models, all that reads them, and what the stages build, over all of their history.

@@ -26,7 +26,7 @@ class Collision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class ParallelPlan:
     """An open plan of the same versions by another request: neither goes on with the other, nor ends it."""
 
     plan: PlanRecord
@@ -41,7 +41,7 @@ class Claim:
     """The open plan of the same request that leads to the same versions: this one is what is left of it."""
     supersedes: tuple[PlanRecord, ...] = ()
     """Older plans of the same person, which this one replaces: of older code, or of the same request."""
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[ParallelPlan, ...] = ()
     """What is open of the same versions, and stays as it is."""
     collisions: tuple[Collision, ...] = ()
     """Empty when the plan may be applied."""
@@ -69,13 +69,13 @@ def targets(plan: Plan) -> tuple[Target, ...]:
     )
 
 
-Lead = tuple[str, tuple[str, ...]]
+Goal = tuple[str, tuple[str, ...]]
 """Where a plan leads a model: a version, and the columns of its view where the plan changes only these."""
 
 
-def leases(versions: Sequence[Target], shown: Environment) -> dict[str, Lead]:
+def leases(versions: Sequence[Target], shown: Environment) -> dict[str, Goal]:
     """Where models are led that the environment does not show so: growth of what it shows is free for all."""
-    return {t.model: _lead(t) for t in versions if not _shows(shown, t)}
+    return {t.model: _goal(t) for t in versions if not _shows(shown, t)}
 
 
 def claim(
@@ -90,16 +90,16 @@ def claim(
     says what somebody asked for when a stored plan was made: plans of different requests never continue one another.
     """
     mine = targets(plan)
-    wanted, leased = {t.model: _lead(t) for t in mine}, leases(mine, shown)
+    wanted, leased = {t.model: _goal(t) for t in mine}, leases(mine, shown)
     continues: list[PlanRecord] = []
     supersedes: list[PlanRecord] = []
-    beside: list[Beside] = []
+    beside: list[ParallelPlan] = []
     collisions: list[Collision] = []
     for other in records:
         if not other.live or other.environment != plan.environment:
             continue
         taken = leases(other.targets, shown)
-        theirs = {t.model: _lead(t) for t in other.targets}
+        theirs = {t.model: _goal(t) for t in other.targets}
         clash = tuple(name for name, lead in leased.items() if name in taken and _exclude(lead, taken[name]))
         if not clash and not wanted.items() & theirs.items():
             continue
@@ -109,7 +109,7 @@ def claim(
         elif clash:
             collisions.append(Collision(plan=other, models=clash))
         elif asked != plan.request:
-            beside.append(Beside(plan=other, request=asked))
+            beside.append(ParallelPlan(plan=other, request=asked))
         elif wanted.items() <= theirs.items():
             continues.append(other)
         elif other.by == by and theirs.items() <= wanted.items():
@@ -123,12 +123,12 @@ def claim(
     )
 
 
-def _other_logic(models: Sequence[str], one: Mapping[str, Lead], other: Mapping[str, Lead]) -> bool:
+def _other_logic(models: Sequence[str], one: Mapping[str, Goal], other: Mapping[str, Goal]) -> bool:
     """Whether the code of one of the models is another: two restatements of it are of the same code."""
     return any((logic_of(one[name][0]), one[name][1]) != (logic_of(other[name][0]), other[name][1]) for name in models)
 
 
-def _lead(target: Target) -> Lead:
+def _goal(target: Target) -> Goal:
     return target.version, target.columns
 
 
@@ -139,7 +139,7 @@ def _shows(shown: Environment, target: Target) -> bool:
     return target.version in {pointer.version, *(s.version for s in pointer.segments)}
 
 
-def _exclude(lead: Lead, taken: Lead) -> bool:
+def _exclude(lead: Goal, taken: Goal) -> bool:
     """Whether an environment that shows one version cannot show the other. A restatement of what is shown and a new
     version can both be worked on: the new one replaces everything in any case.
     """

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from backfill_assets.core.model import ColumnRef, Model, Project, Signature
-from backfill_assets.plan.reasons import ROWS, few
+from backfill_assets.plan.reasons import ROWS, first_few
 
-Written = Mapping[str, str]
+ColumnTexts = Mapping[str, str]
 """What is written about the columns of a version, by lower-cased name; a column of which nothing is lacks."""
-TOLD = 3
+MOST_NAMED = 3
 """How many columns a sentence names on each side."""
 Meaning = Literal["unchanged", "changed", "unwritten"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rewired:
+class LineageChange:
     """Columns of a model (lower-cased; ROWS: which rows there are) that read others than before, all the same ones.
 
     `before` are no longer read and `now` are new, as `table.column`; `meaning` is what became of the written meaning of
@@ -33,9 +33,14 @@ class Rewired:
     """All of it as a sentence, with what is written about the columns that are new."""
 
 
-def rewired(
-    model: str, old: Signature, new: Signature, was: Written, says: Written, described: Callable[[ColumnRef], str]
-) -> tuple[Rewired, ...]:
+def lineage_changes(
+    model: str,
+    old: Signature,
+    new: Signature,
+    was: ColumnTexts,
+    says: ColumnTexts,
+    described: Callable[[ColumnRef], str],
+) -> tuple[LineageChange, ...]:
     """What each column of both versions reads otherwise; nothing where one of the two was not looked into.
 
     `was` and `says` are what is written about the columns of each, `described` what is written about an upstream's.
@@ -52,7 +57,7 @@ def rewired(
             meaning = "unchanged" if was.get(name) == says.get(name) else "changed"
         found.setdefault((before - reads, reads - before, meaning), []).append(name)
     return tuple(
-        Rewired(
+        LineageChange(
             model=model,
             columns=tuple(columns),
             before=_names(gone),
@@ -101,7 +106,7 @@ def _text(
     described: Callable[[ColumnRef], str],
 ) -> str:
     names = [name for name in columns if name != ROWS]
-    subject = few(names) if names else "which rows there are"
+    subject = first_few(names) if names else "which rows there are"
     if names and ROWS in columns:
         subject += ", and which rows there are,"
     many = len(columns) > 1
@@ -110,11 +115,11 @@ def _text(
         reads, read = "depends on", "depend on"
     new = [f"{ref.table}.{ref.column}{_said(described(ref))}" for ref in _ordered(come)]
     if new and gone:
-        said = f"{subject} now {reads} {few(new, TOLD)} instead of {few(_names(gone), TOLD)}"
+        said = f"{subject} now {reads} {first_few(new, MOST_NAMED)} instead of {first_few(_names(gone), MOST_NAMED)}"
     elif new:
-        said = f"{subject} now {reads} {few(new, TOLD)} as well"
+        said = f"{subject} now {reads} {first_few(new, MOST_NAMED)} as well"
     else:
-        said = f"{subject} {'do' if many else 'does'} not {read} {few(_names(gone))} any more"
+        said = f"{subject} {'do' if many else 'does'} not {read} {first_few(_names(gone))} any more"
     whose = "their" if many else "its"
     match meaning:
         case "unchanged":

@@ -25,7 +25,7 @@ class UpstreamNow:
     building: Ranges = NOTHING
 
 
-def moved(
+def outdated_partial(
     model: Model,
     have: Coverage,
     upstreams: Mapping[str, UpstreamNow],

@@ -17,7 +17,7 @@ from backfill_assets.plan.select import one_of
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
 
-EVER = Interval(
+ALL_TIME = Interval(
     datetime.fromisoformat("1000-01-01T00:00:00+00:00"), datetime.fromisoformat("9999-12-31T00:00:00+00:00")
 )
 
@@ -43,7 +43,7 @@ def kept_segments(pointer: Pointer | None, version: str) -> Segments:
     return pointer.segments.in_other_tables(version)
 
 
-def stays_beside(pointer: Pointer | None, version: str, have: Coverage) -> Segments:
+def segments_beside(pointer: Pointer | None, version: str, have: Coverage) -> Segments:
     """What is read of a version from other tables and commits than its newest: what a pointer shows beside its table,
     and what it shows as it was before somebody else wrote there."""
     return Segments((*kept_segments(pointer, version), *have.held)).joined()
@@ -75,7 +75,7 @@ def restatement(
         again = asked.get(name, Ranges())
         for upstream in model.upstreams:
             if upstream.name in patches:
-                again = again | Ranges.of(reached(model, part) for part in patches[upstream.name].intervals)
+                again = again | Ranges.of(affected_interval(model, part) for part in patches[upstream.name].intervals)
         again = (again & pointer.covers & model.expected(now)) - lapsed.get(name, NOTHING)
         if again:
             _shown(project, environment, name)
@@ -113,7 +113,7 @@ def forward(
     for name in changed:
         model, pointer = project.models[name], environment.pointers[name]
         start = model.cadence.ceil(since)
-        later = Ranges((Interval(start, EVER.end),))
+        later = Ranges((Interval(start, ALL_TIME.end),))
         intervals = wanted(model, now=now, ignore_cron=ignore_cron, shown=pointer.covers) & later
         if not intervals:
             raise PlanError(
@@ -126,12 +126,12 @@ def forward(
     return patches
 
 
-def reached(model: Model, upstream: Interval) -> Interval:
+def affected_interval(model: Model, upstream: Interval) -> Interval:
     """The model's intervals that read any of an upstream's interval: over it, and as many more as look back."""
-    return reach(model.cadence, model.lookback, upstream)
+    return affected_by(model.cadence, model.lookback, upstream)
 
 
-def reach(cadence: Cadence, lookback: int, upstream: Interval) -> Interval:
+def affected_by(cadence: Cadence, lookback: int, upstream: Interval) -> Interval:
     """The same for a model of which only that is known."""
     return Interval(cadence.floor(upstream.start), cadence.shift(cadence.ceil(upstream.end), lookback))
 

@@ -10,22 +10,20 @@ from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project
 from backfill_assets.core.pointer import Pointer, as_written
-from backfill_assets.plan.adoption import kept_words, refuse_rebuilding, staying_adopted
-from backfill_assets.plan.asides import overrides, warnings
+from backfill_assets.plan.adoption import adopted_note, kept_adopted, refuse_rebuilding
 from backfill_assets.plan.bounds import cut_offs
 from backfill_assets.plan.category import Category, Change
-from backfill_assets.plan.changed_texts import Rewritten, unchecked
+from backfill_assets.plan.changed_texts import ChangedText, unchecked
 from backfill_assets.plan.changes import changes_of, reverts, unproved, views
 from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.full_rebuild import whole
-from backfill_assets.plan.lineage_changes import Rewired, describe, rewired, written_in
+from backfill_assets.plan.full_rebuild import full_rebuild
+from backfill_assets.plan.lineage_changes import LineageChange, describe, lineage_changes, written_in
 from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
-from backfill_assets.plan.partial import UpstreamNow, moved
-from backfill_assets.plan.patch import Patch, forward, reached, restatement, stays_beside
+from backfill_assets.plan.partial import UpstreamNow, outdated_partial
+from backfill_assets.plan.patch import Patch, affected_interval, forward, restatement, segments_beside
 from backfill_assets.plan.reasons import reasons
 from backfill_assets.plan.renamed_columns import batches_apart, can_be_copied, renaming
-from backfill_assets.plan.rowless import rowless
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import (
     Approve,
@@ -41,6 +39,7 @@ from backfill_assets.plan.stages import (
 )
 from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import invalidations
+from backfill_assets.plan.warnings import empty_models, overrides, warnings
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.needed import needed_from, together
 from backfill_assets.state.rules import declared_rules
@@ -79,23 +78,25 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     back = {name: release for name in selected if (release := reverts(project, facts, name))}
     listing = views(project, facts, mine)
     renamed = {n: found for n in selected if n not in back and (found := renaming(project, facts, n))}
-    ways = strategies(mine, {}, dict(request.strategies), reverted=back, listing=listing, renamed=renamed)
+    strategies_of = strategies(mine, {}, dict(request.strategies), reverted=back, listing=listing, renamed=renamed)
     copies: dict[str, Copied] = {}
     stages: list[Stage] = []
     blocked: list[Blocked] = []
     kept: dict[str, str] = {}
     complete = {name: facts.coverage[name].complete for name in project.models}
     pointers = facts.environment.pointers
-    staying = {name: staying_adopted(pointers.get(name), project.fingerprints[name]) for name in project.models}
+    staying = {name: kept_adopted(pointers.get(name), project.fingerprints[name]) for name in project.models}
     building: dict[str, Ranges] = {}
-    hollow: set[str] = set()
+    reads_empty: set[str] = set()
     asked = Ranges()
     for name in selected:
         model, version, have = project.models[name], project.fingerprints[name], facts.coverage[name]
         in_range = asked_of(project, facts, request, name)
         want = in_range if name in dict(request.strategies) else in_range - staying[name]
         if request.ignore_cron:
-            have = have.without(moved(model, have, _upstreams_now(project, facts, model, building), facts.sources))
+            have = have.without(
+                outdated_partial(model, have, _upstreams_now(project, facts, model, building), facts.sources)
+            )
         asked = asked | in_range
         recheck = want & have.unaudited
         if recheck:
@@ -111,9 +112,11 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
             for up, (stuck, needs) in waiting.items()
         )
         if buildable:
-            if ways.get(name) is Strategy.COLUMN_RENAME:
+            if strategies_of.get(name) is Strategy.COLUMN_RENAME:
                 fit = can_be_copied(model, buildable, have.refused, facts.now)
-                anew = Ranges.of(reached(model, part) for up in upstreams for part in building.get(up, Ranges()))
+                anew = Ranges.of(
+                    affected_interval(model, part) for up in upstreams for part in building.get(up, Ranges())
+                )
                 here = renamed[name].cut(fit - anew)
                 copies |= {name: here} if here.segments else {}
             stages.append(
@@ -129,9 +132,9 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
                 )
             )
         if not recheck and not missing:
-            kept[name] = _kept(project, facts, name, changes[name], want & have.empty) if in_range else _NOT_YET
-        if _hollow(facts, model, upstreams, want):
-            hollow.add(name)
+            kept[name] = _kept(project, facts, name, changes[name], want & have.empty) if in_range else _NOTHING_OVER
+        if _reads_declared_empty(facts, model, upstreams, want):
+            reads_empty.add(name)
         complete[name] = complete[name] | buildable | recheck
     if (request.start or request.end) and not asked:
         raise PlanError(
@@ -139,12 +142,12 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
             why="; ".join(f"{n}: {_extent(project.models[n], facts.now)}" for n in selected),
             fix="choose --start and --end within a model's range, and within what its sources have rows of",
         )
-    held = _held(project, ways)
+    held = _held(project, strategies_of)
     stuck = {b.model for b in blocked}.union(held)
     moves = tuple(
         (name, project.fingerprints[name])
         for name in selected
-        if name not in stuck | hollow
+        if name not in stuck | reads_empty
         and (name in listing or _moves(project, facts, request, name, complete[name], building[name]))
     )
     new = [name for name, change in mine.items() if change.category not in (Category.NEW, Category.UNCHANGED)]
@@ -161,16 +164,16 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         sources=facts.sources,
         changes=mine,
         because=_because(project, facts, selected, changes),
-        strategies=ways,
+        strategies=strategies_of,
         reverts=back,
         views=listing,
         copies=copies,
         held=held,
         cut_off=cut_offs(unbounded, project, selected, facts.now),
         overrides=overrides(project, selected),
-        warnings=(*warnings(project, selected), *rowless(project, facts, selected)),
+        warnings=(*warnings(project, selected), *empty_models(project, facts, selected)),
         texts=_texts(facts, selected),
-        whole=whole(project, facts.now, stages, () if blocked else new, _begun(facts, new, back)),
+        whole=full_rebuild(project, facts.now, stages, () if blocked else new, _begun(facts, new, back)),
         rewired=_rewired(project, facts, mine),
     )
 
@@ -226,7 +229,7 @@ def _patched(
         overrides=overrides(project, patches),
         warnings=warnings(project, patches),
         texts=_texts(facts, patches),
-        whole=whole(project, facts.now, stages, list(why), done),
+        whole=full_rebuild(project, facts.now, stages, list(why), done),
         rewired=_rewired(project, facts, touched),
     )
 
@@ -236,18 +239,18 @@ def _begun(facts: Facts, changed: Collection[str], reverted: Collection[str]) ->
     return {name: facts.coverage[name].complete for name in changed if name not in reverted}
 
 
-def _texts(facts: Facts, models: Collection[str]) -> tuple[Rewritten, ...]:
+def _texts(facts: Facts, models: Collection[str]) -> tuple[ChangedText, ...]:
     """What of these models has to be tried on data before it counts as unchanged."""
     return tuple(t for t in unchecked(facts.rewritten, facts.text_checks) if t.model in models)
 
 
-def _rewired(project: Project, facts: Facts, changes: Mapping[str, Change]) -> tuple[Rewired, ...]:
+def _rewired(project: Project, facts: Facts, changes: Mapping[str, Change]) -> tuple[LineageChange, ...]:
     """Which columns of the models that change read others than in what is shown."""
     return tuple(
         found
         for name, change in changes.items()
         if change.category not in (Category.NEW, Category.UNCHANGED) and name in facts.shown
-        for found in rewired(
+        for found in lineage_changes(
             name,
             facts.shown[name],
             project.signatures.get(name, UNKNOWN),
@@ -326,7 +329,7 @@ def asked_of(project: Project, facts: Facts, request: Request, name: str) -> Ran
     )
 
 
-_NOT_YET = "no interval of it is over yet"
+_NOTHING_OVER = "no interval of it is over yet"
 
 
 def upstream_models(project: Project, model: Model) -> dict[str, Model]:
@@ -363,7 +366,7 @@ def _reason(project: Project, facts: Facts, name: str, have: Coverage, missing: 
     return f"changed: {facts.environment.name} shows {pointer.version}"
 
 
-def _hollow(facts: Facts, model: Model, upstreams: Mapping[str, Model], want: Ranges) -> bool:
+def _reads_declared_empty(facts: Facts, model: Model, upstreams: Mapping[str, Model], want: Ranges) -> bool:
     """Whether the gate would refuse the model: what is wanted of it, or what that reads, is declared empty in part."""
     return bool(want & facts.coverage[model.name].empty) or any(
         needed(model, upstream, part) & facts.coverage[name].empty
@@ -381,7 +384,7 @@ def _kept(project: Project, facts: Facts, name: str, change: Change, empty: Rang
     pointer = facts.environment.pointers.get(name)
     if change.category in (Category.NEW, Category.UNCHANGED):
         adopted = pointer.segments.adopted.covers if pointer else NOTHING
-        return kept_words(project.models[name], adopted) if adopted else "complete and audited"
+        return adopted_note(project.models[name], adopted) if adopted else "complete and audited"
     if pointer and pointer.version == project.fingerprints[name]:
         return "only its view changes: the tables stay, nothing to compute"
     if release := reverts(project, facts, name):
@@ -402,7 +405,9 @@ def _upstreams_now(
             model=upstream,
             version=project.fingerprints[name],
             have=facts.coverage[name],
-            over=stays_beside(facts.environment.pointers.get(name), project.fingerprints[name], facts.coverage[name]),
+            over=segments_beside(
+                facts.environment.pointers.get(name), project.fingerprints[name], facts.coverage[name]
+            ),
             building=building.get(name, Ranges()),
         )
         for name, upstream in upstream_models(project, model).items()

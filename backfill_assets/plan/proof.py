@@ -13,7 +13,7 @@ from backfill_assets.plan.stages import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class KeptModels:
     """Models that keep their tables although an upstream gets another, because these columns of it are unchanged.
 
     `word` is there when they are so by the word of the upstream's author; then there may be no reader.
@@ -29,7 +29,7 @@ class Kept:
 class Drift:
     """Intervals in which they are not: the data that the upstream reads changed since it was built."""
 
-    kept: Kept
+    kept: KeptModels
     intervals: Ranges
     again: Mapping[str, Ranges]
     """The intervals of each reader that were built from the old values."""
@@ -53,7 +53,7 @@ class Drift:
         )
 
 
-def called_before(old: Signature, new: Signature, columns: Sequence[str]) -> dict[str, str]:
+def renamed_from(old: Signature, new: Signature, columns: Sequence[str]) -> dict[str, str]:
     """What columns (lower-cased) of a version were called in another one, where that was another name."""
     found: dict[str, str] = {}
     for column in columns:
@@ -63,9 +63,9 @@ def called_before(old: Signature, new: Signature, columns: Sequence[str]) -> dic
     return found
 
 
-def kept_readers(project: Project, plan: Plan) -> list[Kept]:
+def kept_readers(project: Project, plan: Plan) -> list[KeptModels]:
     """What has to be compared before the plan's models move, one entry for each upstream that changed."""
-    found: list[Kept] = []
+    found: list[KeptModels] = []
     for name, change in plan.changes.items():
         if change.rows or change.category in (Category.NEW, Category.UNCHANGED):
             continue
@@ -80,7 +80,7 @@ def kept_readers(project: Project, plan: Plan) -> list[Kept]:
                 columns |= same
         word = next((w for w in plan.overrides if w.model == name), None)
         if word is not None:
-            found.append(Kept(upstream=name, readers=(), columns=word.columns, word=word))
+            found.append(KeptModels(upstream=name, readers=(), columns=word.columns, word=word))
         if readers:
-            found.append(Kept(upstream=name, readers=tuple(readers), columns=tuple(sorted(columns))))
+            found.append(KeptModels(upstream=name, readers=tuple(readers), columns=tuple(sorted(columns))))
     return found

@@ -13,7 +13,7 @@ from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.model import ALL, Audit, ColumnRef, Model, Project
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import same_text
-from backfill_assets.plan.dropped_columns import as_shown
+from backfill_assets.plan.dropped_columns import hidden_columns
 from backfill_assets.project.stored import audits_from_json, declared_otherwise, from_definition
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version
@@ -97,7 +97,7 @@ def published(
         | {name: record.signature for name, record in shown.items()},
         overrides={name: o for name, o in project.overrides.items() if name in own},
         warnings={},
-        hidden=as_shown(environment, versions),
+        hidden=hidden_columns(environment, versions),
         redeclared={
             name: why for name in order if (why := declared_otherwise(project, models[name], shown[name].definition))
         },

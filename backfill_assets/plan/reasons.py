@@ -30,12 +30,16 @@ def reasons(project: Project, name: str, changes: Mapping[str, Change]) -> tuple
             touched = True
         elif hit := affects(change, frozenset(reads)):
             where = sorted({w for column in hit for w in reads[column]}, key=lambda w: (w != ROWS, w))
-            what = f"rows of {upstream.name}, which differ," if change.rows else f"{upstream.name}.{few(sorted(hit))}"
-            found.append(f"reads {what} for {few(where)}")
+            what = (
+                f"rows of {upstream.name}, which differ,"
+                if change.rows
+                else f"{upstream.name}.{first_few(sorted(hit))}"
+            )
+            found.append(f"reads {what} for {first_few(where)}")
             touched = True
         else:
             moved = (*change.columns, *change.removed, *change.added)
-            found.append(f"reads none of what changed in {upstream.name} ({few(moved)})")
+            found.append(f"reads none of what changed in {upstream.name} ({first_few(moved)})")
     own = changes.get(name)
     if own is not None and own.category not in (Category.UNCHANGED, Category.NEW) and not touched:
         found.insert(0, "its own code changed")
@@ -55,7 +59,7 @@ def reads_of(signature: Signature, upstream: str) -> dict[str, set[str]]:
     return dict(found)
 
 
-def few(names: Iterable[str], most: int = SHOWN) -> str:
+def first_few(names: Iterable[str], most: int = SHOWN) -> str:
     """The first names, and how many more there are."""
     listed = list(names)
     more = f" and {len(listed) - most} more" if len(listed) > most else ""

@@ -14,7 +14,7 @@ from backfill_assets.plan.renamed_columns import batches_apart
 from backfill_assets.plan.stages import Audit, Build, Plan
 
 
-def sampled(plan: Plan, project: Project, count: int) -> Plan:
+def sample_plan(plan: Plan, project: Project, count: int) -> Plan:
     """The plan cut to `count` intervals of each model that no other reads, and to what those need of their upstreams.
 
     What it builds is kept: it is a part of the whole. Nothing is promoted by it.

@@ -14,10 +14,10 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Override
 from backfill_assets.plan.bounds import CutOff
 from backfill_assets.plan.category import Change
-from backfill_assets.plan.changed_texts import Rewritten
+from backfill_assets.plan.changed_texts import ChangedText
 from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.frozen import Continued
-from backfill_assets.plan.lineage_changes import Rewired
+from backfill_assets.plan.lineage_changes import LineageChange
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.strategy import PROOF, Strategy
 from backfill_assets.state.needed import OWNER
@@ -198,11 +198,11 @@ class Plan:
     overrides: tuple[Override, ...] = ()
     """The authors' words that it stands on."""
     warnings: tuple[PlanWarning, ...] = ()
-    texts: tuple[Rewritten, ...] = ()
+    texts: tuple[ChangedText, ...] = ()
     """Models that count as unchanged although their text is another: a sample of each is to be compared."""
     whole: tuple[Build, ...] = ()
     """What building again all that changes, and all that reads it, would be, where that is more than is to be done."""
-    rewired: tuple[Rewired, ...] = ()
+    rewired: tuple[LineageChange, ...] = ()
     """Columns that read others than in what the environment shows."""
     continued: Continued = field(default_factory=Continued)
     """How what is left of an open plan reads sources that changed since."""

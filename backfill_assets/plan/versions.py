@@ -9,7 +9,7 @@ from typing import Any, cast
 from backfill_assets.core.digest import digest
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.segments import NO_ROWS, Segment, Segments, logic_of
-from backfill_assets.plan.patch import Patch, reach
+from backfill_assets.plan.patch import Patch, affected_by
 from backfill_assets.plan.stages import Invalidate
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, Entry, Kind
@@ -20,7 +20,7 @@ Table = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class BuiltVersion:
     """A version that was built at some time: what is there of it, and what was invalidated with which reason."""
 
     record: Version
@@ -45,7 +45,7 @@ def invalidated(entries: Iterable[Entry]) -> dict[str, Ranges]:
     return {reason: Ranges.of(parts) for reason, parts in found.items()}
 
 
-def published(environments: Iterable[Environment]) -> dict[Table, Segments]:
+def shown_segments(environments: Iterable[Environment]) -> dict[Table, Segments]:
     """What these environments show of each version's table."""
     found: dict[Table, list[Segment]] = {}
     for environment in environments:
@@ -58,7 +58,7 @@ def published(environments: Iterable[Environment]) -> dict[Table, Segments]:
 def invalidations(
     restate: Sequence[tuple[str, Interval]],
     patches: Mapping[str, Patch],
-    versions: Mapping[Table, Known],
+    versions: Mapping[Table, BuiltVersion],
     shown: Mapping[Table, Segments],
 ) -> tuple[Invalidate, ...]:
     """What is built of versions, other than the patches' own, that the restated intervals reach through all that they
@@ -94,7 +94,10 @@ def invalidations(
 
 
 def _reached(
-    key: Table, restate: Sequence[tuple[str, Interval]], versions: Mapping[Table, Known], known: dict[Table, Ranges]
+    key: Table,
+    restate: Sequence[tuple[str, Interval]],
+    versions: Mapping[Table, BuiltVersion],
+    known: dict[Table, Ranges],
 ) -> Ranges:
     """The version's intervals that are restated, or read any that is. A revision is reached as its logic is."""
     if key not in known:
@@ -103,7 +106,7 @@ def _reached(
         for upstream in there.record.upstream.items():
             if upstream in versions:
                 above = _reached(upstream, restate, versions, known)
-                parts += [reach(there.cadence, there.lookback, part) for part in above]
+                parts += [affected_by(there.cadence, there.lookback, part) for part in above]
         known[key] = Ranges.of(parts)
     return known[key]
 

@@ -18,7 +18,7 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer, lists
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.leases import Beside, Claim, Collision, claim, targets
+from backfill_assets.plan.leases import Claim, Collision, ParallelPlan, claim, targets
 from backfill_assets.plan.stages import ModelVersion, Plan, Promote
 from backfill_assets.plan.stored import request_of, stored_plan
 from backfill_assets.promote.candidate import candidate, known
@@ -45,7 +45,7 @@ class Opened:
     superseded: tuple[PlanRecord, ...]
     continues: bool = False
     """Whether an older one is gone on with."""
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[ParallelPlan, ...] = ()
     """Open plans of the same versions by other requests: they stay as they are."""
 
 
@@ -161,7 +161,7 @@ def collision_text(collision: Collision) -> str:
     return f"{plan_text(collision.plan)} also changes {', '.join(collision.models)}"
 
 
-def beside_text(beside: Beside) -> str:
+def beside_text(beside: ParallelPlan) -> str:
     """`plan ab12 (by ana, since 14:02 UTC) is open for the same versions: …`, and what to do about it."""
     return (
         f"{plan_text(beside.plan)} is open for the same versions, by another request, and stays as it is: "

@@ -9,7 +9,7 @@ from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer, as_written
 from backfill_assets.core.segments import Segments
-from backfill_assets.plan.dropped_columns import listed
+from backfill_assets.plan.dropped_columns import view_columns
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import Patch, kept_segments
 from backfill_assets.state.versions import Version
@@ -44,7 +44,7 @@ def pin(
         model=name,
         time_column=model.time_column,
         timestamps=model.cadence is Cadence.HOURLY,
-        columns=as_written(listed(project, name, versions[name, version].columns), project.columns.get(name, ())),
+        columns=as_written(view_columns(project, name, versions[name, version].columns), project.columns.get(name, ())),
         segments=shown_beside(facts, name, version).over(own),
     )
 
@@ -61,7 +61,7 @@ def patched(
 ) -> Pointer:
     """What the environment shows of a model, with the patch's intervals from the patch's table."""
     shown, record = facts.environment.pointers[name], versions[name, patch.version]
-    columns = as_written(listed(project, name, record.columns), project.columns.get(name, ()))
+    columns = as_written(view_columns(project, name, record.columns), project.columns.get(name, ()))
     known = versions.get((name, shown.version))  # its table may have columns that the view does not list
     whole = known.columns if known and set(shown.columns) <= set(known.columns) else shown.columns
     below = Segments(replace(s, columns=_other(s.columns or whole, columns)) for s in patch.below or shown.segments)

@@ -15,7 +15,7 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import needed
-from backfill_assets.plan.patch import Patch, reached, restatement
+from backfill_assets.plan.patch import Patch, affected_interval, restatement
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
@@ -39,7 +39,7 @@ def consented(
     while True:
         found: dict[str, Ranges] = {}
         for name, model in project.models.items():
-            above = Ranges.of(reached(model, i) for u in model.upstreams for i in found.get(u.name, NOTHING))
+            above = Ranges.of(affected_interval(model, i) for u in model.upstreams for i in found.get(u.name, NOTHING))
             if part := may.get(name, NOTHING) & (late.get(name, NOTHING) | above):
                 found[name] = part
         again = {name: _with_readers(project, facts, found, name) for name in found}
@@ -102,7 +102,7 @@ def _with_readers(project: Project, facts: Facts, found: Mapping[str, Ranges], n
         if shown is None:
             continue
         reader, state = project.models[name_of_reader], facts.standing.get(name_of_reader)
-        reads = Ranges.of(reached(reader, part) for part in found[name]) & shown.covers
+        reads = Ranges.of(affected_interval(reader, part) for part in found[name]) & shown.covers
         stays = reads - (state.partial if state else NOTHING) - found.get(name_of_reader, NOTHING)
         left = left - Ranges.of(i for part in stays.split(reader.cadence) for i in needed(reader, model, part))
     return left
@@ -126,7 +126,7 @@ def _beside(
     for upstream in model.upstreams:
         if upstream.name in patches:
             stays = patches[upstream.name].intervals - left[upstream.name]
-            found = found - Ranges.of(reached(model, part) for part in stays)
+            found = found - Ranges.of(affected_interval(model, part) for part in stays)
     for reader in project.downstream(name):
         if reader in patches:
             below, stays = project.models[reader], patches[reader].intervals - left[reader]

@@ -16,7 +16,7 @@ from backfill_assets.core.pin import Pin, made_anew
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import is_adopted, logic_of
 from backfill_assets.plan.commands import restate_argument, restate_command
-from backfill_assets.plan.patch import reached, restatement
+from backfill_assets.plan.patch import affected_interval, restatement
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.watch.look import Change, History, Look
@@ -133,7 +133,11 @@ def _of_source(
             found.changes.setdefault(source, set()).update(
                 c.name
                 for c in changes
-                if (vague if c.touches is None else any(reached(model, t).intersection(part) for t in c.touches))
+                if (
+                    vague
+                    if c.touches is None
+                    else any(affected_interval(model, t).intersection(part) for t in c.touches)
+                )
             )
             if vague:
                 found.vague.add(source)
@@ -177,7 +181,7 @@ def _sum(model: Model, changes: list[Change], back: timedelta) -> tuple[Ranges, 
     vague = any(c.touches is None for c in changes)
     spans = (t for c in changes if c.touches is not None for t in c.touches)
     touched = Ranges.of(Interval(max(t.start, _FIRST + back) - back, t.end) for t in spans)
-    return Ranges.of(reached(model, t) for t in touched), changes, vague
+    return Ranges.of(affected_interval(model, t) for t in touched), changes, vague
 
 
 def _notice(look: Look, model: Model, stale: _Found) -> Notice:

@@ -20,7 +20,7 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, logic_of
 from backfill_assets.plan.missing import needed
-from backfill_assets.plan.patch import reached
+from backfill_assets.plan.patch import affected_interval
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, Entry, coverage
 
@@ -88,7 +88,7 @@ def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, b
                 for late in _read_older(tables, upstream.name, said, there, newest, window):
                     intervals, of = found[segment]
                     of.append(late)
-                    intervals += Ranges((part,)) & Ranges((reached(model, late),))
+                    intervals += Ranges((part,)) & Ranges((affected_interval(model, late),))
     for segment, (intervals, of) in found.items():
         yield Older(
             model=model.name,

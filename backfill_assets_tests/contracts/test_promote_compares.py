@@ -15,7 +15,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Move, Rows, Stats
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
-from backfill_assets.plan.proof import Drift, Kept
+from backfill_assets.plan.proof import Drift, KeptModels
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.fakes import days, ranges
 from backfill_assets_tests.projects import DAILY, write_events, write_project
@@ -121,7 +121,7 @@ def test_what_should_not_have_moved(tmp_path: Path, said: Said) -> None:
 
 def test_a_kept_table(tmp_path: Path, said: Said) -> None:
     """A table that is kept, and was built from other values."""
-    kept = Kept(upstream="daily", readers=("monthly",), columns=("total",))
+    kept = KeptModels(upstream="daily", readers=("monthly",), columns=("total",))
     said.drift = [Drift(kept=kept, intervals=ranges(days("03")), again={"monthly": ranges(days("03"))})]
     [what] = in_the_way(changed(tmp_path))
     assert what.startswith("daily has other values of total in 2024-01-03"), what

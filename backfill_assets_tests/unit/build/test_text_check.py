@@ -13,7 +13,7 @@ from backfill_assets.build.engine import Job
 from backfill_assets.build.text_check import check_texts
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval
-from backfill_assets.plan.changed_texts import SAMPLED, refuted, sampled, unchecked
+from backfill_assets.plan.changed_texts import SAMPLED, refuted, sample_intervals, unchecked
 from backfill_assets.plan.facts import Facts
 from backfill_assets.promote.gate import Case, texts_hold
 from backfill_assets.promote.proposal import Proposal
@@ -121,8 +121,8 @@ def test_a_sample_is_the_same_each_time(count: int, seed: str) -> None:
     """The oldest, the newest and some between, of what is built; by the seed alone."""
     model = a_model("a")
     built = ranges(days("01", f"{count:02}"))
-    found = sampled(built, model, seed=seed)
-    assert found == sampled(built, model, seed=seed)
+    found = sample_intervals(built, model, seed=seed)
+    assert found == sample_intervals(built, model, seed=seed)
     units = list(found.split(model.cadence))
     assert len(units) == min(count, SAMPLED)
     assert not found - built

@@ -9,7 +9,7 @@ from backfill_assets.compare.ask import ask, questions
 from backfill_assets.compare.sides import Side, resolve_side
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.intervals import Cadence, Interval, utc
-from backfill_assets.plan.patch import EVER
+from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets_tests.fakes import Cell, FakeTables, World, a_model, a_pointer, days, ranges
 from backfill_assets_tests.unit.promote.office import Office
 
@@ -82,7 +82,7 @@ def test_a_restated_day_among_shown_ones(tables: FakeTables) -> None:
     [
         (days("02"), ranges(days("02"))),
         (Interval(utc("2024-01-02T05:00"), utc("2024-01-03T01:00")), ranges(days("02", "03"))),
-        (Interval(days("03").start, EVER.end), ranges(days("03", "04"))),
+        (Interval(days("03").start, ALL_TIME.end), ranges(days("03", "04"))),
         (days("20"), ranges()),
     ],
 )
@@ -98,7 +98,9 @@ def test_an_open_range_of_months() -> None:
     model = a_model("monthly", cadence=Cadence.MONTHLY)
     month = Interval.of("2024-01-01", "2024-02-01")
     one, other = (a_pointer("monthly", v, month) for v in ("1", "2"))
-    assert ask(model, one, other, FakeTables(), within=Interval(days("05").start, EVER.end)).compared == ranges(month)
+    assert ask(model, one, other, FakeTables(), within=Interval(days("05").start, ALL_TIME.end)).compared == ranges(
+        month
+    )
 
 
 def test_a_mask_of_any_version_holds(tables: FakeTables) -> None:

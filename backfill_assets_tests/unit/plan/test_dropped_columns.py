@@ -9,7 +9,7 @@ import pytest
 
 from backfill_assets.core.model import Audit, Column, ColumnRef, Project, Signature
 from backfill_assets.plan.category import Category
-from backfill_assets.plan.dropped_columns import as_shown, computing, narrowed
+from backfill_assets.plan.dropped_columns import hidden_columns, with_hidden_columns, with_stored_definitions
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import claim
 from backfill_assets.plan.plan import make_plan
@@ -59,14 +59,14 @@ def project(own: Signature, *source: str) -> Project:
 
 
 def held(own: Signature, *source: str, version: Version | None = None) -> Project:
-    return narrowed(project(own, *source), SHOWN, {("a", "a-old"): version or record()})
+    return with_hidden_columns(project(own, *source), SHOWN, {("a", "a-old"): version or record()})
 
 
 def test_a_column_less_keeps_the_version() -> None:
     """Its definition computes what comes; what the code says of audits counts."""
     found = held(signed("ds", "id", "n"))
     assert found.fingerprints["a"] == "a-old" and dict(found.hidden) == {"a": ("m",)}
-    model = computing(found, {("a", "a-old"): record()}).models["a"]
+    model = with_stored_definitions(found, {("a", "a-old"): record()}).models["a"]
     assert (model.code, [a.name for a in model.audits]) == ("SELECT all", ["new"])
     assert found.models["a"].code == "SELECT fewer"
 
@@ -101,7 +101,7 @@ def test_the_definition_has_to_be_executable() -> None:
 
 
 def planned(*columns: str, shown: Environment = SHOWN) -> Any:
-    found = narrowed(project(signed(*columns)), shown, {("a", "a-old"): record()})
+    found = with_hidden_columns(project(signed(*columns)), shown, {("a", "a-old"): record()})
     if columns == NAMES:
         found = replace(found, fingerprints={**found.fingerprints, "a": "a-old"})
     facts = Facts(
@@ -128,7 +128,7 @@ def test_the_column_back_is_additive_and_asks_nobody() -> None:
     pointer = replace(SHOWN.pointers["a"], columns=COLUMNS[:3])
     plan = planned(*NAMES, shown=replace(SHOWN, pointers={"a": pointer}))
     assert plan.changes["a"].category is Category.ADDITIVE and [type(s) for s in plan.stages] == [Promote]
-    assert as_shown(replace(SHOWN, pointers={"a": pointer}), {("a", "a-old"): record()}) == {"a": ("m",)}
+    assert hidden_columns(replace(SHOWN, pointers={"a": pointer}), {("a", "a-old"): record()}) == {"a": ("m",)}
 
 
 def test_what_is_shown_without_it_is_no_change() -> None:

@@ -14,7 +14,7 @@ from backfill_assets.core.codec import to_plain
 from backfill_assets.core.model import Column, ColumnRef, Signature
 from backfill_assets.evidence.make import make
 from backfill_assets.plan.estimate import estimate
-from backfill_assets.plan.lineage_changes import Rewired, rewired, written, written_then
+from backfill_assets.plan.lineage_changes import LineageChange, lineage_changes, written, written_then
 from backfill_assets.plan.reasons import ROWS
 from backfill_assets.project.stored import to_definition
 from backfill_assets_tests.fakes import World, a_model, days
@@ -42,7 +42,7 @@ def said(
     old: Signature, new: Signature, was: dict[str, str] | None = None, says: dict[str, str] | None = None
 ) -> list[str]:
     described = {"local": f"{LOCAL}."}
-    found = rewired("m", old, new, was or {}, says or {}, lambda ref: described.get(ref.column, ""))
+    found = lineage_changes("m", old, new, was or {}, says or {}, lambda ref: described.get(ref.column, ""))
     return [one.text for one in found]
 
 
@@ -95,7 +95,7 @@ def test_what_is_written_is_kept_with_the_version() -> None:
     assert written([("spend", "In cents.")], {"Spend": "EUR", "n": "rows"}) == {"spend": "In cents.; EUR", "n": "rows"}
 
 
-ONE = Rewired(
+ONE = LineageChange(
     model="ads", columns=("spend",), before=("raw.c.at",), now=("raw.c.local",), meaning="unchanged",
     text="spend now reads raw.c.[red]local instead of raw.c.at; its written meaning is unchanged",
 )  # fmt: skip

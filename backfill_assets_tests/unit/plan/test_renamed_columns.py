@@ -17,7 +17,7 @@ from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.renamed_columns import renaming, still_copied
-from backfill_assets.plan.sample import sampled
+from backfill_assets.plan.sample import sample_plan
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.strategy import Strategy
 from backfill_assets.promote.lifecycle import open_plan
@@ -211,7 +211,7 @@ def test_what_was_printed_is_what_runs(world: World) -> None:
     """Copies belong to the plan's id, and are kept by a sample; a plan of other code copies nothing."""
     plan = renamed(world)
     assert replace(plan, copies={}).id != plan.id
-    part = sampled(plan, world.project, 2)
+    part = sample_plan(plan, world.project, 2)
     apply(world.bench(), part)
     assert not world.engine.writes and Ranges.of(i for _, i in world.engine.copies).count(DAILY.cadence) == 2
     loaded(world, {"ds": "d", "id": "i", "sum": "other"}, to="3")

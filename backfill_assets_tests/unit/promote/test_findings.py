@@ -15,7 +15,7 @@ from backfill_assets.compare.expect import Expectation
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.plan.category import Category, Change
-from backfill_assets.plan.proof import Drift, Kept
+from backfill_assets.plan.proof import Drift, KeptModels
 from backfill_assets.promote.findings import drifted, unanswered, unexpected
 from backfill_assets_tests.fakes import days, ranges
 
@@ -127,7 +127,7 @@ def test_a_query_that_does_not_say_what_it_has_to() -> None:
 
 
 def test_a_kept_table_that_was_built_from_other_values() -> None:
-    kept = Kept(upstream="orders", readers=("daily",), columns=("amount",))
+    kept = KeptModels(upstream="orders", readers=("daily",), columns=("amount",))
     [finding] = drifted([Drift(kept=kept, intervals=ranges(days("03")), again={"daily": ranges(days("03"))})])
     assert (finding.name, finding.model) == ("orders.kept", "orders")
     assert "amount" in finding.text

@@ -1,16 +1,36 @@
-"""Which models gave no row at all? Nothing fails where nobody said that there must be some, so the plan says it."""
+"""Of what does a plan warn? Authors' overrides that it relies on, doubtful code, and models without any rows."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
-from backfill_assets.core.model import Project
+from backfill_assets.core.model import Override, Project
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import PlanWarning
 
 
-def rowless(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
+def overrides(project: Project, models: Collection[str]) -> tuple[Override, ...]:
+    """Those that make a difference to these models; they may be of models upstream of them."""
+    return tuple(
+        replace(o, reaches=tuple(n for n in o.reaches if n in models))
+        for o in project.overrides.values()
+        if not {o.model, *o.reaches}.isdisjoint(models)
+    )
+
+
+def warnings(project: Project, models: Collection[str]) -> tuple[PlanWarning, ...]:
+    """The warnings about these models."""
+    return tuple(
+        PlanWarning(model=name, place=w.place(project.root), what=w.what, why=w.why, fix=w.fix)
+        for name in project.models
+        if name in models
+        for w in project.warnings.get(name, ())
+    )
+
+
+def empty_models(project: Project, facts: Facts, models: Collection[str]) -> tuple[PlanWarning, ...]:
     """A warning for each of these models whose version, which is not shown as it is, was built without any row."""
     return tuple(
         PlanWarning(
