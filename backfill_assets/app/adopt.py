@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 
 from backfill_assets.adapters.adoption import (
     Place,
@@ -30,9 +29,8 @@ from backfill_assets.adapters.data_files import Origin, read_counts, write_count
 from backfill_assets.adapters.foreign_table import ForeignTable, adopted_from, check_files, look_at, write_link
 from backfill_assets.adapters.table_log import batch_metadata
 from backfill_assets.app.context import Context
-from backfill_assets.app.evidence import seal_release
 from backfill_assets.app.gate import cases_of
-from backfill_assets.app.release import release_by_case, rules_of
+from backfill_assets.app.release import release_by_case
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.build import build, create_version
 from backfill_assets.build.engine import Job
@@ -366,13 +364,7 @@ def _show(context: Context, model: Model, done: Adopted) -> Adopted:
             counts=cases.counts,
         )
 
-    moved = release_by_case(
-        context,
-        look,
-        context.shared_views(),
-        evidence=partial(seal_release, context),
-        rules=partial(rules_of, context),
-    )
+    moved = release_by_case(context, look)
     if not moved.moved:
         return replace(done, verdict=moved.verdict)
     publish_contracts(context.project, context.control, moved.environment, (model.name,), at=datetime.now(UTC))

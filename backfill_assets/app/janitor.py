@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from functools import partial
 
 from backfill_assets.adapters.caches import CacheFile, old_cache_files, remove_cache_files
 from backfill_assets.adapters.packets import packet_folders, remove_packet
 from backfill_assets.app.context import Context
-from backfill_assets.app.evidence import seal_release
-from backfill_assets.app.release import release_by_case, rules_in_force
+from backfill_assets.app.release import release_by_case
 from backfill_assets.core.errors import BackfillError, PromotionError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.orphans import UNDER_WAY, PacketFolder, orphans
@@ -109,13 +107,7 @@ def _join(context: Context, crowd: Crowd) -> str:
         def look() -> Case:
             return joined_case(crowd, pointer, context.control, context.project, context.facts(), context.log)
 
-        done = release_by_case(
-            context,
-            look,
-            context.shared_views(),
-            evidence=partial(seal_release, context),
-            rules=partial(rules_in_force, context),
-        )
+        done = release_by_case(context, look)
         if not done.verdict.open:
             raise PromotionError("the copy is not shown", why="; ".join(map(str, done.verdict.obstacles)))
         return done.environment

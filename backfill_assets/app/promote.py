@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 
 from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.candidate import show_candidate
@@ -13,12 +12,12 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release, write_packets
 from backfill_assets.app.gate import promotion_case
 from backfill_assets.app.prove import prove_built
-from backfill_assets.app.release import release_by_case, rules_of
+from backfill_assets.app.release import release_by_case
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import PlanError
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.plan import make_plan
-from backfill_assets.plan.stages import Request
+from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import request_of
 from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate, vouching
 from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_plan, record_move
@@ -59,8 +58,12 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
     stored = find_plan(context.control, plan) if plan else None
     asked = request_of(context.control, stored.id) if stored else asked
     before = context.control.environments.read(context.environment)
-    views, made, amendment = context.shared_views(), None, None
+    made, amendment = None, None
     records: list[PlanRecord] = []
+
+    def recorded(plan: Plan, case: Case) -> PlanRecord:
+        views = context.shared_views
+        return stored or record_move(context.control, plan, case.pointers, by=context.user, views=views)
 
     def look() -> Case:
         nonlocal made, amendment
@@ -72,7 +75,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
         if case.required or not any(compared(case)) or not gate(case, ROWS).open:
             return case
         # Nobody has to approve it, so nobody waits for a comparison: it is made here, and counts.
-        record = stored or record_move(context.control, made, case.pointers, by=context.user, views=lambda: views)
+        record = recorded(made, case)
         show_candidate(context, record.id, facts)
         prove_built(context, record.id, made, facts)
         return promotion_case(context, asked, context.facts(), made, stored)
@@ -80,15 +83,15 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
     def evidence(sealing: Sealing) -> Mapping[str, str]:
         assert made is not None
         case = sealing.case
-        records[:] = [stored or record_move(context.control, made, case.pointers, by=context.user, views=lambda: views)]
+        records[:] = [recorded(made, case)]
         plans = write_packets(context, case.environment, case.pointers, records, vouching(case))
         return seal_release(context, sealing, plans=plans)
 
-    done = release_by_case(context, look, views, evidence=evidence, rules=partial(rules_of, context))
+    done = release_by_case(context, look, evidence=evidence)
     if done.verdict.open:
         assert made is not None
         end = end_promoted if done.moved else end_sealed  # of one that was killed when it had moved
-        end(context.control, done.environment, by=context.user, views=lambda: views, beside=records)
+        end(context.control, done.environment, by=context.user, views=context.shared_views, beside=records)
         models = tuple(stored.versions) if stored else made.models
         publish_contracts(context.project, context.control, done.environment, models, at=datetime.now(UTC))
     return Promoted(

@@ -2,67 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from backfill_assets.app.approver import acting_approver
 from backfill_assets.app.context import Context
-from backfill_assets.core.pointer import Pointer
-from backfill_assets.plan.facts import Facts
-from backfill_assets.promote.gate import Case
+from backfill_assets.app.evidence import seal_release
+from backfill_assets.promote.gate import Case, Purpose
 from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
-from backfill_assets.state.rules import RulesInForce
-
-if TYPE_CHECKING:
-    from backfill_assets.adapters.spark_views import SparkViews
 
 
 def release_by_case(
     context: Context,
     look: Callable[[], Case],
-    views: SparkViews | None,
     *,
-    evidence: Callable[[Sealing], Mapping[str, str]],
-    rules: Callable[[Case], Mapping[str, object]],
+    evidence: Callable[[Sealing], Mapping[str, str]] | None = None,
     **back: Any,
 ) -> Released:
     """Move the environment by a case that the gate judges, as the account that acts; `back` is for a rollback.
 
-    `release_case` says what the others are, and what is raised.
+    `evidence` None: the release's own packet alone. `release_case` says what the others are, and what is raised.
     """
     return release_case(
         context.control,
         context.log,
         context.environment,
-        views,
+        context.shared_views(),
         look,
         by=context.user,
-        evidence=evidence,
-        rules=rules,
+        evidence=evidence or partial(seal_release, context),
+        rules=partial(_rules, context),
         **back,
     )
 
 
-def rules_of(context: Context, case: Case) -> Mapping[str, object]:
-    """The rules in force for a move that the gate lets through, with what it brings to them recorded."""
-    return record_new_rules(context, case.facts, case.pointers, case.agreed).to_json()
-
-
-def record_new_rules(
-    context: Context, facts: Facts, pointers: Sequence[Pointer], changed: Collection[str]
-) -> RulesInForce:
-    """Record what a promotion that the gate lets through brings to the rules, before it moves anything.
+def _rules(context: Context, case: Case) -> Mapping[str, object]:
+    """The rules in force for a move that the gate lets through. What a promotion brings to them is recorded, before
+    anything moves; a rollback, and copies that are joined, bring nothing.
 
     Killed in between, owners of models that were never shown are recorded: the next promotion records them again.
     """
-    rules = context.rules(facts)
-    once = facts.out_of_sight
-    wanted = rules_to_record(rules, facts.environment, pointers, changed, out_of_sight=once) if pointers else None
-    return record_rules(context.control, rules, wanted, acting_approver(context), now=datetime.now(UTC))
-
-
-def rules_in_force(context: Context, case: Case) -> Mapping[str, object]:
-    """The rules in force, as a release that brings nothing new to them records them."""
-    return context.rules(case.facts).to_json()
+    rules, moving, once = context.rules(case.facts), case.pointers, case.facts.out_of_sight
+    if case.purpose in (Purpose.ROLLBACK, Purpose.JOIN) or not moving:
+        wanted = None
+    else:
+        wanted = rules_to_record(rules, case.environment, moving, case.agreed, out_of_sight=once)
+    return record_rules(context.control, rules, wanted, acting_approver(context), now=datetime.now(UTC)).to_json()

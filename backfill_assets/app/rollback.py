@@ -9,7 +9,7 @@ from functools import partial
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
-from backfill_assets.app.release import release_by_case, rules_in_force
+from backfill_assets.app.release import release_by_case
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.promote.gate import Case, Verdict
 from backfill_assets.promote.go_back import RolledBack, go_back, in_the_way, rollback_case
@@ -63,8 +63,7 @@ def roll_back(
 
     `reason` says why, in the evidence. Nothing moves when anything is in the way or could not be built.
     """
-    views = context.shared_views()
-    recover(context.control.environments, context.environment, views)
+    recover(context.control.environments, context.environment, context.shared_views())
 
     carried: list[Carried] = []
 
@@ -86,14 +85,12 @@ def roll_back(
         done = release_by_case(
             context,
             look,
-            views,
             evidence=partial(seal_release, context, back_to=found.release, at_once=at_once, reason=reason),
             back_to=found.release.id,
             at_once=at_once,
-            rules=partial(rules_in_force, context),
         )
         if done.moved:
-            end_promoted(context.control, done.environment, by=context.user, views=lambda: views)
+            end_promoted(context.control, done.environment, by=context.user, views=context.shared_views)
         return done.environment, done.verdict
 
     ended = go_back(partial(plan_rollback, context), extend, move, release, select, at_once=at_once)

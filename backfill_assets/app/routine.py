@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
-from backfill_assets.app.evidence import seal_release
 from backfill_assets.app.gate import promotion_case
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted
-from backfill_assets.app.release import release_by_case, rules_of
+from backfill_assets.app.release import release_by_case
 from backfill_assets.app.watch import find_unsettled
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.errors import BackfillError
@@ -96,13 +94,7 @@ def _show_settled(context: Context, request: Request, built: Plan) -> Settled:
         found, held = settling_case(context.project, facts, request, late, case)
         return found
 
-    done = release_by_case(
-        context,
-        look,
-        context.shared_views(),
-        evidence=partial(seal_release, context),
-        rules=partial(rules_of, context),
-    )
+    done = release_by_case(context, look)
     return Settled(replaced=done.verdict.changed if done.moved else {}, held=(*held, *done.verdict.obstacles))
 
 
@@ -129,13 +121,7 @@ def promote_green(context: Context) -> Promoted:
         case, held = routine_case(context.project, facts, lambda plan: promotion_case(context, Request(), facts, plan))
         return case
 
-    done = release_by_case(
-        context,
-        look,
-        context.shared_views(),
-        evidence=partial(seal_release, context),
-        rules=partial(rules_of, context),
-    )
+    done = release_by_case(context, look)
     return Promoted(
         before=before,
         environment=done.environment,

@@ -233,7 +233,7 @@ class GovernedWorld(World):
         return done, (*held, *done.verdict.obstacles)
 
     def _rules_by(self, by: str, control: Control) -> Callable[[Case], Mapping[str, object]]:
-        """As `rules_of` does."""
+        """As `release_by_case` does."""
 
         def rules(case: Case) -> dict[str, object]:
             found = case.facts.rules or self.rules()
