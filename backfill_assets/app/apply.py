@@ -41,6 +41,8 @@ class Started:
     sample: bool
     opened: Opened | None
     """The stored plan; None for one without stages."""
+    facts: Facts
+    """How things were before anything was built."""
     ahead: tuple[Obstacle, ...]
     """What will stand in its way when all of it is built."""
     estimate: PlanEstimate
@@ -60,6 +62,8 @@ class Built:
     started: Started
     carried: Carried
     actual: Actual
+    facts: Facts
+    """How things are now that it is built."""
     candidate: Environment | None
     """What the plan's own environment shows; None when the plan was ended meanwhile, or none was stored."""
 
@@ -98,6 +102,7 @@ def start_apply(context: Context, request: Request, *, sample: int | None = None
         plan=plan,
         sample=sample is not None,
         opened=opened,
+        facts=facts,
         ahead=obstacles_ahead(context, whole, facts),
         estimate=estimate_plan(context, plan),
         amendment=_amended(context, whole, opened, facts),
@@ -115,24 +120,26 @@ def build_started(context: Context, started: Started, *, run: str = "", follow: 
     began = datetime.now(UTC)
     carried = carry_out(context, started.plan, run=run, follow=follow)
     actual = measure_run(context, started.plan, carried.run, began)
-    candidate = show_candidate(context, started.stored) if started.stored else None
-    return Built(started=started, carried=carried, actual=actual, candidate=candidate)
+    every = started.whole.request.all_versions
+    facts = context.facts(every_version=every) if carried.run else started.facts
+    candidate = show_candidate(context, started.stored, facts) if started.stored else None
+    return Built(started=started, carried=carried, actual=actual, facts=facts, candidate=candidate)
 
 
 def check_built(context: Context, built: Built) -> Checked:
     """Try the texts that count as unchanged, and compare what is complete with what is shown; nothing else is."""
     if not built.complete:
         return Checked()
-    return check_rows(context, built.started.plan, "" if built.started.sample else built.started.stored)
+    return check_rows(context, built.started.plan, "" if built.started.sample else built.started.stored, built.facts)
 
 
-def check_rows(context: Context, plan: Plan, stored: str) -> Checked:
+def check_rows(context: Context, plan: Plan, stored: str, facts: Facts) -> Checked:
     """The same of a plan whose rows are there; without a `stored` one only its texts are tried."""
     texts = check_texts(context, plan)
     if not stored:
         return Checked(texts=texts)
     try:
-        return Checked(texts=texts, proved=prove_built(context, stored, plan, context.facts()))
+        return Checked(texts=texts, proved=prove_built(context, stored, plan, facts))
     except BackfillError as error:
         return Checked(texts=texts, unproved=error)
 

@@ -13,12 +13,12 @@ from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of, why_not_counted
+from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.preflight import plan_impacts
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.released import Moving, release_files
 from backfill_assets.evidence.write import RELEASE, digest, digest_of, evidence_path, write_packet
-from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Owned
 from backfill_assets.promote.approval import PlanReview, subject
 from backfill_assets.promote.changed_rows import cadence_of
@@ -106,10 +106,7 @@ def write_evidence(
         about = subject(context.project, facts, case)
         content = (about if heard is case else subject(context.project, facts, heard)).content
         proofs, asked = heard.proofs, about.asked if cases.required and case.changed else ()
-        meant = [
-            i.to_json()
-            for i in plan_impacts(context, make_plan(context.project, facts, cases.request(record)), facts.environment)
-        ]
+        meant = [i.to_json() for i in plan_impacts(context, plan_by_now(context, facts, record), facts.environment)]
     inputs = gather(
         context.project,
         context.control,

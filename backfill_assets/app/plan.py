@@ -11,10 +11,12 @@ from backfill_assets.core.pin import Pins
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Continued
 from backfill_assets.plan.leases import Claim
-from backfill_assets.plan.plan import make_plan
+from backfill_assets.plan.plan import by_now, make_plan
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stored import request_of, stored_plan
 from backfill_assets.plan.uncovered import Uncovered, uncovered
 from backfill_assets.promote.lifecycle import find_plan, look
+from backfill_assets.state.plans import PlanRecord
 
 
 def plan_request(
@@ -33,6 +35,15 @@ def plan_request(
     if not resume or request.restate or not plan.work:
         return plan
     return resumed(context.project, context.control, context.pins, plan, claim_of(context, plan))
+
+
+def plan_by_now(context: Context, facts: Facts, record: PlanRecord) -> Plan:
+    """A stored plan, against what is shown by now. The first release did not say which models it was about: what its
+    request would do now."""
+    stored = stored_plan(context.control, record.id)
+    if stored and stored.models:
+        return by_now(context.project, facts, stored)
+    return make_plan(context.project, facts, request_of(context.control, record.id))
 
 
 def continued_reads(context: Context, plan: str, model: str, intervals: Ranges, pins: Pins) -> Continued:

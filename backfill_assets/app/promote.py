@@ -11,6 +11,7 @@ from backfill_assets.app.candidate import show_candidate
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release, write_packets
 from backfill_assets.app.gate import promotion_case
+from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.prove import prove_built
 from backfill_assets.app.release import release_by_case
 from backfill_assets.contracts.publish import publish_contracts
@@ -68,7 +69,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
     def look() -> Case:
         nonlocal made, amendment
         facts = context.facts()
-        made = make_plan(context.project, facts, asked)
+        made = plan_by_now(context, facts, stored) if stored else make_plan(context.project, facts, asked)
         case = promotion_case(context, asked, facts, made, stored)
         if stored:
             amendment = amend_stored(context, stored, facts, {p.model: p.covers for p in case.pointers})

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of
+from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.preflight import plan_impacts
 from backfill_assets.app.rules import changes
 from backfill_assets.contracts.impact import Impact
-from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import NOTHING, Ranges, ranges_json
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.plan import make_plan
+from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.gate import unaccepted, unapproved
 from backfill_assets.promote.rules_change import RulesChange
@@ -55,7 +55,7 @@ class WaitingPlan:
     built: bool
     lacking: tuple[Lacking, ...]
     notices: tuple[Impact, ...]
-    """The consumers that it affects; none of a plan that could not be made again."""
+    """The consumers that it affects."""
 
     def to_json(self) -> dict[str, object]:
         """As plain values."""
@@ -107,13 +107,10 @@ def read_waiting(context: Context, who: str = "") -> Waiting:
 
 
 def _waiting(context: Context, facts: Facts, cases: Cases, record: PlanRecord, who: str, rules: Rules) -> WaitingPlan:
-    try:
-        made = make_plan(context.project, facts, cases.request(record))
-        notices = [i for i in plan_impacts(context, made, facts.environment) if i.affected]
-    except PlanError:  # what it asks for is not there any more: whom it affects cannot be told, what it lacks can
-        notices = []
+    made = plan_by_now(context, facts, record)
+    notices = [i for i in plan_impacts(context, made, facts.environment) if i.affected]
     built = record.status is Status.APPLIED and cases.complete(facts, record).open
-    lacking = _lacking(cases, facts, record) if built else _to_come(cases, record)
+    lacking = _lacking(cases, facts, record, made) if built else _to_come(cases, record)
     theirs = not who or not _is_author(who, record, rules)
     return WaitingPlan(
         plan=record,
@@ -124,10 +121,9 @@ def _waiting(context: Context, facts: Facts, cases: Cases, record: PlanRecord, w
     )
 
 
-def _lacking(cases: Cases, facts: Facts, record: PlanRecord) -> Iterator[Lacking]:
+def _lacking(cases: Cases, facts: Facts, record: PlanRecord, made: Plan) -> Iterator[Lacking]:
     """By the gate: of the rows as they are, after all approvals that count."""
-    request, stored = cases.request(record), cases.stored(record)
-    case = cases.promotion(request, facts, stored or make_plan(cases.project, facts, request), stored=record)
+    case = cases.promotion(cases.request(record), facts, made, stored=record)
     parts = unapproved(case)
     findings: dict[str, dict[str, str]] = {}
     for review, _, finding, owners in unaccepted(case):

@@ -33,7 +33,7 @@ def print_applied(place: Context, built: Built, checked: Checked, *, last: bool)
     if built.complete and last:
         print_next(started.plan, started.stored)
     if started.sample and built.complete:
-        rest = plan_request(place, started.whole.request)
+        rest = plan_request(place, started.whole.request, facts=built.facts)
         print_plan(rest, place.project, estimate_plan(place, rest))
 
 

@@ -62,7 +62,7 @@ def apply_job(workspace: Context) -> dg.JobDefinition:
             raise dg.Failure(description="\n\n".join(bad), allow_retries=False)
         if started.sample:
             with short_failures():
-                rest = estimate_plan(place, plan_request(place, request))
+                rest = estimate_plan(place, plan_request(place, request, facts=built.facts))
             for stage in rest.stages:
                 takes = stage.takes.seconds
                 time = duration(takes.low, takes.high) if takes else "nobody knows how long"

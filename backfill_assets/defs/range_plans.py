@@ -15,7 +15,7 @@ from backfill_assets.app.apply import check_rows
 from backfill_assets.app.candidate import open_plan, show_candidate
 from backfill_assets.app.check_texts import problems
 from backfill_assets.app.context import Context
-from backfill_assets.app.plan import continued_reads, plan_request
+from backfill_assets.app.plan import continued_reads, plan_by_now, plan_request
 from backfill_assets.build.bench import Workbench
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
@@ -102,11 +102,11 @@ def request_for(project: Project, scope: Scope) -> Request:
 def worked_on(place: Context, step: dg.AssetExecutionContext, plan: str) -> Worked:
     """Show in the plan's candidate what is complete; when all of it is, try its texts and compare it with what is
     shown. Says what comes next."""
-    shown = show_candidate(place, plan)
+    facts = place.facts()
+    shown = show_candidate(place, plan, facts)
     record, wrong = find_plan(place.control, plan), list[str]()
     if shown is not None and record.status is Status.APPLIED:
-        made = plan_request(place, request_of(place.control, record.id))
-        checked = check_rows(place, made, record.id)
+        checked = check_rows(place, plan_by_now(place, facts, record), record.id, facts)
         wrong = problems(checked.texts)
         log_checked(step, checked)
     metadata = {"plan": record.id, "next": _next(place, record)}

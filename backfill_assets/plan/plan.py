@@ -178,6 +178,23 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     )
 
 
+def by_now(project: Project, facts: Facts, stored: Plan) -> Plan:
+    """A stored plan as it was opened: its stages, batches and patches. How its models differ is against what is shown
+    by now, and so is what that stands on."""
+    bound = facts.bounded(project)
+    models = tuple(name for name in stored.models if name in project.models)
+    changes = {} if stored.request.restate else {n: c for n, c in changes_of(bound, facts).items() if n in models}
+    return replace(
+        stored,
+        now=facts.now,
+        models=models,
+        changes=changes,
+        views=views(bound, facts, {} if stored.patches else changes),
+        overrides=overrides(project, models),
+        texts=_texts(facts, models),
+    )
+
+
 def _patched(
     project: Project,
     facts: Facts,

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from backfill_assets.app.amendment import amend_stored
-from backfill_assets.app.apply import start_apply
+from backfill_assets.app.apply import build_started, check_built, start_apply
 from backfill_assets.app.context import Context
+from backfill_assets.app.evidence import write_evidence
+from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.prove import Proved
 from backfill_assets.cli.plans import print_amendment
 from backfill_assets.core.codec import from_plain, to_plain
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Request
@@ -97,6 +103,52 @@ def test_a_correction_over_another_release(tmp_path: Path) -> None:
     assert any(
         line.startswith(f"Since plan {plan}: prod moved to release {release}") for line in kept["summary"]["mind"]
     )
+
+
+def test_a_stored_plan_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is promoted, and what its packet and its approvers are told, is the plan as it was stored, a day later
+    too: its stages, its batches and its patches; only how it differs from what is shown is looked up."""
+    place = shown(tmp_path)
+    made, _ = build(place, RESTATED)
+    plan = opened(place)
+    grown = at(tmp_path, TEXT, until=5)
+    extend(grown)
+
+    def nobody(*_: object) -> None:
+        raise AssertionError("it is made again")
+
+    for module in ("app.plan", "app.promote", "adapters.resuming"):
+        monkeypatch.setattr(f"backfill_assets.{module}.make_plan", nobody)
+    facts = grown.facts()
+    again = plan_by_now(grown, facts, find_plan(grown.control, plan))
+    assert again == replace(made, now=facts.now, because={}) and again.stages and again.id == plan
+    assert write_evidence(grown, plan).packet.plan.id == plan
+    done = promote_plan(grown, plan=plan)
+    assert done.verdict.open, done.verdict.obstacles
+    [replaced] = [s for s in done.environment.pointers["daily"].segments if s.version == made.patches["daily"].version]
+    assert Ranges((replaced.interval,)) == made.patches["daily"].intervals
+
+
+def test_facts_are_read_once_and_again_after_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planning, what is ahead, the candidate and the comparison are of one look; what was built is looked at once."""
+    place = at(tmp_path, TEXT, until=4)
+    looks: list[Facts] = []
+    real = Context.facts
+
+    def counted(context: Context, **more: Any) -> Facts:
+        looks.append(real(context, **more))
+        return looks[-1]
+
+    monkeypatch.setattr(Context, "facts", counted)
+    monkeypatch.setattr("backfill_assets.app.apply.prove_built", lambda *given: looks.append(given[-1]) or Proved())
+    built = build_started(place, start_apply(place, Request()))
+    check_built(place, built)
+    first, after, used = looks
+    assert not first.coverage["daily"].built and after.coverage["daily"].built and used is after
+    looks.clear()
+    check_built(place, build_started(place, start_apply(place, Request())))
+    [only, used] = looks
+    assert used is only, "nothing was built: nothing can have changed by this command"
 
 
 def test_a_resumed_plan_says_what_came_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
