@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
+from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan
 from backfill_assets.app.faults import find_faults
@@ -15,10 +16,11 @@ from backfill_assets.app.watch import find_late
 from backfill_assets.contracts.impact import Impact
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import BackfillError, StateError
+from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
-from backfill_assets.plan.leases import Claim
+from backfill_assets.plan.leases import Claim, targets
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.uncovered import Uncovered
 from backfill_assets.promote.gate import Verdict
@@ -33,6 +35,8 @@ class Preview:
     plan: Plan
     claim: Claim
     """How it stands to plans that are open."""
+    amendment: Amendment | None
+    """What became of the world since the open plan was stored of which this is what is left."""
     estimate: PlanEstimate
     uncovered: tuple[Uncovered, ...]
     impacts: tuple[Impact, ...]
@@ -65,6 +69,7 @@ def preview(context: Context, request: Request) -> Preview:
     return Preview(
         plan=made,
         claim=claim,
+        amendment=_amended(context, made, claim, facts),
         estimate=estimate_plan(context, made),
         uncovered=find_uncovered(context, made),
         impacts=plan_impacts(context, made, facts.environment),
@@ -76,6 +81,12 @@ def preview(context: Context, request: Request) -> Preview:
         notes=tuple(rules.notes),
         approvals_required=rules.rules.approvals.required,
     )
+
+
+def _amended(context: Context, made: Plan, claim: Claim, facts: Facts) -> Amendment | None:
+    if claim.continues is None:
+        return None
+    return amend_stored(context, claim.continues, facts, {t.model: t.intervals for t in targets(made)})
 
 
 def _verdict(context: Context, request: Request, made: Plan, facts: Facts) -> Verdict | None:

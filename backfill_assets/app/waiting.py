@@ -6,13 +6,16 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of
 from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.preflight import plan_impacts
 from backfill_assets.app.rules import changes
 from backfill_assets.contracts.impact import Impact
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import NOTHING, Ranges, ranges_json
+from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.cases import Cases
@@ -54,6 +57,8 @@ class WaitingPlan:
     why: str
     built: bool
     lacking: tuple[Lacking, ...]
+    amendment: Amendment
+    """What became of the world since it was stored."""
     notices: tuple[Impact, ...]
     """The consumers that it affects."""
 
@@ -65,6 +70,7 @@ class WaitingPlan:
             "created": self.plan.created.isoformat(),
             "why": self.why,
             "built": self.built,
+            "amendment": to_plain(self.amendment),
             "lacking": [
                 {
                     "owner": one.owner,
@@ -109,6 +115,7 @@ def read_waiting(context: Context, who: str = "") -> Waiting:
 def _waiting(context: Context, facts: Facts, cases: Cases, record: PlanRecord, who: str, rules: Rules) -> WaitingPlan:
     made = plan_by_now(context, facts, record)
     notices = [i for i in plan_impacts(context, made, facts.environment) if i.affected]
+    shows = {p.model: p.covers for p in cases.proposal(facts, record).pointers}
     built = record.status is Status.APPLIED and cases.complete(facts, record).open
     lacking = _lacking(cases, facts, record, made) if built else _to_come(cases, record)
     theirs = not who or not _is_author(who, record, rules)
@@ -116,6 +123,7 @@ def _waiting(context: Context, facts: Facts, cases: Cases, record: PlanRecord, w
         plan=record,
         why=context.control.plans.why(record.id),
         built=built,
+        amendment=amend_stored(context, record, facts, shows),
         lacking=tuple(one for one in lacking if theirs and (not who or speaks_for(who, one.owner, rules))),
         notices=tuple(i for i in notices if not who or same(rules.people, who, i.consumer.owner)),
     )

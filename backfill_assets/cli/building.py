@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,12 +17,10 @@ from backfill_assets.cli.base import (
 )
 from backfill_assets.cli.request import Empty, Promote, Sample, Why, explained, with_request
 from backfill_assets.cli.terminal import echo, print_json
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.inert import markdown
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.plan.stages import Request
-
-if TYPE_CHECKING:
-    pass
 
 
 @app.command()
@@ -41,7 +39,7 @@ def plan(
     from backfill_assets.app.preview import preview
     from backfill_assets.cli.faults import print_faults
     from backfill_assets.cli.impact import impact_markdown, print_impacts
-    from backfill_assets.cli.plans import claim_json, print_claim
+    from backfill_assets.cli.plans import claim_json, print_amendment, print_claim
     from backfill_assets.cli.preflight import hint
     from backfill_assets.cli.render import obstacles_json, plan_markdown, print_plan, print_uncovered, uncovered_json
     from backfill_assets.cli.rules import print_notes
@@ -53,6 +51,7 @@ def plan(
         more = {
             "estimate": found.estimate.to_json(),
             "open_plans": claim_json(claim),
+            "amendment": to_plain(found.amendment),
             "uncovered": uncovered_json(found.uncovered),
             "impact": [i.to_json() for i in found.impacts],
             "rules": list(found.notes),
@@ -61,7 +60,8 @@ def plan(
         }
         print_json(made.to_json() | more)
     elif as_markdown:
-        notes = "".join(f"\n\n**{markdown(note)}.**" for note in found.notes)
+        said = (*(found.amendment.words if found.amendment else ()), *found.notes)
+        notes = "".join(f"\n\n**{markdown(note)}.**" for note in said)
         notes += "".join(f"\n\n**{markdown(str(fault))}**" for fault in found.faults)
         echo(
             plan_markdown(made, place.project, found.estimate, gaps=found.blocking, ahead=found.ahead)
@@ -84,6 +84,7 @@ def plan(
         if asked := "" if found.blocking else hint(found.gaps):
             echo(asked)
         print_claim(claim)
+        print_amendment(found.amendment)
         print_faults(found.faults)
         print_notes(found.notes)
 

@@ -31,6 +31,8 @@ def print_waiting(found: Waiting, who: str) -> None:
         )
         if waiting.why:
             console.print(Text(f"  for: {one_line(waiting.why)}"))
+        for sentence in waiting.amendment.words:
+            console.print(Text(f"  {one_line(sentence)}", style="yellow"))
         for one in waiting.lacking:
             console.print(Text(one_line(f"  {one.text}")))
             if waiting.built:

@@ -22,6 +22,8 @@ def plans_job(workspace: Context) -> dg.JobDefinition:
             who = given("plans", context.op_config).get("waiting_for", "")
             found = read_waiting(place, who)
         for waiting in found.plans:
+            for sentence in waiting.amendment.words:
+                log.warning(sentence)
             for one in waiting.lacking:
                 when = "launch the job approve with it" if waiting.built else "when all of it is built"
                 log.info(f"plan {waiting.plan.id} {one.text}: {when}")

@@ -14,9 +14,12 @@ from backfill_assets.app.apply import build_started, check_built, start_apply
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import write_evidence
 from backfill_assets.app.plan import plan_by_now
+from backfill_assets.app.preview import preview
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.prove import Proved
+from backfill_assets.app.waiting import read_waiting
 from backfill_assets.cli.plans import print_amendment
+from backfill_assets.cli.waiting import print_waiting
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.amendment import Amendment
@@ -42,15 +45,15 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("backfill_assets.app.promote.prove_built", nothing_found)
 
 
-def at(root: Path, text: str, *, until: int) -> Context:
+def at(root: Path, text: str, *, until: int, required: bool = False) -> Context:
     """The project with so many days of events, on the morning after."""
     write_events(root, days=until)
-    write_project(root, {"daily.sql": text}, clock=f"2024-01-{until + 1:02}", approvals={"required": False})
+    write_project(root, {"daily.sql": text}, clock=f"2024-01-{until + 1:02}", approvals={"required": required})
     return unsparked(root, user="dev")
 
 
-def shown(root: Path) -> Context:
-    place = at(root, TEXT, until=4)
+def shown(root: Path, *, required: bool = False) -> Context:
+    place = at(root, TEXT, until=4, required=required)
     build(place)
     assert promote_plan(place).verdict.open
     return place
@@ -165,3 +168,23 @@ def test_a_resumed_plan_says_what_came_to_it(tmp_path: Path, capsys: pytest.Capt
     assert not other.intervals and "the plan replaces that" in started.amendment.words[0]
     print_amendment(started.amendment)
     assert "2024-01-05 came to it" in capsys.readouterr().out
+
+
+def test_who_looks_at_a_stored_plan_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`plan`, of what is left of it, and `plans --waiting-for`, of what it lacks: the same sentences."""
+    shown(tmp_path, required=True)
+    build(at(tmp_path, OTHER, until=4, required=True))
+    plan = opened(at(tmp_path, TEXT, until=4, required=True))
+    assert extend(at(tmp_path, TEXT, until=5, required=True)) == ()
+    later = at(tmp_path, OTHER, until=5, required=True)
+    found = preview(later, Request())
+    assert found.claim.continues and found.claim.continues.id == plan and found.amendment
+    words = found.amendment.words
+    assert any("2024-01-05 came to it" in sentence for sentence in words)
+    print_amendment(found.amendment)
+    assert "2024-01-05 came to it" in capsys.readouterr().out
+    [waiting] = read_waiting(later).plans
+    assert waiting.plan.id == plan and "shows" in waiting.amendment.words[0]
+    assert waiting.to_json()["amendment"] == to_plain(waiting.amendment)
+    print_waiting(read_waiting(later), "")
+    assert words[0] in " ".join(capsys.readouterr().out.split())
