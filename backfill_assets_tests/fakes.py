@@ -39,8 +39,8 @@ from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.needed import needed_from
 from backfill_assets.state.proofs import DIFF, Finding, Proof
+from backfill_assets.state.required_approvals import needed_from
 from backfill_assets.state.rules import declared_rules
 from backfill_assets.state.store import ControlTable, Filter, MemoryStore, Row, Store, TableSpec
 from backfill_assets.state.tables import DataCommit, Readable, StoredTable

@@ -19,7 +19,7 @@ PACKAGE = "backfill_assets"
 ROOT = Path(__file__).parent.parent / PACKAGE
 MOST = 40
 WALK = """\
-cli.building:apply                              the request is parsed; nothing below knows a terminal
+cli.build_commands:apply                              the request is parsed; nothing below knows a terminal
   cli.base:open_place
     app.context:Context.open                    a project, its records and its machine
       project.loader:load_project               from the cache, else:

@@ -24,7 +24,7 @@ from _measure import adopt_orphans, machine, run, spread
 from backfill_assets.adapters.diff import diff_model
 from backfill_assets.adapters.session import spark_session
 from backfill_assets.adapters.table_log import DeltaTableLog
-from backfill_assets.compare.ask import ask
+from backfill_assets.compare.questions import ask
 from backfill_assets.core.intervals import Cadence, Interval, utc
 from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer

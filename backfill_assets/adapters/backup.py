@@ -22,11 +22,11 @@ from backfill_assets.adapters.log_folder import LOG, entry_name, read_log
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.adapters.warehouse import CONTROL, control_heads, newest_release, read_identity
 from backfill_assets.core.errors import SettingsError, StateError
-from backfill_assets.promote.reach import reachable
+from backfill_assets.promote.reachable import reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import ENVIRONMENTS
-from backfill_assets.state.held import counted
 from backfill_assets.state.identity import IDENTITY, Identity
+from backfill_assets.state.table_contents import counted
 
 MANIFEST, EVIDENCE = "backup.json", "evidence"
 _LOOKS = 200

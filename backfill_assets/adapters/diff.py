@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.adapters.jvm import jvm_answers
 from backfill_assets.adapters.spark_errors import as_build_error
 from backfill_assets.compare.answer import Cells, answer, cells, different, moving, samples, shown, windows
-from backfill_assets.compare.ask import Question
 from backfill_assets.compare.diff import ModelDiff
 from backfill_assets.compare.pairs import by_kind
 from backfill_assets.compare.profile import by_day, by_slice, percentiles, repeated
 from backfill_assets.compare.query import Fields, Query, compile_diff
+from backfill_assets.compare.questions import Question
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.masking import hide_values
 from backfill_assets.promote.views import plain_view

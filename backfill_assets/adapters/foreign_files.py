@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from backfill_assets.core.words import listed
+from backfill_assets.core.wording import listed
 
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData

@@ -24,7 +24,7 @@ from backfill_assets.adapters.version_table import PROPERTIES
 from backfill_assets.core.errors import StateError
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import table_path
-from backfill_assets.watch.look import AdoptedTable
+from backfill_assets.watch.facts import AdoptedTable
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from backfill_assets.adapters.folder import ArrowFolder, file_system
-from backfill_assets.state.beats import EVERY, Beat
+from backfill_assets.state.heartbeats import EVERY, Beat
 
 FORGET_AFTER = 7 * 24 * 3600
 """Seconds after which the file of a process that was killed is removed by the next run."""

@@ -19,9 +19,9 @@ from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.held import differs, short
 from backfill_assets.state.ledger import Entry, coverage
 from backfill_assets.state.settling import Settling
+from backfill_assets.state.table_contents import differs, short
 from backfill_assets.state.versions import Version, table_path
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.views import expanded_view, plain_view, view_name
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.held import counted
+from backfill_assets.state.table_contents import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

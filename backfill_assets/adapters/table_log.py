@@ -15,7 +15,7 @@ from backfill_assets.adapters.log_folder import check_log, damaged
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.state.changes import Changes
-from backfill_assets.state.held import Contents
+from backfill_assets.state.table_contents import Contents
 from backfill_assets.state.tables import DataCommit
 from backfill_assets.state.versions import table_path
 

@@ -35,7 +35,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.build import build, create_version
 from backfill_assets.build.engine import Job
 from backfill_assets.build.events import Listener, silence
-from backfill_assets.build.look import removed
+from backfill_assets.build.recheck import removed
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import PlanError, StateError

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from backfill_assets.app.context import Context
-from backfill_assets.compare.ask import questions
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import SAMPLE, Diff, ModelDiff
 from backfill_assets.compare.expect import Judgement, expectations, judge_moves
-from backfill_assets.compare.known import answers
+from backfill_assets.compare.questions import questions
 from backfill_assets.compare.sides import Side, cut, resolve_side
+from backfill_assets.compare.stored_diffs import answers
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN
 from backfill_assets.core.segments import Segments

@@ -13,13 +13,13 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Promote, Request
 from backfill_assets.promote.approval import PlanReview, not_counted, why_not
-from backfill_assets.promote.beforehand import beforehand
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.gate import Case, Verdict, gate
+from backfill_assets.promote.gate_forecast import beforehand
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.needed import needed_from
 from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.required_approvals import needed_from
 from backfill_assets.state.rules import declared_rules
 
 

@@ -12,11 +12,11 @@ from backfill_assets.app.evidence import seal_release
 from backfill_assets.app.release import release_by_case
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.promote.gate import Case, Verdict
-from backfill_assets.promote.go_back import RolledBack, go_back, in_the_way, rollback_case
 from backfill_assets.promote.lifecycle import end_promoted
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
+from backfill_assets.promote.rollback_run import RolledBack, go_back, in_the_way, rollback_case
 from backfill_assets.state.environment import Environment
 
 

@@ -21,10 +21,10 @@ from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.gate import unaccepted, unapproved
 from backfill_assets.promote.rules_change import RulesChange
-from backfill_assets.state.counting import speaks_for
-from backfill_assets.state.needed import OWNER, titled, together
+from backfill_assets.state.approval_validity import speaks_for
 from backfill_assets.state.people import perhaps_same, same
 from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.required_approvals import OWNER, titled, together
 from backfill_assets.state.rules import Rules
 
 

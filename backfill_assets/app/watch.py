@@ -14,9 +14,9 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.published import published
-from backfill_assets.watch.closing import Watched, closing
+from backfill_assets.watch.conclusion import Watched, closing
+from backfill_assets.watch.facts import Look
 from backfill_assets.watch.late import late, unsettled
-from backfill_assets.watch.look import Look
 from backfill_assets.watch.notice import Notice
 from backfill_assets.watch.watch import take_a_look, watch
 

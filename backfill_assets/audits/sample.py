@@ -6,8 +6,8 @@ from collections import defaultdict
 from datetime import datetime
 
 from backfill_assets.audits.kinds import kind_of
-from backfill_assets.audits.look import Look
 from backfill_assets.audits.relations import INTERVAL, Relations, start_of
+from backfill_assets.audits.scope import Look
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Audit, Model
 

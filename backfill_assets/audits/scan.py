@@ -7,9 +7,9 @@ from datetime import datetime
 from backfill_assets.audits.compile import compile_scan
 from backfill_assets.audits.counts import Counts
 from backfill_assets.audits.kinds import AuditKind, kind_of
-from backfill_assets.audits.look import Findings, Look, Passes
 from backfill_assets.audits.reads import tables_of
 from backfill_assets.audits.relations import Relations, Row, by_interval
+from backfill_assets.audits.scope import Findings, Look, Passes
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
 

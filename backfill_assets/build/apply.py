@@ -9,7 +9,7 @@ from graphlib import TopologicalSorter
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.build import build
-from backfill_assets.build.by_hand import invalidate
+from backfill_assets.build.ledger_edits import invalidate
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model

@@ -13,13 +13,13 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.judge import red
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Input, Job, ModelInput, SourceInput
-from backfill_assets.build.engines import on_engine
+from backfill_assets.build.engine_restart import on_engine
 from backfill_assets.build.events import (
     ModelDone,
     ModelStarted,
 )
-from backfill_assets.build.look import look, removals_of, removed
 from backfill_assets.build.outcome import Failure, Outcome, Wait
+from backfill_assets.build.recheck import look, removals_of, removed
 from backfill_assets.build.worker import Worker
 from backfill_assets.core.errors import BackfillError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges

@@ -15,7 +15,7 @@ from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.patch import segments_beside
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, by_version
-from backfill_assets.state.standing import as_shown, standing
+from backfill_assets.state.shown_state import as_shown, standing
 from backfill_assets.state.tables import version_coverage
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from backfill_assets.build.bench import Workbench
 from backfill_assets.build.bisect import Budget, bisect
 from backfill_assets.build.copying import copied_entries, copy, origins
 from backfill_assets.build.engine import AuditReads, Engine, Job
-from backfill_assets.build.engines import on_engine
+from backfill_assets.build.engine_restart import on_engine
 from backfill_assets.build.events import Audited, BatchDivided, BatchDone, BatchFailed, BatchStarted
-from backfill_assets.build.look import look, removals_of, removed
 from backfill_assets.build.outcome import Failure
 from backfill_assets.build.reads import audit_reads
+from backfill_assets.build.recheck import look, removals_of, removed
 from backfill_assets.core.errors import BackfillError, BuildError, EngineDiedError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.pin import Pins

@@ -9,7 +9,7 @@ from backfill_assets.app.drafts import Drafted
 from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import out
 from backfill_assets.core.intervals import ranges_json
-from backfill_assets.core.words import amount
+from backfill_assets.core.wording import amount
 from backfill_assets.plan.commands import restate_argument, restate_command
 
 

@@ -12,7 +12,14 @@ import os
 import sys
 from typing import NoReturn
 
-from backfill_assets.cli import adoption, building, gating, keeping, storage, tools  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from backfill_assets.cli import (  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    adopt_command,
+    build_commands,
+    operation_commands,
+    release_commands,
+    tool_commands,
+    warehouse_commands,
+)
 from backfill_assets.cli.base import CRASHED, CUT_OFF, app  # the modules above gave it its commands
 from backfill_assets.cli.signals import listening, say_ended
 from backfill_assets.core.errors import BackfillError, UsageError

@@ -11,11 +11,11 @@ from backfill_assets.app.approve import Approved, Prepared
 from backfill_assets.cli.rules import change_json, print_change
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.core.errors import Problem, ProjectError
-from backfill_assets.core.inert import one_line
+from backfill_assets.core.escaping import one_line
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.files.texts import read_text
+from backfill_assets.state.approval_validity import expires, is_own
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.counting import expires, is_own
 from backfill_assets.state.rules import Rules
 
 

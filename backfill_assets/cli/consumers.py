@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.text import Text
 
 from backfill_assets.cli.terminal import grid, out
+from backfill_assets.contracts.answer_changes import moved
 from backfill_assets.contracts.confirmed import stale_since
-from backfill_assets.contracts.moved import moved
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.consumer import Consumer
-from backfill_assets.core.inert import one_line
+from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Project
 
 

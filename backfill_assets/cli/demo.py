@@ -28,7 +28,7 @@ def run_demo(events: int) -> None:
     import typer
 
     from backfill_assets.cli.query import run_query
-    from backfill_assets.defs.home import ensure_home
+    from backfill_assets.defs.dagster_home import ensure_home
     from backfill_assets.demo.generate import generate
 
     os.environ.pop("BACKFILL_PROJECT", None)

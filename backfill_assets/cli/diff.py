@@ -12,10 +12,10 @@ from backfill_assets.app.diff import Compared
 from backfill_assets.cli.terminal import grid, out, styled, that_fit
 from backfill_assets.compare.codec import diff_id, diff_to_json
 from backfill_assets.compare.diff import Group, ModelDiff, Sample, moved
+from backfill_assets.compare.diff_text import change, column_lines, day_lines, key_lines, percent, row_line, say
 from backfill_assets.compare.plots import Series, plot_series
-from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.inert import one_line
+from backfill_assets.core.escaping import one_line
 
 DAYS, COLUMNS, BARS, SLICES = 10, 2, 60, 12
 WIDE = 120

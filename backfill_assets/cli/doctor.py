@@ -30,7 +30,7 @@ def examine(root: Path) -> list[Check]:
     """Look at everything; a check that fails does not stop the others."""
     from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars
     from backfill_assets.app.context import Context
-    from backfill_assets.defs.home import ensure_home
+    from backfill_assets.defs.dagster_home import ensure_home
     from backfill_assets.project.settings import load_settings
 
     def state() -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from backfill_assets.core.words import amount
+from backfill_assets.core.wording import amount
 from backfill_assets.plan.estimate import Estimate, PlanEstimate, StageEstimate, duration, money
 
 ROWS = ((1e9, " G"), (1e6, " M"), (1e3, " k"), (1, ""))

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from backfill_assets.app.evidence import ReleaseEvidence
 from backfill_assets.cli.terminal import out, styled
-from backfill_assets.core.inert import one_line
+from backfill_assets.core.escaping import one_line
 from backfill_assets.evidence.make import Evidence
 from backfill_assets.evidence.verify import Verification
 from backfill_assets.evidence.write import PAGE, RELEASE_PAGE

@@ -10,7 +10,7 @@ from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import out
 from backfill_assets.contracts.impact import Impact, ModelImpact
 from backfill_assets.contracts.levels import ContractChange, Level
-from backfill_assets.core.inert import markdown, markdown_code
+from backfill_assets.core.escaping import markdown, markdown_code
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.stages import Plan
 

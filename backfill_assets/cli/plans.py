@@ -9,7 +9,7 @@ from rich.text import Text
 from backfill_assets.adapters.spark_views import schema_name
 from backfill_assets.cli.estimates import BYTES, quantity
 from backfill_assets.cli.terminal import grid, out, styled
-from backfill_assets.core.inert import one_line
+from backfill_assets.core.escaping import one_line
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.leases import Claim
 from backfill_assets.promote.lifecycle import Abandoned, Opened, beside_text, collision_text, plan_text

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.compare.codec import diff_from_json
-from backfill_assets.compare.words import row_line
+from backfill_assets.compare.diff_text import row_line
 from backfill_assets.contracts.rerun import Reruns
 from backfill_assets.core.codec import from_plain
 from backfill_assets.state.proofs import CONSUMERS, DIFF, Proof

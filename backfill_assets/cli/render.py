@@ -13,11 +13,11 @@ from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.cli.texts import text_line
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.inert import markdown, markdown_code, one_line
+from backfill_assets.core.escaping import markdown, markdown_code, one_line
 from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.model import Override, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.words import amount
+from backfill_assets.core.wording import amount
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.commands import apply_command, restate_command, with_why
 from backfill_assets.plan.copied_text import copied_words

@@ -14,11 +14,11 @@ from backfill_assets.cli.base import CLOSED, INCOMPLETE, following
 from backfill_assets.cli.render import outcomes_json, print_outcomes, short
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.intervals import ranges_json
-from backfill_assets.core.words import amount
-from backfill_assets.promote.go_back import RolledBack, in_the_way
+from backfill_assets.core.wording import amount
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.promote.rollback import Rollback, Step
+from backfill_assets.promote.rollback_run import RolledBack, in_the_way
 
 
 def run_rollback(

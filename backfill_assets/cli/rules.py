@@ -8,7 +8,7 @@ from rich.text import Text
 
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.inert import one_line
+from backfill_assets.core.escaping import one_line
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.rules import RulesInForce, RulesRecord, principals
 

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.terminal import err, styled
-from backfill_assets.core.words import amount
+from backfill_assets.core.wording import amount
 
 if TYPE_CHECKING:
     from backfill_assets.app.context import Context

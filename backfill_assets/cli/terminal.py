@@ -18,7 +18,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from backfill_assets.core.inert import one_line, visible
+from backfill_assets.core.escaping import one_line, visible
 
 PIPE_WIDTH = 200
 _PART = re.compile(r"(\[/?[a-z ]*\]|\{\})")

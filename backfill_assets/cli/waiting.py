@@ -9,7 +9,7 @@ from backfill_assets.cli.impact import impact_lines
 from backfill_assets.cli.plans import plan_json
 from backfill_assets.cli.rules import change_json, print_change
 from backfill_assets.cli.terminal import out
-from backfill_assets.core.inert import one_line
+from backfill_assets.core.escaping import one_line
 
 
 def waiting_json(found: Waiting) -> dict[str, object]:

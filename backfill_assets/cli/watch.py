@@ -6,7 +6,7 @@ from rich.text import Text
 
 from backfill_assets.cli.terminal import out
 from backfill_assets.plan.commands import restate_command
-from backfill_assets.watch.closing import Closing, Watched
+from backfill_assets.watch.conclusion import Closing, Watched
 from backfill_assets.watch.notice import Notice
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from backfill_assets.compare.ask import Question
 from backfill_assets.compare.diff import Group, Keys, ModelDiff, Move, Rows, Sample, Slice, Stats, Value, moved
 from backfill_assets.compare.mask import masked
 from backfill_assets.compare.pairs import KINDS
 from backfill_assets.compare.profile import DAY, TOTAL
 from backfill_assets.compare.query import SAMPLE_ROWS, SLICE_VALUES, Query
+from backfill_assets.compare.questions import Question
 
 Found = Mapping[str, Any]
 Cells = dict[tuple[int, str, str | None], dict[str, Any]]

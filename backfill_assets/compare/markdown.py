@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from backfill_assets.compare.diff import ModelDiff
+from backfill_assets.compare.diff_text import change, column_lines, day_lines, key_lines, percent, row_line, say
 from backfill_assets.compare.plots import plot_series
-from backfill_assets.compare.words import change, column_lines, day_lines, key_lines, percent, row_line, say
-from backfill_assets.core.inert import markdown
+from backfill_assets.core.escaping import markdown
 
 DAYS = 14
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from backfill_assets.compare.equality import sql_type
 from backfill_assets.compare.query import SIDES, SLICE_VALUES, Query
-from backfill_assets.compare.same import sql_type
 
 TOTAL, DAY = -2, -1
 Part = tuple[str, str, str]

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from backfill_assets.audits.text import quoted
-from backfill_assets.compare.ask import Question
 from backfill_assets.compare.diff import DiffColumn
-from backfill_assets.compare.same import Type, cast, common, kind_of, same
+from backfill_assets.compare.equality import Type, cast, common, kind_of, same
+from backfill_assets.compare.questions import Question
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence
 

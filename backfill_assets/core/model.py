@@ -182,7 +182,7 @@ class Model:
     grain: tuple[str, ...]
     lookback: int = 0
     settle: float = 0
-    """Seconds after an interval in which rows of it may still come, by its header; see `core/settle.py`."""
+    """Seconds after an interval in which rows of it may still come, by its header; see `core/settling.py`."""
     write: Write = "replace"
     dedupe: tuple[Order, ...] = ()
     """Of rows of one grain and interval the first in this order stays. Empty: two such rows are an error."""

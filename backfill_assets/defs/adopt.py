@@ -6,13 +6,13 @@ import dagster as dg
 
 from backfill_assets.app.adopt import Adoption, adopt
 from backfill_assets.app.context import Context
-from backfill_assets.core.words import amount
+from backfill_assets.core.wording import amount
 from backfill_assets.defs.config import fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.promotions import unreported_views
-from backfill_assets.defs.texts import Log
+from backfill_assets.defs.safe_log import Log
 
 
 def adopt_job(workspace: Context) -> dg.JobDefinition:

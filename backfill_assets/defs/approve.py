@@ -13,7 +13,7 @@ from backfill_assets.defs.config import fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
-from backfill_assets.defs.texts import Log
+from backfill_assets.defs.safe_log import Log
 
 
 def approve_job(workspace: Context) -> dg.JobDefinition:

@@ -13,9 +13,9 @@ from backfill_assets.defs.checks import check_specs, summaries
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, Order
 from backfill_assets.defs.metadata import describe_model, model_key, model_metadata, source_key, split_owner, split_tags
 from backfill_assets.defs.partitions import mapping, partitions
-from backfill_assets.defs.quiet import quiet
 from backfill_assets.defs.report import log_checks, recorded
 from backfill_assets.defs.runs import Runs
+from backfill_assets.defs.warning_filters import quiet
 
 MODELS_GROUP = "models"
 

@@ -15,12 +15,12 @@ from backfill_assets.defs.external import external_specs
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
 from backfill_assets.defs.jobs import apply_job, promote_job, routine_job, routine_schedule
 from backfill_assets.defs.ledger_sensor import ledger_sensor
+from backfill_assets.defs.maintenance import janitor_job, rollback_job
 from backfill_assets.defs.plans import plans_job
-from backfill_assets.defs.quiet import quiet
 from backfill_assets.defs.rules import rules_job
 from backfill_assets.defs.runs import Runs
 from backfill_assets.defs.spark_resource import PYSPARK, spark_resource
-from backfill_assets.defs.upkeep import janitor_job, rollback_job
+from backfill_assets.defs.warning_filters import quiet
 from backfill_assets.defs.watch import watch_checks, watch_schedule
 
 

@@ -13,7 +13,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 
 from backfill_assets.audits.judge import describe
 from backfill_assets.audits.result import AuditResult
-from backfill_assets.core.inert import markdown_code, one_line, visible
+from backfill_assets.core.escaping import markdown_code, one_line, visible
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Audit, Model
 from backfill_assets.defs.metadata import model_key

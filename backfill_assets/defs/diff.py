@@ -9,11 +9,11 @@ import dagster as dg
 from backfill_assets.app.apply import Checked
 from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import Diff, ModelDiff
+from backfill_assets.compare.diff_text import row_line
 from backfill_assets.compare.markdown import model_markdown
-from backfill_assets.compare.words import row_line
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.report import Step
-from backfill_assets.defs.texts import Log
+from backfill_assets.defs.safe_log import Log
 from backfill_assets.state.proofs import DIFF
 
 

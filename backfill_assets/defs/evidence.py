@@ -10,11 +10,11 @@ import dagster as dg
 
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import ReleaseEvidence, plan_or_release
-from backfill_assets.core.inert import markdown
+from backfill_assets.core.escaping import markdown
 from backfill_assets.defs.config import fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
-from backfill_assets.defs.texts import Log
+from backfill_assets.defs.safe_log import Log
 from backfill_assets.evidence.write import PAGE, RELEASE_PAGE
 
 if TYPE_CHECKING:

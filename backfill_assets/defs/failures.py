@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import dagster as dg
 
 from backfill_assets.core.errors import BackfillError
-from backfill_assets.core.inert import visible
+from backfill_assets.core.escaping import visible
 from backfill_assets.crash import crashed
 
 

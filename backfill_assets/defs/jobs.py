@@ -5,14 +5,14 @@
 import dagster as dg
 
 from backfill_assets.app.apply import Started, build_started, check_built, promote_applied, start_apply
-from backfill_assets.app.by_hand import declare_empty
 from backfill_assets.app.check_texts import problems
 from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan
+from backfill_assets.app.ledger_edits import declare_empty
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted, promote_plan
 from backfill_assets.app.routine import extend
-from backfill_assets.core.words import amount
+from backfill_assets.core.wording import amount
 from backfill_assets.defs.config import asked, fields
 from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.failures import short_failures
@@ -21,7 +21,7 @@ from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import done_text, failure_text, log_outcome
 from backfill_assets.defs.runs import PLAN_TAG, following, run_name
-from backfill_assets.defs.texts import Log
+from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import duration

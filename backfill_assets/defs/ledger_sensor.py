@@ -17,10 +17,10 @@ from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.defs.checks import summary_evaluations
+from backfill_assets.defs.foreign_events import stranger
 from backfill_assets.defs.metadata import DATA_VERSION_TAG, model_key
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import materializations, recorded
-from backfill_assets.defs.strangers import stranger
 from backfill_assets.state.ledger import Coverage, by_version
 from backfill_assets.state.tables import version_coverage
 from backfill_assets.state.versions import table_path

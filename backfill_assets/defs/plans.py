@@ -9,7 +9,7 @@ from backfill_assets.app.waiting import read_waiting
 from backfill_assets.defs.config import fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.launcher import acting
-from backfill_assets.defs.texts import Log
+from backfill_assets.defs.safe_log import Log
 
 
 def plans_job(workspace: Context) -> dg.JobDefinition:

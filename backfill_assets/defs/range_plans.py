@@ -25,7 +25,7 @@ from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.partitions import start_of
 from backfill_assets.defs.report import Worked
 from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG, RECORDED_TAG
-from backfill_assets.defs.texts import Log
+from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.facts import Facts
@@ -35,8 +35,8 @@ from backfill_assets.plan.renamed_columns import still_copied
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.lifecycle import beside_text, find_plan, request_of
-from backfill_assets.state.needed import titled
 from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.required_approvals import titled
 
 Scope = Mapping[str, Interval]
 """Model → the range that is materialized of it."""

@@ -16,12 +16,12 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from backfill_assets.app.context import Context
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.core.inert import visible
+from backfill_assets.core.escaping import visible
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.defs.checks import Target, evaluations, newest, summary_evaluations
 from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, built_schema, column_lineage, model_key
-from backfill_assets.defs.texts import Log
+from backfill_assets.defs.safe_log import Log
 from backfill_assets.state.versions import table_path
 
 Step = dg.AssetExecutionContext | dg.OpExecutionContext

@@ -30,7 +30,7 @@ from backfill_assets.build.events import (
 )
 from backfill_assets.core.pin import made_anew
 from backfill_assets.defs.metadata import model_key
-from backfill_assets.defs.texts import Log
+from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.stages import Plan
 
 BACKFILL_TAG = "dagster/backfill"

@@ -18,7 +18,7 @@ from backfill_assets.core.model import Model
 from backfill_assets.plan.patch import segments_beside
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.ledger import DECIDING, by_version
-from backfill_assets.state.standing import as_shown, standing
+from backfill_assets.state.shown_state import as_shown, standing
 from backfill_assets.state.tables import version_coverage
 
 if TYPE_CHECKING:

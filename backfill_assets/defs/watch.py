@@ -10,8 +10,8 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.watch import watch_environment
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.metadata import source_key, view_key
-from backfill_assets.defs.texts import Log
-from backfill_assets.watch.closing import Watched
+from backfill_assets.defs.safe_log import Log
+from backfill_assets.watch.conclusion import Watched
 from backfill_assets.watch.notice import Kind, Notice
 
 WATCHED = {

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from backfill_assets.evidence.formatting import count, number
 from backfill_assets.evidence.shape import ColumnPart, ModelPart
-from backfill_assets.evidence.words import count, number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

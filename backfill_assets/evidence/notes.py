@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from backfill_assets.core.inert import markdown, one_line
+from backfill_assets.core.escaping import markdown, one_line
 from backfill_assets.core.intervals import ranges_from_json
-from backfill_assets.core.words import listed
-from backfill_assets.evidence.moves import compared, moves
+from backfill_assets.core.wording import listed
+from backfill_assets.evidence.formatting import every, few
 from backfill_assets.evidence.sentences import (
     because,
     effect,
@@ -19,7 +19,7 @@ from backfill_assets.evidence.sentences import (
     who_accepted,
 )
 from backfill_assets.evidence.shape import ModelPart, Packet
-from backfill_assets.evidence.words import every, few
+from backfill_assets.evidence.value_changes import compared, moves
 
 
 def release_note(packet: Packet) -> str:

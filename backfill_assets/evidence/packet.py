@@ -13,7 +13,7 @@ from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
-from backfill_assets.core.words import listed
+from backfill_assets.core.wording import listed
 from backfill_assets.evidence.inputs import Inputs, Json, JudgedApproval, Subject
 from backfill_assets.evidence.meaning import meaning
 from backfill_assets.evidence.sentences import summary
@@ -48,7 +48,7 @@ from backfill_assets.plan.category import Category
 from backfill_assets.plan.category import Change as PlannedChange
 from backfill_assets.plan.estimate import comparison, saving
 from backfill_assets.plan.stages import Plan, change_json
-from backfill_assets.state.counting import expires, is_own
+from backfill_assets.state.approval_validity import expires, is_own
 from backfill_assets.state.proofs import Proof
 from backfill_assets.state.rules import Rules, RulesInForce
 from backfill_assets.state.versions import table_path

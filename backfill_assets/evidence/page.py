@@ -9,12 +9,11 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.core.inert import visible
+from backfill_assets.core.escaping import visible
 from backfill_assets.core.intervals import ranges_from_json, utc
-from backfill_assets.core.words import amount
-from backfill_assets.evidence import plot, words
+from backfill_assets.core.wording import amount
+from backfill_assets.evidence import formatting, plot
 from backfill_assets.evidence.columns import ColumnView, column_views
-from backfill_assets.evidence.moves import Move, compared, moves, row_series, value_series
 from backfill_assets.evidence.notes import cutover_message
 from backfill_assets.evidence.readers import answers, impact_on, moved_in, reruns
 from backfill_assets.evidence.sentences import (
@@ -26,7 +25,8 @@ from backfill_assets.evidence.sentences import (
     what_changed,
 )
 from backfill_assets.evidence.shape import Check, ModelPart, Packet, Range, Section
-from backfill_assets.state.needed import titled
+from backfill_assets.evidence.value_changes import Move, compared, moves, row_series, value_series
+from backfill_assets.state.required_approvals import titled
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -98,15 +98,21 @@ def _glance(packet: Packet) -> dict[str, tuple[str, str]]:
     good = len(packet.checks) - len(blocking) - len(warned)
     people = list(dict.fromkeys(a.by for a in packet.approvals if not a.doubt))
     return {
-        "changed": (days[0] if days else "nothing computed", f"of {words.few([m.model for m in packet.models], 3)}"),
-        "depends": (words.count(len(affected), "reader"), words.few([c.name for c in affected], 4) or "none is listed"),
+        "changed": (
+            days[0] if days else "nothing computed",
+            f"of {formatting.few([m.model for m in packet.models], 3)}",
+        ),
+        "depends": (
+            formatting.count(len(affected), "reader"),
+            formatting.few([c.name for c in affected], 4) or "none is listed",
+        ),
         "tests": (
             f"{good} of {len(packet.checks)} passed" if packet.checks else "no tests",
-            f"{words.count(len(blocking), 'failure')}, {words.count(len(warned), 'warning')}",
+            f"{formatting.count(len(blocking), 'failure')}, {formatting.count(len(warned), 'warning')}",
         ),
         "accepted": (
-            words.few(people, 2) or "nobody yet",
-            words.count(sum(len(a.accepted) for a in packet.approvals if not a.doubt), "accepted difference")
+            formatting.few(people, 2) or "nobody yet",
+            formatting.count(sum(len(a.accepted) for a in packet.approvals if not a.doubt), "accepted difference")
             if people
             else "",
         ),
@@ -180,10 +186,10 @@ def _template() -> Any:
     made.filters |= {
         "moment": _moment,
         "day": _day,
-        "number": words.number,
-        "size": words.size,
-        "listed": words.listed,
-        "percent": words.percent,
+        "number": formatting.number,
+        "size": formatting.size,
+        "listed": formatting.listed,
+        "percent": formatting.percent,
         "said": _said,
         "interval": _interval,
         "breakable": _breakable,
@@ -210,11 +216,11 @@ def _breakable(text: str) -> Markup:
 
 
 def _moment(text: str) -> str:
-    return words.moment(utc(text))
+    return formatting.moment(utc(text))
 
 
 def _day(text: str) -> str:
-    return words.day(utc(text))
+    return formatting.day(utc(text))
 
 
 def _interval(pair: Range) -> str:
@@ -226,6 +232,8 @@ def _said(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "—"}[value]
     if isinstance(value, int | float):
-        return words.number(value)
+        return formatting.number(value)
     text = str(value)
-    return words.moment(utc(text)) if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00", text) else text
+    return (
+        formatting.moment(utc(text)) if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00", text) else text
+    )

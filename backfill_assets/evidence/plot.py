@@ -8,8 +8,8 @@ from datetime import datetime
 from html import escape
 
 from backfill_assets.core.intervals import Interval, Ranges, utc
-from backfill_assets.evidence.moves import Numbers, Series
-from backfill_assets.evidence.words import MONTHS, day, number
+from backfill_assets.evidence.formatting import MONTHS, day, number
+from backfill_assets.evidence.value_changes import Numbers, Series
 
 WIDTH, LEFT, RIGHT, TOP = 420, 46, 8, 8
 MAIN, GAP, BELOW = 112, 14, 44

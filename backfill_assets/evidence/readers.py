@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from backfill_assets.contracts.moved import moved
+from backfill_assets.contracts.answer_changes import moved
 from backfill_assets.core.intervals import utc
-from backfill_assets.core.words import listed
+from backfill_assets.core.wording import listed
+from backfill_assets.evidence.formatting import day, few, number
 from backfill_assets.evidence.shape import Packet, Section
-from backfill_assets.evidence.words import day, few, number
 
 LEVELS = {
     "compatible": "notices nothing",

@@ -11,7 +11,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.pointer import Pointer, pointer_from_json
 from backfill_assets.core.segments import Segment
 from backfill_assets.evidence.tables import SHOWN
-from backfill_assets.state.held import contents, differs
+from backfill_assets.state.table_contents import contents, differs
 from backfill_assets.state.tables import TableLog, TableStorage
 
 

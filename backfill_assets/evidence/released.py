@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backfill_assets.audits.result import AuditResult
-from backfill_assets.core.inert import markdown, markdown_code
+from backfill_assets.core.escaping import markdown, markdown_code
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_from_json, ranges_json
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.words import listed
-from backfill_assets.evidence.words import count, moment, spans
+from backfill_assets.core.wording import listed
+from backfill_assets.evidence.formatting import count, moment, spans
 from backfill_assets.evidence.write import RELEASE, RELEASE_PAGE, as_json
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Entry, by_version, coverage
 from backfill_assets.state.releases import Release
-from backfill_assets.state.shown import replaced
+from backfill_assets.state.replaced_rows import replaced
 from backfill_assets.state.tables import TableLog
 
 Json = Mapping[str, Any]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_from_json, utc
-from backfill_assets.core.words import amount, listed
-from backfill_assets.evidence.moves import Move, compared, moves
+from backfill_assets.core.wording import amount, listed
+from backfill_assets.evidence.formatting import capital, count, day, every, few, moment, number, percent, spans
 from backfill_assets.evidence.readers import answers, impact_on
 from backfill_assets.evidence.shape import (
     ApprovalPart,
@@ -19,9 +19,9 @@ from backfill_assets.evidence.shape import (
     Packet,
     Summary,
 )
-from backfill_assets.evidence.words import capital, count, day, every, few, moment, number, percent, spans
+from backfill_assets.evidence.value_changes import Move, compared, moves
 from backfill_assets.plan.category import Category
-from backfill_assets.state.needed import titled
+from backfill_assets.state.required_approvals import titled
 
 SAID = 3
 """How many columns of a model are told of one by one."""

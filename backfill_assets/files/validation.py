@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar, cast, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from backfill_assets.core.errors import Problem
-from backfill_assets.core.inert import UNSEEN
+from backfill_assets.core.escaping import UNSEEN
 from backfill_assets.core.intervals import FIRST_YEAR, LAST_YEAR, utc
 from backfill_assets.files.documents import UNREADABLE, Document, did_you_mean
 

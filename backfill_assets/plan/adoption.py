@@ -10,7 +10,7 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.words import amount
+from backfill_assets.core.wording import amount
 from backfill_assets.plan.stages import Request
 from backfill_assets.sql.types import safe_cast
 from backfill_assets.state.environment import Environment

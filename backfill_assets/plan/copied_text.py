@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
-from backfill_assets.core.words import amount
+from backfill_assets.core.wording import amount
 from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.stages import Build, Plan
 

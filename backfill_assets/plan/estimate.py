@@ -17,7 +17,7 @@ from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import logic_of
 from backfill_assets.core.settings import Cost
-from backfill_assets.core.words import amount
+from backfill_assets.core.wording import amount
 from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.stages import Audit, Build
 from backfill_assets.state.ledger import Entry, Kind, by_version

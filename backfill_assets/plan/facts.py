@@ -24,7 +24,7 @@ from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
 from backfill_assets.state.releases import Release, shown_last
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
 from backfill_assets.state.settling import Settling
-from backfill_assets.state.standing import Groups, Standing, as_shown, standing
+from backfill_assets.state.shown_state import Groups, Standing, as_shown, standing
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.text_checks import TextCheck
 

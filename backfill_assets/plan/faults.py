@@ -13,7 +13,7 @@ from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.model import Project
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.standing import Standing
+from backfill_assets.state.shown_state import Standing
 
 
 class FaultKind(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from backfill_assets.core.inert import one_line
+from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Model
 from backfill_assets.core.pin import Pin, made_anew, same_pin
 from backfill_assets.plan.commands import withdraw_command

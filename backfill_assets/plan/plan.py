@@ -41,7 +41,7 @@ from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import invalidations
 from backfill_assets.plan.warnings import empty_models, overrides, warnings
 from backfill_assets.state.ledger import Coverage
-from backfill_assets.state.needed import needed_from, together
+from backfill_assets.state.required_approvals import needed_from, together
 from backfill_assets.state.rules import declared_rules
 
 

@@ -21,7 +21,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import batches, split_open
 from backfill_assets.project.algorithm import ALGORITHM, taken_whole
 from backfill_assets.state.ledger import Coverage
-from backfill_assets.state.standing import Part, Standing
+from backfill_assets.state.shown_state import Part, Standing
 
 
 def renaming(project: Project, facts: Facts, name: str) -> Copied | None:

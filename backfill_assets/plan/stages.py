@@ -20,7 +20,7 @@ from backfill_assets.plan.frozen import Continued
 from backfill_assets.plan.lineage_changes import LineageChange
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.strategy import PROOF, Strategy
-from backfill_assets.state.needed import OWNER
+from backfill_assets.state.required_approvals import OWNER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Owned:
     owner: str
     models: tuple[str, ...]
     roles: tuple[str, ...] = (OWNER,)
-    """As what they are asked (`state/needed.py`)."""
+    """As what they are asked (`state/required_approvals.py`)."""
 
     def __str__(self) -> str:
         as_what = () if OWNER in self.roles else self.roles

@@ -18,11 +18,11 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Owned
+from backfill_assets.state.approval_validity import Genuine, objection, trusted
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.counting import Genuine, objection, trusted
-from backfill_assets.state.needed import Roles, needed_from, together
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof, newest
+from backfill_assets.state.required_approvals import Roles, needed_from, together
 from backfill_assets.state.rules import Rules, declared_rules
 
 EVERY_PROOF = frozenset({DIFF, CONSUMERS, KEPT})

@@ -12,12 +12,12 @@ from backfill_assets.core.model import Project
 from backfill_assets.plan.facts import Facts
 from backfill_assets.promote.approval import PlanReview, Subject, rules_of, subject
 from backfill_assets.promote.gate import Verdict
+from backfill_assets.state.approval_validity import approver, objection, who_may
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.counting import approver, objection, who_may
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.needed import titled
 from backfill_assets.state.people import person_of
 from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.required_approvals import titled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,9 +19,9 @@ from backfill_assets.promote.planned import propose_plan
 from backfill_assets.promote.proposal import Proposal, propose
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
-from backfill_assets.state.needed import Roles
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.releases import replacements
+from backfill_assets.state.required_approvals import Roles
 from backfill_assets.state.tables import TableLog
 
 

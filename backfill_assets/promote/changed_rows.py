@@ -10,7 +10,7 @@ from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts
-from backfill_assets.state.shown import replaced, written_over
+from backfill_assets.state.replaced_rows import replaced, written_over
 from backfill_assets.state.tables import TableLog
 
 

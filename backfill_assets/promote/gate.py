@@ -30,9 +30,9 @@ from backfill_assets.promote.settled import consented
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import read_version
-from backfill_assets.state.needed import OWNER, Roles, titled, together
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.proofs import Finding
+from backfill_assets.state.required_approvals import OWNER, Roles, titled, together
 from backfill_assets.state.versions import Version
 
 

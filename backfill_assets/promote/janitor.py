@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from backfill_assets.core.errors import ConflictError, StateError
-from backfill_assets.promote.reach import Table, reachable
+from backfill_assets.promote.reachable import Table, reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.plans import PlanRecord

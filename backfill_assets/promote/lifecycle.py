@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from backfill_assets.core.errors import ConflictError, PlanError, PromotionError, StateError
-from backfill_assets.core.inert import one_line
+from backfill_assets.core.escaping import one_line
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer, lists
@@ -24,7 +24,7 @@ from backfill_assets.plan.stored import request_of, stored_plan
 from backfill_assets.promote.candidate import candidate, known
 from backfill_assets.promote.planned import stored_patches
 from backfill_assets.promote.promote import ViewCatalog
-from backfill_assets.promote.reach import reachable
+from backfill_assets.promote.reachable import reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, Status

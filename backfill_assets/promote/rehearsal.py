@@ -14,8 +14,8 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.promote.changed_rows import cadence_of
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.state.held import contents, differs
 from backfill_assets.state.ledger import DECIDING, Ledger, by_version
+from backfill_assets.state.table_contents import contents, differs
 from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouched
 
 _MOMENT = timedelta(microseconds=1)

@@ -15,9 +15,9 @@ from backfill_assets.promote.gate import Case, Purpose, Verdict, gate
 from backfill_assets.promote.promote import ViewCatalog, new_release, promote, recover
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.held import counted
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.rules import Rules
+from backfill_assets.state.table_contents import counted
 from backfill_assets.state.tables import TableLog
 
 

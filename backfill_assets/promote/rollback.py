@@ -24,8 +24,8 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
 from backfill_assets.state.releases import Release, find_release, grown, shown_at
+from backfill_assets.state.replaced_rows import written_over
 from backfill_assets.state.rules import Rules, declared_rules
-from backfill_assets.state.shown import written_over
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.versions import Version
 

@@ -12,12 +12,20 @@ from datetime import datetime
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.approve import Approver
+from backfill_assets.state.approval_validity import (
+    Genuine,
+    approver,
+    listed_for,
+    objection,
+    somebody_may,
+    trusted,
+    who_may,
+)
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
-from backfill_assets.state.counting import Genuine, approver, listed_for, objection, somebody_may, trusted, who_may
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.needed import everybody
 from backfill_assets.state.people import perhaps_same, person_of, same
+from backfill_assets.state.required_approvals import everybody
 from backfill_assets.state.rules import (
     GENERAL,
     PREFIX,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from backfill_assets.python_models.reach import HIDDEN_NAMES, Reach
+from backfill_assets.python_models.external_access import HIDDEN_NAMES, Reach
 
 _OPENERS = ("open", "io.open", "codecs.open", "pathlib.Path", "Path")
 _READING = ("read_text", "read_bytes", "open")

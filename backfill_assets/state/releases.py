@@ -14,7 +14,7 @@ from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.pointer import Pointer, pointer_from_json
 from backfill_assets.state.environment import ENVIRONMENTS, releases_of
 from backfill_assets.state.release_note import note_from_json
-from backfill_assets.state.shown import written_over
+from backfill_assets.state.replaced_rows import written_over
 from backfill_assets.state.store import Row, Store
 from backfill_assets.state.tables import TableLog
 

@@ -18,8 +18,8 @@ from backfill_assets.core.codec import to_fields, to_plain
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Project
 from backfill_assets.core.settings import ApprovalRules
-from backfill_assets.core.settle import windows
-from backfill_assets.core.words import span_of_time
+from backfill_assets.core.settling import windows
+from backfill_assets.core.wording import span_of_time
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.people import People
 from backfill_assets.state.rows import from_row, to_row

@@ -19,9 +19,9 @@ from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import affected_interval, restatement
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
-from backfill_assets.watch.look import Change, History, Look
+from backfill_assets.watch.facts import Change, History, Look
 from backfill_assets.watch.notice import Kind, Notice
-from backfill_assets.watch.older import shown_parts
+from backfill_assets.watch.stale_inputs import shown_parts
 
 MOST_NAMED = 3
 _FIRST = datetime.min.replace(tzinfo=UTC)

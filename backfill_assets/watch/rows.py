@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.watch.look import Look
+from backfill_assets.watch.facts import Look
 from backfill_assets.watch.notice import Kind, Notice
 
 NEWEST = 3

@@ -19,17 +19,17 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Entry, by_version
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.settling import settling_by
-from backfill_assets.state.standing import Groups, Standing, standing
+from backfill_assets.state.shown_state import Groups, Standing, standing
 from backfill_assets.state.tables import TableLog, TableStorage, rows_of
-from backfill_assets.watch.adopted import adopted as notices_of_adopted
-from backfill_assets.watch.fresh import fresh
-from backfill_assets.watch.kept import kept, kept_beside
+from backfill_assets.watch.adopted_tables import adopted as notices_of_adopted
+from backfill_assets.watch.facts import AdoptedTable, History, Look
+from backfill_assets.watch.freshness import fresh
+from backfill_assets.watch.integrity import whole
+from backfill_assets.watch.kept_models import kept, kept_beside
 from backfill_assets.watch.late import late
-from backfill_assets.watch.look import AdoptedTable, History, Look
 from backfill_assets.watch.notice import Notice
-from backfill_assets.watch.older import older
 from backfill_assets.watch.rows import row_counts
-from backfill_assets.watch.whole import whole
+from backfill_assets.watch.stale_inputs import older
 
 
 class SourceReader(Protocol):

@@ -24,8 +24,8 @@ from backfill_assets.adapters.backup import backup, read_backup
 from backfill_assets.adapters.data_files import COUNTS
 from backfill_assets.adapters.drafting import Guess
 from backfill_assets.adapters.inputs import check_adopted
+from backfill_assets.adapters.integrity import look_at_all
 from backfill_assets.adapters.restore import restore
-from backfill_assets.adapters.whole import look_at_all
 from backfill_assets.app import adopt as adopting
 from backfill_assets.app import drafts
 from backfill_assets.app.adopt import Adopted, Adoption, adopt

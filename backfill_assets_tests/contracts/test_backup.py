@@ -27,9 +27,9 @@ from backfill_assets.core.segments import Segment
 from backfill_assets.core.settings import Settings
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
-from backfill_assets.state.held import counted
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.release_note import ReleaseNote
+from backfill_assets.state.table_contents import counted
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, days
 from backfill_assets_tests.projects import kill, script, start

@@ -24,8 +24,8 @@ from backfill_assets.core.settings import Settings
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.state.control import Control
-from backfill_assets.state.held import counted
 from backfill_assets.state.release_note import ReleaseNote
+from backfill_assets.state.table_contents import counted
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, days

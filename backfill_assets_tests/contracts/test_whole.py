@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from backfill_assets.adapters.integrity import look_at_all
 from backfill_assets.adapters.reader import read_pointer
 from backfill_assets.adapters.table_log import DeltaTableLog
-from backfill_assets.adapters.whole import look_at_all
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.errors import StateError
 from backfill_assets.promote.approve import Approver
@@ -21,11 +21,11 @@ from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
-from backfill_assets.state.held import counted
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import DIFF, Proof
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.rules import Rules
+from backfill_assets.state.table_contents import counted
 from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.contracts.test_backup import COLUMNS, House

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from backfill_assets_tests.mutations.mutation import Mutation, broken
 
-_SENSOR, _STRANGERS, _TESTS = "defs/ledger_sensor.py", "defs/strangers.py", "defs/test_partition_status.py::"
+_SENSOR, _STRANGERS, _TESTS = "defs/ledger_sensor.py", "defs/foreign_events.py", "defs/test_partition_status.py::"
 
 
 def _sensor(what: str, old: str, new: str, test: str) -> Mutation:

@@ -36,8 +36,8 @@ LEASES = (
 
 FROZEN = (
     broken("what is left reads what was frozen", "plan/frozen.py", "not same_pin(then, now)", "False", "plan/test_frozen.py"),
-    broken("rows beside newer ones are found", "watch/older.py", "entry.order < newest.order", "False", "watch/test_older.py"),
-    broken("a copy is no other rows", "watch/older.py", "(entry.at, entry.inputs) != (newest.at, newest.inputs)", "True", "watch/test_older.py"),
+    broken("rows beside newer ones are found", "watch/stale_inputs.py", "entry.order < newest.order", "False", "watch/test_stale_inputs.py"),
+    broken("a copy is no other rows", "watch/stale_inputs.py", "(entry.at, entry.inputs) != (newest.at, newest.inputs)", "True", "watch/test_stale_inputs.py"),
     broken("a table that was made anew is another", "core/pin.py", "then[\"table\"] != now[\"table\"]", "False", "watch/test_late_delta.py"),
     broken("a day that failed reads a mended source", "plan/frozen.py", "            return \"their build failed\" if entry.inputs else \"\"", "            return \"\"", "plan/test_frozen.py"),
     broken("an interruption is no failure", "plan/frozen.py", "return \"their build failed\" if entry.inputs else \"\"", "return \"their build failed\"", "plan/test_frozen.py"),
@@ -46,14 +46,14 @@ FROZEN = (
 )  # fmt: skip
 
 KEEPING = (
-    broken("a kept table was proved or accepted", "watch/kept.py", "return all(f.name in accepted for f in proof.findings if f.model == m.upstream)", "return True", "watch/test_kept.py"),
-    broken("a plan about the upstream only keeps nothing", "watch/kept.py", 'bool(change and change.category is Category.UNCHANGED) or bool(words)', "True", "watch/test_kept.py"),
-    broken("a proof is against what was right", "watch/kept.py", "if before == m.built_from or not apart(then) or _is_kept(control, releases[:number], then, apart):", "if True:", "watch/test_kept.py"),
+    broken("a kept table was proved or accepted", "watch/kept_models.py", "return all(f.name in accepted for f in proof.findings if f.model == m.upstream)", "return True", "watch/test_kept_models.py"),
+    broken("a plan about the upstream only keeps nothing", "watch/kept_models.py", 'bool(change and change.category is Category.UNCHANGED) or bool(words)', "True", "watch/test_kept_models.py"),
+    broken("a proof is against what was right", "watch/kept_models.py", "if before == m.built_from or not apart(then) or _is_kept(control, releases[:number], then, apart):", "if True:", "watch/test_kept_models.py"),
 )  # fmt: skip
 
 AHEAD = (
-    broken("what the gate will refuse is said before", "promote/beforehand.py", "(*gate(then, FORESEEN).obstacles, *_from_nothing(case, plan))", "()", "promote/test_beforehand.py"),
-    broken("what is built does not stand in its own way", "promote/beforehand.py", "have.green | stage.intervals", "have.green", "promote/test_beforehand.py"),
+    broken("what the gate will refuse is said before", "promote/gate_forecast.py", "(*gate(then, FORESEEN).obstacles, *_from_nothing(case, plan))", "()", "promote/test_gate_forecast.py"),
+    broken("what is built does not stand in its own way", "promote/gate_forecast.py", "have.green | stage.intervals", "have.green", "promote/test_gate_forecast.py"),
 )  # fmt: skip
 
 JANITOR = (

@@ -17,9 +17,9 @@ import pytest
 
 from backfill_assets.adapters.diff import diff_model
 from backfill_assets.adapters.table_log import DeltaTableLog
-from backfill_assets.compare.ask import ask
 from backfill_assets.compare.codec import diff_from_json, diff_id, diff_to_json
 from backfill_assets.compare.diff import Diff, Group, ModelDiff, Rows, Stats
+from backfill_assets.compare.questions import ask
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.pointer import Pointer

@@ -18,9 +18,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import backfill_assets
-from backfill_assets.app.by_hand import declare_empty
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import judge_plan
+from backfill_assets.app.ledger_edits import declare_empty
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.intervals import utc

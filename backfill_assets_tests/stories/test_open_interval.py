@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backfill_assets
-from backfill_assets.app.by_hand import declare_empty, withdraw
 from backfill_assets.app.context import Context
+from backfill_assets.app.ledger_edits import declare_empty, withdraw
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.routine import promote_green, published_context

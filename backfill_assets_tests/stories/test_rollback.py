@@ -23,7 +23,7 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.build.events import Listener, silence
 from backfill_assets.plan.stages import Plan
-from backfill_assets.promote.go_back import RolledBack
+from backfill_assets.promote.rollback_run import RolledBack
 from backfill_assets_tests.projects import approve, backfill, build_all, small_project
 from backfill_assets_tests.stories.test_routine import run, until
 

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from backfill_assets.audits.kinds import aggregate, keys, known, nulls, presence, query, reconcile, trend, values
+from backfill_assets.audits.kinds import (
+    aggregate,
+    keys,
+    known_records,
+    nulls,
+    presence,
+    query,
+    reconcile,
+    trend,
+    values,
+)
 from backfill_assets.audits.kinds.base import AuditKind
 from backfill_assets.core.model import Audit
 
-_FAMILIES = (nulls, keys, values, presence, aggregate, reconcile, trend, known, query)
+_FAMILIES = (nulls, keys, values, presence, aggregate, reconcile, trend, known_records, query)
 ALL: Mapping[str, type[AuditKind]] = {
     kind.kind: kind
     for family in _FAMILIES

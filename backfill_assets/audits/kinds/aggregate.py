@@ -9,7 +9,7 @@ from pydantic import model_validator
 from backfill_assets.audits.counts import Counts, Verdict
 from backfill_assets.audits.kinds.arguments import Metric, Number
 from backfill_assets.audits.kinds.base import AuditKind, bounds, plain
-from backfill_assets.audits.look import Findings, Look, Passes
+from backfill_assets.audits.scope import Findings, Look, Passes
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.masking import HIDDEN, hides
 from backfill_assets.core.model import Model

@@ -15,10 +15,10 @@ from pydantic import PrivateAttr
 
 from backfill_assets.audits.counts import Counts, Verdict
 from backfill_assets.audits.kinds.arguments import Condition, Tolerance
-from backfill_assets.audits.look import Findings, Look, Passes
 from backfill_assets.audits.lookup import Pairs, lookup_join
 from backfill_assets.audits.reads import once, other_table
 from backfill_assets.audits.relations import INTERVAL
+from backfill_assets.audits.scope import Findings, Look, Passes
 from backfill_assets.audits.text import interval_text, key_text
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Audit, Model

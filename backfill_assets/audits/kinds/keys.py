@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backfill_assets.audits.kinds.base import AuditKind, Filtered, Tolerant
-from backfill_assets.audits.look import Look
 from backfill_assets.audits.relations import INTERVAL
+from backfill_assets.audits.scope import Look
 from backfill_assets.audits.text import interval_text, key_text, names
 from backfill_assets.core.model import STABLE_KEY, Model
-from backfill_assets.core.words import listed
+from backfill_assets.core.wording import listed
 from backfill_assets.files.validation import ColumnNames
 
 

@@ -9,12 +9,12 @@ from pydantic import model_validator
 from backfill_assets.audits.counts import Counts, Verdict
 from backfill_assets.audits.kinds.arguments import Share
 from backfill_assets.audits.kinds.base import AuditKind, RowCheck, bounds
-from backfill_assets.audits.look import Look
 from backfill_assets.audits.relations import INTERVAL
+from backfill_assets.audits.scope import Look
 from backfill_assets.audits.text import interval_text, key_text, quoted
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Model
-from backfill_assets.core.words import listed
+from backfill_assets.core.wording import listed
 from backfill_assets.files.validation import ColumnName, ColumnNames
 
 

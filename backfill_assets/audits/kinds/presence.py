@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 from backfill_assets.audits.counts import Counts, Verdict
 from backfill_assets.audits.kinds.arguments import Other, Percent, Values
 from backfill_assets.audits.kinds.base import BITS, AuditKind, Tolerant, interval_literal
-from backfill_assets.audits.look import Findings, Look, Passes
 from backfill_assets.audits.lookup import Pairs, hit
 from backfill_assets.audits.relations import INTERVAL
+from backfill_assets.audits.scope import Findings, Look, Passes
 from backfill_assets.audits.text import hidden, interval_text, literal, quoted
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.masking import HIDDEN

@@ -10,10 +10,10 @@ from typing import Annotated
 from pydantic import Field
 
 from backfill_assets.audits.kinds.base import Tolerant
-from backfill_assets.audits.look import Findings, Look, Passes
 from backfill_assets.audits.masked import shown_outputs
 from backfill_assets.audits.reads import tables_of
 from backfill_assets.audits.relations import INTERVAL, ROWS, Table, start_of
+from backfill_assets.audits.scope import Findings, Look, Passes
 from backfill_assets.audits.text import interval_text, key_text, literal
 from backfill_assets.core.masking import HIDDEN
 from backfill_assets.core.model import Model

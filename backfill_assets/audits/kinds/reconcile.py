@@ -10,10 +10,10 @@ from typing import Self
 from backfill_assets.audits.counts import Counts, Verdict
 from backfill_assets.audits.kinds.arguments import Distance, Groups, Metric, Percent, Table
 from backfill_assets.audits.kinds.base import Tolerant
-from backfill_assets.audits.look import Findings, Look, Passes
 from backfill_assets.audits.reads import PROD
 from backfill_assets.audits.relations import INTERVAL, Relations, by_interval
 from backfill_assets.audits.relations import Table as View
+from backfill_assets.audits.scope import Findings, Look, Passes
 from backfill_assets.audits.text import hidden, interval_text, literal, quoted, value_text
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.masking import HIDDEN, hides

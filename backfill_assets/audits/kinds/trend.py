@@ -12,8 +12,8 @@ from pydantic import Field
 from backfill_assets.audits.counts import Counts, Verdict
 from backfill_assets.audits.kinds.aggregate import Measured
 from backfill_assets.audits.kinds.arguments import Metric, Reasons
-from backfill_assets.audits.look import Findings, Found, Look, Passes, number
 from backfill_assets.audits.relations import INTERVAL, by_interval
+from backfill_assets.audits.scope import Findings, Found, Look, Passes, number
 from backfill_assets.audits.text import interval_text
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.model import Model

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backfill_assets.python_models.sqlframe.compiling import compile_function
-from backfill_assets.python_models.sqlframe.mend import mend_sqlframe
+from backfill_assets.python_models.sqlframe.patches import mend_sqlframe
 from backfill_assets.python_models.sqlframe.sandbox import Limits, confine, wait
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from backfill_assets.adapters.heartbeat import FORGET_AFTER, alive, beating, home, read_beats, runs_folder
-from backfill_assets.state.beats import silence
+from backfill_assets.state.heartbeats import silence
 
 BEATS = """
 import sys, time

@@ -9,7 +9,7 @@ import pytest
 
 from backfill_assets.adapters.consumer_queries import _without_values  # pyright: ignore[reportPrivateUsage]
 from backfill_assets.adapters.diff import diff_model
-from backfill_assets.compare.ask import ask
+from backfill_assets.compare.questions import ask
 from backfill_assets.contracts.rerun import Answer
 from backfill_assets.core.errors import BuildError
 from backfill_assets.evidence.make import make

@@ -31,7 +31,7 @@ from backfill_assets.cli.terminal import echo, grid, out, styled
 from backfill_assets.compare.codec import diff_to_json
 from backfill_assets.compare.markdown import model_markdown
 from backfill_assets.core.errors import BackfillError
-from backfill_assets.core.inert import markdown, markdown_code, one_line, visible
+from backfill_assets.core.escaping import markdown, markdown_code, one_line, visible
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.evidence.inputs import Inputs, JudgedApproval
 from backfill_assets.evidence.make import Evidence, make
@@ -47,7 +47,7 @@ from backfill_assets.state.releases import Release
 from backfill_assets.state.rules import Rules, RulesInForce, RulesKind, RulesRecord
 from backfill_assets_tests.fakes import World, a_model, days, ranges
 from backfill_assets_tests.packets import a_subject, an_approval, some_inputs
-from backfill_assets_tests.unit.compare.test_words import a_diff
+from backfill_assets_tests.unit.compare.test_diff_text import a_diff
 
 AT = datetime(2024, 1, 11, tzinfo=UTC)
 CORPUS = [

@@ -17,7 +17,7 @@ from backfill_assets.compare.expect import Judgement
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.plan.estimate import estimate
 from backfill_assets_tests.fakes import NOW, World, a_model, days, ranges
-from backfill_assets_tests.unit.compare.test_words import a_diff
+from backfill_assets_tests.unit.compare.test_diff_text import a_diff
 
 NAME = "campaign_trends_monthly_by_channel"
 COLUMN = "cost_per_acquisition_and_channel"

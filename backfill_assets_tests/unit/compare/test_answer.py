@@ -6,9 +6,9 @@ from typing import Any
 
 from backfill_assets.compare.answer import cells, different
 from backfill_assets.compare.diff import DiffColumn, Kind
+from backfill_assets.compare.equality import Type
 from backfill_assets.compare.profile import DAY, TOTAL
 from backfill_assets.compare.query import Column, Query
-from backfill_assets.compare.same import Type
 
 
 def a_query(nested: bool = False) -> Query:

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
 
-from backfill_assets.app.by_hand import withdraw
+from backfill_assets.app.ledger_edits import withdraw
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.build.apply import apply

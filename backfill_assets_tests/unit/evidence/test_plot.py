@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backfill_assets.core.intervals import utc
-from backfill_assets.evidence.moves import Measure, Series
 from backfill_assets.evidence.plot import FLAT, WIDTH, chart, label, note
+from backfill_assets.evidence.value_changes import Measure, Series
 
 VALUES = st.none() | st.floats(-1e12, 1e12) | st.integers(-5, 5).map(float)
 

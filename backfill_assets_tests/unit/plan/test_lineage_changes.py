@@ -19,7 +19,7 @@ from backfill_assets.plan.reasons import ROWS
 from backfill_assets.project.stored import to_definition
 from backfill_assets_tests.fakes import World, a_model, days
 from backfill_assets_tests.packets import a_subject, some_inputs
-from backfill_assets_tests.unit.compare.test_words import a_diff
+from backfill_assets_tests.unit.compare.test_diff_text import a_diff
 
 LOCAL = "the customer's wall clock, without a zone"
 

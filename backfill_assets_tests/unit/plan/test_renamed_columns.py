@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from backfill_assets.build.apply import apply
-from backfill_assets.build.by_hand import withdraw
+from backfill_assets.build.ledger_edits import withdraw
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Override, Signature

@@ -32,12 +32,12 @@ from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 from backfill_assets.promote.settled import settling_request
 from backfill_assets.state.control import Control
-from backfill_assets.state.needed import needed_from
+from backfill_assets.state.required_approvals import needed_from
 from backfill_assets.state.rules import RulesInForce, declared_rules
 from backfill_assets.state.settling import settling
 from backfill_assets.state.store import MemoryStore, Store
+from backfill_assets.watch.facts import Change, History
 from backfill_assets.watch.late import unsettled
-from backfill_assets.watch.look import Change, History
 from backfill_assets.watch.watch import take_a_look
 from backfill_assets_tests.fakes import Cell, FakeEngine, FakeTables, World, nothing, sealed
 

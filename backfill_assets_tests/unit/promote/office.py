@@ -9,11 +9,11 @@ from backfill_assets.build.apply import apply
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.gate import Case, Verdict
-from backfill_assets.promote.go_back import RolledBack, go_back, in_the_way, rollback_case
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import release_case
 from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
+from backfill_assets.promote.rollback_run import RolledBack, go_back, in_the_way, rollback_case
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.releases import Release

@@ -19,8 +19,8 @@ from backfill_assets.promote.gate import Case, gate, vouching
 from backfill_assets.promote.lifecycle import abandon, find_plan, open_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import promote
+from backfill_assets.state.approval_validity import Genuine, trusted
 from backfill_assets.state.approvals import Approval, approval_of
-from backfill_assets.state.counting import Genuine, trusted
 from backfill_assets.state.proofs import Finding
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days, ranges
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from backfill_assets.build.apply import apply
-from backfill_assets.build.by_hand import declare_empty
+from backfill_assets.build.ledger_edits import declare_empty
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.errors import PromotionError
@@ -32,8 +32,8 @@ from backfill_assets.promote.proposal import moved_meanwhile
 from backfill_assets.promote.release import Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.needed import OWNER
 from backfill_assets.state.proofs import DIFF, Finding
+from backfill_assets.state.required_approvals import OWNER
 from backfill_assets.state.rules import RulesInForce, declared_rules
 from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days, ranges, sealed
 from backfill_assets_tests.unit.promote.test_approval import TODAY, Board

@@ -19,18 +19,18 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
 from backfill_assets.promote.gate import Case, Verdict
-from backfill_assets.promote.go_back import go_back, in_the_way, rollback_case
 from backfill_assets.promote.janitor import sweep
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import Released, release_case
 from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
+from backfill_assets.promote.rollback_run import go_back, in_the_way, rollback_case
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.tables import version_coverage
-from backfill_assets.watch.older import older
+from backfill_assets.watch.stale_inputs import older
 from backfill_assets_tests.fakes import NOW, Catalog, Cell, Crash, FakeViews, Life, MortalStore, World, a_model, sealed
 
 MODELS = (a_model("a", "raw"), a_model("b", "a", lookback=1), a_model("c", batch_size=2))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from backfill_assets.build.apply import apply
-from backfill_assets.build.by_hand import withdraw
+from backfill_assets.build.ledger_edits import withdraw
 from backfill_assets.core.errors import PlanError, PromotionError
 from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.model import Audit

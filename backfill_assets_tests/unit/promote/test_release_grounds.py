@@ -14,14 +14,14 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import covered, not_counted, subject
 from backfill_assets.promote.extend import routine_case
 from backfill_assets.promote.gate import Case, Purpose
-from backfill_assets.promote.go_back import rollback_case
 from backfill_assets.promote.grounds import grounds
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rollback import Rollback
+from backfill_assets.promote.rollback_run import rollback_case
 from backfill_assets.promote.rules_change import change_objection
+from backfill_assets.state.approval_validity import objection
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.counting import objection
 from backfill_assets.state.rules import Rules, RulesInForce, RulesKind, RulesRecord
 from backfill_assets_tests.fakes import NOW
 from backfill_assets_tests.unit.promote.office import Office

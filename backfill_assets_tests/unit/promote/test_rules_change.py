@@ -27,8 +27,8 @@ from backfill_assets.promote.rules_change import (
 )
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.needed import needed_from, titled
 from backfill_assets.state.releases import Release, refuse_lost
+from backfill_assets.state.required_approvals import needed_from, titled
 from backfill_assets.state.rules import RULES, Reader, Rules, RulesInForce, RulesKind
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days

@@ -17,7 +17,7 @@ from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Upstream
 from backfill_assets.core.segments import Segments, adopted_of
 from backfill_assets.core.settings import ApprovalRules
-from backfill_assets.core.settle import windows
+from backfill_assets.core.settling import windows
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approve import Approver

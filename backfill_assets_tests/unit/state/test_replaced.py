@@ -9,7 +9,7 @@ import pytest
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
-from backfill_assets.state.shown import replaced
+from backfill_assets.state.replaced_rows import replaced
 from backfill_assets_tests.fakes import Cell, FakeTables, a_pointer, days, ranges
 
 WHOLE = days("01", "03")

@@ -20,7 +20,7 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.watch.look import Look
+from backfill_assets.watch.facts import Look
 from backfill_assets.watch.notice import Kind, Notice
 from backfill_assets.watch.watch import SourceReader, take_a_look, watch
 from backfill_assets_tests.fakes import NOW, World, gated

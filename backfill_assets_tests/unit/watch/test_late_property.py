@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Source
 from backfill_assets.plan.stages import Request
-from backfill_assets.watch.look import Change, History
+from backfill_assets.watch.facts import Change, History
 from backfill_assets_tests.fakes import a_model
 from backfill_assets_tests.unit.watch.lookout import Lookout
 

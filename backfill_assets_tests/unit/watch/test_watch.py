@@ -12,7 +12,7 @@ from backfill_assets.core.intervals import utc
 from backfill_assets.state.environment import Promotion
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
-from backfill_assets.watch.closing import Watched, closing
+from backfill_assets.watch.conclusion import Watched, closing
 from backfill_assets.watch.notice import Kind
 from backfill_assets.watch.watch import watch
 from backfill_assets_tests.fakes import Cell, a_model, a_pointer, days

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backfill_assets.build.apply import apply
-from backfill_assets.compare.ask import ask, questions
+from backfill_assets.compare.questions import ask, questions
 from backfill_assets.compare.sides import Side, resolve_side
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.intervals import Cadence, Interval, utc

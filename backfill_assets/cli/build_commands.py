@@ -18,7 +18,7 @@ from backfill_assets.cli.base import (
 from backfill_assets.cli.request import Empty, Promote, Sample, Why, explained, with_request
 from backfill_assets.cli.terminal import echo, print_json
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.inert import markdown
+from backfill_assets.core.escaping import markdown
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.plan.stages import Request
 
@@ -155,7 +155,7 @@ def apply(
     request = explained(request, why)
     place = open_place()
     if empty:
-        from backfill_assets.cli.by_hand import apply_empty
+        from backfill_assets.cli.ledger_edits import apply_empty
 
         apply_empty(place, request, as_json=as_json)
         return
@@ -192,12 +192,12 @@ def withdraw(
     Those that were declared empty, or built and not published, and what was built from them: the next apply builds
     them. Needs no Spark.
     """
-    from backfill_assets.app import by_hand
-    from backfill_assets.cli.by_hand import print_withdrawn, withdrawn_json
+    from backfill_assets.app import ledger_edits
+    from backfill_assets.cli.ledger_edits import print_withdrawn, withdrawn_json
     from backfill_assets.plan.request_parsing import days_of
 
     place = open_place()
-    done = by_hand.withdraw(place, [days_of(text) for text in days], reason=reason)
+    done = ledger_edits.withdraw(place, [days_of(text) for text in days], reason=reason)
     if as_json:
         print_json(withdrawn_json(done))
     else:

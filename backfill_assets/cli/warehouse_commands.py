@@ -163,7 +163,7 @@ def restore(
 
 def print_whole(*, every_file: bool, as_json: bool) -> None:
     """Look at everything that the warehouse holds, and say what is damaged. Exits with 1 when anything is."""
-    from backfill_assets.adapters.whole import look_at_all
+    from backfill_assets.adapters.integrity import look_at_all
 
     place = open_place()
     found = look_at_all(place.control, place.warehouse, every_file=every_file)

@@ -14,7 +14,7 @@ from backfill_assets.plan.patch import segments_beside
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.state.ledger import DECIDING, Coverage, by_version
 from backfill_assets.state.removals import Removal
-from backfill_assets.state.standing import as_shown, standing
+from backfill_assets.state.shown_state import as_shown, standing
 from backfill_assets.state.tables import version_coverage
 
 

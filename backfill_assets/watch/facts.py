@@ -14,9 +14,9 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.releases import Release
 from backfill_assets.state.settling import Settling
-from backfill_assets.state.standing import Standing
+from backfill_assets.state.shown_state import Standing
 from backfill_assets.state.versions import Version
-from backfill_assets.watch.older import Older
+from backfill_assets.watch.stale_inputs import Older
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

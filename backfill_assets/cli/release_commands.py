@@ -272,7 +272,7 @@ def verify(
     Needs neither Spark nor a network.
     """
     if everything:
-        from backfill_assets.cli.storage import print_whole
+        from backfill_assets.cli.warehouse_commands import print_whole
 
         print_whole(every_file=True, as_json=as_json)
         return

@@ -8,7 +8,7 @@ import pytest
 from dotenv import dotenv_values
 
 from backfill_assets.core.errors import SettingsError
-from backfill_assets.defs.home import ensure_home, ui_command
+from backfill_assets.defs.dagster_home import ensure_home, ui_command
 from backfill_assets_tests.projects import CHECKOUT, write_project
 
 

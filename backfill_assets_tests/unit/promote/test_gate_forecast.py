@@ -6,8 +6,8 @@ from backfill_assets.build.apply import apply
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.beforehand import AFTERWARDS, FORESEEN, beforehand
 from backfill_assets.promote.gate import RULES, gate
+from backfill_assets.promote.gate_forecast import AFTERWARDS, FORESEEN, beforehand
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days
 

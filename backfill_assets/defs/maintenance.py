@@ -13,9 +13,9 @@ from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.runs import following, run_name
-from backfill_assets.defs.texts import Log
+from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.request_parsing import instant
-from backfill_assets.promote.go_back import in_the_way
+from backfill_assets.promote.rollback_run import in_the_way
 
 
 def rollback_job(workspace: Context) -> dg.JobDefinition:

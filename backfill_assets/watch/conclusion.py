@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from backfill_assets.plan.commands import restate_command
-from backfill_assets.watch.fresh import Seam, last_change, seams
-from backfill_assets.watch.look import Look
+from backfill_assets.watch.facts import Look
+from backfill_assets.watch.freshness import Seam, last_change, seams
 from backfill_assets.watch.notice import Notice
 
 _HOUR = timedelta(hours=1)

@@ -8,8 +8,8 @@ from typing import Any
 
 from backfill_assets.audits.kinds.arguments import Distance, Records
 from backfill_assets.audits.kinds.base import BITS, AuditKind, interval_literal
-from backfill_assets.audits.look import Findings, Look, Passes
 from backfill_assets.audits.relations import INTERVAL, Row
+from backfill_assets.audits.scope import Findings, Look, Passes
 from backfill_assets.audits.text import hidden, key_text, literal, quoted
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.masking import HIDDEN

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
-from backfill_assets.core.words import listed
+from backfill_assets.core.wording import listed
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",

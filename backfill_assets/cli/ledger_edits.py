@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from backfill_assets.build.by_hand import Withdrawn
+from backfill_assets.build.ledger_edits import Withdrawn
 from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.core.model import Project
-from backfill_assets.core.words import amount
+from backfill_assets.core.wording import amount
 from backfill_assets.plan.stages import Request
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def apply_empty(place: Context, request: Request, *, as_json: bool) -> None:
     """Declare the request's missing intervals empty and say which."""
-    from backfill_assets.app.by_hand import declare_empty
+    from backfill_assets.app.ledger_edits import declare_empty
 
     found = declare_empty(place, request)
     if as_json:

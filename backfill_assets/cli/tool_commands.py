@@ -45,7 +45,7 @@ def ui(
     host: Annotated[str, typer.Option(help="The address that it listens on.")] = "127.0.0.1",
 ) -> None:
     """Start Dagster, UI and daemon, for this project."""
-    from backfill_assets.defs.home import run_ui
+    from backfill_assets.defs.dagster_home import run_ui
 
     raise typer.Exit(run_ui(root_folder(), host=host, port=port))
 
@@ -62,7 +62,7 @@ def doctor(
     Java, jars, disk, configuration, files and state; says how to mend what is wrong.
     """
     if deep:
-        from backfill_assets.cli.storage import print_whole
+        from backfill_assets.cli.warehouse_commands import print_whole
 
         print_whole(every_file=False, as_json=as_json)
         return

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backfill_assets.core.settings import ApprovalRules
+from backfill_assets.state.approval_validity import expires, is_own, objection, somebody_may
 from backfill_assets.state.approvals import APPROVALS, Approval, Approvals, approval_of
-from backfill_assets.state.counting import expires, is_own, objection, somebody_may
 from backfill_assets.state.rules import Rules
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days, ranges

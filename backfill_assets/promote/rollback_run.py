@@ -18,7 +18,7 @@ from backfill_assets.promote.rehearsal import Readability, doubtful, unreadable
 from backfill_assets.promote.rollback import Rollback
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.shown import replaced
+from backfill_assets.state.replaced_rows import replaced
 from backfill_assets.state.tables import TableLog
 
 LOOKS = 4

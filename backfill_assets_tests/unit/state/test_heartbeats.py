@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backfill_assets.state.beats import SILENT_AFTER, Beat, silence
+from backfill_assets.state.heartbeats import SILENT_AFTER, Beat, silence
 
 
 def beat(age: float, *, home: str = "here", pid: int = 7, run: str = "r") -> Beat:

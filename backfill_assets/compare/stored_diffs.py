@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backfill_assets.compare.ask import Question
 from backfill_assets.compare.diff import ModelDiff
+from backfill_assets.compare.questions import Question
 
 
 def answers(known: ModelDiff, question: Question) -> bool:

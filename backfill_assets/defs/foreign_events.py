@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import dagster as dg
 
-from backfill_assets.core.inert import visible
+from backfill_assets.core.escaping import visible
 
 MOST = 500
 """Partitions whose events are looked at: one stranger is enough."""

@@ -20,7 +20,7 @@ from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.held import counted
+from backfill_assets.state.table_contents import counted
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:

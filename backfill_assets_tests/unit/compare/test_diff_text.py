@@ -24,11 +24,11 @@ from backfill_assets.compare.diff import (
     Slice,
     Stats,
 )
+from backfill_assets.compare.diff_text import percent
 from backfill_assets.compare.expect import Expectation, Judgement, judge_moves
 from backfill_assets.compare.markdown import model_markdown
 from backfill_assets.compare.mask import masked
 from backfill_assets.compare.plots import plot_series
-from backfill_assets.compare.words import percent
 from backfill_assets.defs.diff import diff_events
 from backfill_assets.state.salt import Salt
 from backfill_assets.state.store import MemoryStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from backfill_assets.core.inert import visible
+from backfill_assets.core.escaping import visible
 
 
 @dataclass(frozen=True, slots=True)

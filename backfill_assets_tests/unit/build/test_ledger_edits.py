@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backfill_assets.build.apply import apply
-from backfill_assets.build.by_hand import Withdrawn, declare_empty, withdraw
+from backfill_assets.build.ledger_edits import Withdrawn, declare_empty, withdraw
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backfill_assets.core.intervals import NOTHING, Cadence
-from backfill_assets.state.shown import replaced, written_over
+from backfill_assets.state.replaced_rows import replaced, written_over
 from backfill_assets_tests.fakes import Cell, FakeTables, a_pointer, days, ranges
 
 BEFORE = a_pointer("a", "v1", days("01", "03"), commit=1)

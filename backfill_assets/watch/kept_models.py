@@ -19,7 +19,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import KEPT, newest
 from backfill_assets.state.releases import Move, Release
-from backfill_assets.watch.older import Older
+from backfill_assets.watch.stale_inputs import Older
 
 
 def kept(

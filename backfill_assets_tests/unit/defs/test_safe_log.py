@@ -11,12 +11,12 @@ import pytest
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.events import BatchFailed
 from backfill_assets.core.errors import BuildError
-from backfill_assets.core.inert import UNSEEN
+from backfill_assets.core.escaping import UNSEEN
 from backfill_assets.core.model import Audit
 from backfill_assets.defs.checks import evaluations, summaries
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.runs import tell
-from backfill_assets.defs.texts import Log
+from backfill_assets.defs.safe_log import Log
 from backfill_assets_tests.fakes import NOW, a_model, days
 
 HOSTILE = "\x1b]8;;https://evil.example\x07x\x1b[31m\u202egnp\nPromoted 3 models"

@@ -13,7 +13,7 @@ from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.releases import Release
-from backfill_assets.watch.look import Look
+from backfill_assets.watch.facts import Look
 from backfill_assets.watch.notice import Kind, Notice
 
 DUE_AFTER = timedelta(days=1)

@@ -8,7 +8,7 @@ from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.faults import FaultKind, faults
 from backfill_assets.promote.mismatches import shown_apart
 from backfill_assets.promote.rehearsal import damages
-from backfill_assets.watch.look import Look
+from backfill_assets.watch.facts import Look
 from backfill_assets.watch.notice import Kind, Notice
 
 _BACKUP = "; or restore the files from a backup"

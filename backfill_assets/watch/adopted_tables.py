@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.commands import restate_argument, restate_command
-from backfill_assets.watch.look import AdoptedTable, Look
+from backfill_assets.watch.facts import AdoptedTable, Look
 from backfill_assets.watch.notice import Kind, Notice
 
 

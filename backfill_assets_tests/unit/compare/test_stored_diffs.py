@@ -10,11 +10,11 @@ import pytest
 
 from backfill_assets.app.diff import Compared
 from backfill_assets.cli.diff import diff_json, print_diff
-from backfill_assets.compare.ask import Question, ask
 from backfill_assets.compare.codec import diff_from_json, diff_to_json
 from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Rows, Slice
 from backfill_assets.compare.expect import judge_moves
-from backfill_assets.compare.known import answers
+from backfill_assets.compare.questions import Question, ask
+from backfill_assets.compare.stored_diffs import answers
 from backfill_assets_tests.fakes import FakeTables, a_model, a_pointer, days
 
 MODEL = a_model("orders", slices=("kind",), mask=("who",), updated_at="at")
