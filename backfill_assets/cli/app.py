@@ -5,6 +5,8 @@ found, 4 the gate is closed, 5 a diff is not as expected, 70 an error of the pro
 143 terminated.
 """
 
+# pyright: reportUnusedImport=false
+
 from __future__ import annotations
 
 import io
@@ -12,14 +14,18 @@ import os
 import sys
 from typing import NoReturn
 
-from backfill_assets.cli import (  # noqa: F401  # pyright: ignore[reportUnusedImport]
+# isort: off
+# The order is that of `backfill --help`.
+from backfill_assets.cli import (  # noqa: F401
     adopt_command,
     build_commands,
-    operation_commands,
     release_commands,
-    tool_commands,
+    operation_commands,
     warehouse_commands,
+    tool_commands,
 )
+
+# isort: on
 from backfill_assets.cli.base import CRASHED, CUT_OFF, app  # the modules above gave it its commands
 from backfill_assets.cli.signals import listening, say_ended
 from backfill_assets.core.errors import BackfillError, UsageError
