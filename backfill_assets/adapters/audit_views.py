@@ -11,11 +11,11 @@ from backfill_assets.adapters.table_log import rows_within
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.audits.reads import texts
 from backfill_assets.audits.relations import Row, Table
-from backfill_assets.audits.text import bucket, interval_text, within
 from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
-from backfill_assets.core.intervals import Interval, Ranges
-from backfill_assets.core.model import Audit, Source
+from backfill_assets.core.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.model import Audit, Model
 from backfill_assets.core.segments import Segments
+from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.sql.parsing import splice
 from backfill_assets.state.versions import table_path
 
@@ -60,6 +60,11 @@ class AuditViews:
     def around(self) -> Table | None:
         return self._once("around", lambda: self._own(self._reads.around)) if self._reads.around else None
 
+    def whole(self) -> Table:
+        own = Segments.of_table(self._job.version, self._commit, [ALL_TIME])
+        covers = self._reads.built | self._job.beside.covers
+        return self._once("whole", lambda: self._own(self._job.beside.over(own), covers))
+
     def table(self, name: str) -> Table:
         return self._once(f"table {name}", lambda: self._other(self._reads.tables[name]))
 
@@ -90,43 +95,31 @@ class AuditViews:
         frame = self._spark.read.format("delta").option("versionAsOf", self._commit).load(path)
         return self._view(frame.where(in_interval(self._job.model, *parts)))
 
-    def _own(self, segments: Segments) -> Table:
-        model = self._job.model
-        frame = model_frame(self._spark, self._warehouse, model, segments)
-        covers = segments.covers
-        return self._view(frame, interval_text(model), in_interval(model, self._span), covers)
+    def _own(self, segments: Segments, covers: Ranges | None = None) -> Table:
+        frame = model_frame(self._spark, self._warehouse, self._job.model, segments)
+        return self._of_model(frame, self._job.model, segments.covers if covers is None else covers)
 
     def _other(self, read: Shown | SourceInput) -> Table:
         match read:
             case Shown():
                 frame = model_frame(self._spark, self._warehouse, read.model, read.segments)
-                at = bucket(read.model.time_column, self._job.model.cadence)
-                covers = read.segments.covers
-                return self._view(frame, at, in_interval(read.model, self._span), covers, read.model.mask)
+                return self._of_model(frame, read.model, read.segments.covers, read.model.mask)
             case SourceInput():
                 check_pin(read)
                 frame = input_frame(self._spark, self._warehouse, read)
-                column = read.source.time_column
-                if column is None:
-                    return self._view(frame, mask=read.source.mask)
-                at = bucket(column, self._job.model.cadence)
-                return self._view(frame, at, self._within(read.source, frame), mask=read.source.mask)
+                at = read.source.time_column or ""
+                kinds = {f.name.lower(): f.dataType.typeName() for f in frame.schema.fields}
+                return self._view(frame, at, dates=kinds.get(at.lower()) == "date", mask=read.source.mask)
 
-    def _within(self, source: Source, frame: DataFrame) -> str:
-        """The span as a condition on a source's time column, in its type: so that partitions are pruned."""
-        name = str(source.time_column)
-        kind = next(f.dataType.typeName() for f in frame.schema.fields if f.name.lower() == name.lower())
-        return within(name, [self._span], timestamps=kind != "date" or not self._whole_days)
-
-    @property
-    def _whole_days(self) -> bool:
-        return all(at.hour == at.minute == 0 for at in (self._span.start, self._span.end))
+    def _of_model(self, frame: DataFrame, model: Model, covers: Ranges, mask: Sequence[str] = ()) -> Table:
+        return self._view(frame, model.time_column, dates=model.cadence is not Cadence.HOURLY, covers=covers, mask=mask)
 
     def _view(
         self,
         frame: DataFrame,
-        at: str = "",
-        within: str = "true",
+        time_column: str = "",
+        *,
+        dates: bool = False,
         covers: Ranges | None = None,
         mask: Sequence[str] = (),
     ) -> Table:
@@ -135,4 +128,4 @@ class AuditViews:
         self._made.append(name)
         columns = tuple(c.lower() for c in frame.columns)
         masked = frozenset(c.lower() for c in mask)
-        return Table(view=name, columns=columns, bucket=at, within=within, covers=covers, mask=masked)
+        return Table(view=name, columns=columns, time_column=time_column, dates=dates, covers=covers, mask=masked)

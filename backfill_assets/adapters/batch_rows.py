@@ -11,7 +11,7 @@ from backfill_assets.audits.text import quoted
 from backfill_assets.core.errors import DataError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.masking import HIDDEN
-from backfill_assets.core.model import Model
+from backfill_assets.core.model import EXACT, Model
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -21,8 +21,8 @@ _RANK, _COPY, _DIFFER, _COUNT, _OUTSIDE = (f"bf_{n}" for n in ("rank", "copy", "
 
 
 def needs_keys(model: Model) -> bool:
-    """Whether the model's rows must be one a key before they are written; a replaced model's audit looks afterwards."""
-    return model.write == "merge" or bool(model.dedupe)
+    """Whether the model's rows must be one a key before they are written; of other models an audit looks afterwards."""
+    return model.write == "merge" or bool(model.dedupe) or model.updated_at is not None
 
 
 @contextmanager
@@ -41,24 +41,27 @@ def settled(frame: DataFrame, model: Model, interval: Interval) -> Generator[tup
 def latest(frame: DataFrame, model: Model) -> DataFrame:
     """Of the rows of one grain and interval the first in the model's order; a column says whether others tie with it.
 
-    Equal copies of a row are one row. Rows that differ and that the order does not tell apart are no choice of ours.
+    Equal copies of a row are one row. Rows that differ and that the order does not tell apart are no choice of ours:
+    without an order, these are all that differ.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
     key = [column(c) for c in _unique([*model.grain, model.time_column])]
     order = [
-        column(o.column).desc_nulls_last() if o.descending else column(o.column).asc_nulls_last() for o in model.dedupe
+        column(o.column).desc_nulls_last() if o.descending else column(o.column).asc_nulls_last()
+        for o in model.dedupe
+        if o != EXACT
     ]
     of_key = Window.partitionBy(*key)
     marker = (model.updated_at or "").lower()
     content = content_hash(comparable(frame, c) for c in frame.columns if c.lower() != marker)
     return (
-        frame.withColumn(_RANK, F.rank().over(of_key.orderBy(*order)))
+        frame.withColumn(_RANK, F.rank().over(of_key.orderBy(*order, F.lit(0))))
         .where(F.col(_RANK) == 1)
         .withColumn(_DIFFER, content)
         .withColumn(_DIFFER, F.min(_DIFFER).over(of_key) != F.max(_DIFFER).over(of_key))
-        .withColumn(_COPY, F.row_number().over(of_key.orderBy(*order)))
+        .withColumn(_COPY, F.row_number().over(of_key.orderBy(*order, F.lit(0))))
         .where(F.col(_COPY) == 1)
         .drop(_RANK, _COPY)
     )
@@ -105,12 +108,15 @@ def _check(rows: DataFrame, model: Model, interval: Interval) -> int:
             fix="filter the query to the interval: the time column must be >= :start and < :end",
         )
     if tied:
-        order = ", ".join(map(str, model.dedupe))
+        exact = model.dedupe == (EXACT,)
+        order = "exact" if exact else ", ".join(map(str, model.dedupe))
         raise DataError(
             f"cannot build {model.name} {interval}",
             why=f"{tied} keys have rows that differ and that `dedupe` ({order}) does not tell apart, "
             f"e.g. {'; '.join(samples(keys.where(_DIFFER), model.grain, model.mask))}",
-            fix="add a column to `order_by` that tells which row is the latest",
+            fix="say which one counts: `dedupe: {order_by: [loaded_at desc]}`"
+            if exact
+            else "add a column to `order_by` that tells which row is the latest",
         )
     if double:
         several = keys.where(column(_COUNT) > 1)

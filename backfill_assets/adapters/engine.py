@@ -21,7 +21,6 @@ from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.model_code import load_function
 from backfill_assets.adapters.source_keys import SourceKeys
 from backfill_assets.adapters.spark_errors import as_build_error, engine_died, own_code_error
-from backfill_assets.adapters.stable_key import moved_rows, moved_samples
 from backfill_assets.adapters.table_log import (
     DeltaTableLog,
     batch_metadata,
@@ -41,8 +40,8 @@ from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import BackfillError, DataError, TransientBuildError
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.masking import hide_values
-from backfill_assets.core.model import STABLE_KEY, Model
-from backfill_assets.core.segments import Segments
+from backfill_assets.core.model import Model
+from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.sql.parsing import splice
 from backfill_assets.state.tables import DataCommit
 from backfill_assets.state.versions import table_path
@@ -126,16 +125,19 @@ class SparkEngine:
     def _write_rows(self, job: Job, batch: str, interval: Interval, rows: DataFrame, count: int) -> None:
         """Commit rows that are one a key, as the model says."""
         model, spark, location = job.model, self._session(job), self._path(job)
-        if model.write == "replace":
-            self._replace(job, batch, interval, rows)
-            return
         table = open_table(location)
         assert table is not None
         head = table.version()
-        others = job.shown.in_other_tables(job.version).cut(Ranges((interval,)))
-        if model.updated_at is not None and others:
-            rows = carry(rows, model_frame(spark, self._warehouse, model, others), model)
         empty = not self._rows(job, head, interval)
+        if model.updated_at is not None:
+            others = job.shown.in_other_tables(job.version).cut(Ranges((interval,)))
+            own = Segments.of_table(job.version, head, [interval])  # a merge leaves these as they are
+            for there in (others, NO_ROWS if empty or model.write == "merge" else own):
+                if there:
+                    rows = carry(rows, model_frame(spark, self._warehouse, model, there), model)
+        if model.write == "replace":
+            self._replace(job, batch, interval, rows)
+            return
         merge(spark, rows, model, location, interval, batch_metadata(batch, interval), head=head, empty=empty)
         commit = self._commit_of(job, batch)
         # What differs was found at `head`. If somebody wrote the interval since, or wrote a key twice, a merge of that
@@ -162,27 +164,12 @@ class SparkEngine:
             self._errors(f"audit {job.model.name} {intervals.span}", job),
             self._views_of(job, commit, intervals, reads) as views,
         ):
-            return self._with_moved(job, commit, scan_audits(job.model, intervals, views))
-
-    def _with_moved(self, job: Job, commit: int, counts: Mapping[datetime, Counts]) -> Mapping[datetime, Counts]:
-        """The counts with those of keys that moved between intervals, for a model that has an audit of it."""
-        name = next((a.name for a in job.model.audits if a.kind == STABLE_KEY), None)
-        if name is None:
-            return counts
-        moved = moved_rows(self._session(job), self._warehouse, job, commit)
-        return {
-            at: replace(c, failures={**c.failures, name: moved.get(f"{at:%Y-%m-%d %H:%M}", 0)})
-            for at, c in counts.items()
-        }
+            return scan_audits(job.model, intervals, views)
 
     def sample(
         self, job: Job, commit: int, intervals: Ranges, reads: AuditReads, audit: str
     ) -> Mapping[datetime, Sequence[str]]:
         declared = next(a for a in job.model.audits if a.name == audit)
-        if declared.kind == STABLE_KEY:
-            with self._errors(f"sample {job.model.name} {intervals.span}", job):
-                spark, units = self._session(job), intervals.split(job.model.cadence)
-                return {u.start: moved_samples(spark, self._warehouse, job, commit, u) for u in units}
         with (
             self._errors(f"sample {job.model.name} {intervals.span}", job),
             self._views_of(job, commit, intervals, reads) as views,

@@ -11,7 +11,8 @@ class Counts:
     """What the audits found in one interval, by audit name where it is not about all.
 
     `totals` are what there is to compare where that is not rows (groups, entities, known records); `values` are
-    metrics, `neighbours` those of the intervals around it; `nothing` names audits that had nothing to compare with.
+    metrics, `neighbours` those of the intervals around it; `nothing` names audits that had nothing to compare with,
+    `unfinished` those whose period is not built as a whole yet.
     """
 
     rows: int = 0
@@ -20,6 +21,7 @@ class Counts:
     values: Mapping[str, float | None] = field(default_factory=dict[str, "float | None"])
     neighbours: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     nothing: frozenset[str] = frozenset()
+    unfinished: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

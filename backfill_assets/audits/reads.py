@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
+from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import Audit, Model
 
 PROD = "prod"
@@ -38,6 +39,12 @@ def other_table(arguments: Mapping[str, object]) -> str | None:
 def compares_with_prod(audit: Audit) -> bool:
     """Whether a metric is compared with what prod shows of the same model."""
     return audit.arguments.get("of") == PROD and "metric" in audit.arguments
+
+
+def period(audit: Audit) -> Cadence | None:
+    """The longer intervals in which it adds up the model's rows, where it does."""
+    said = audit.arguments.get("period")
+    return None if said is None else Cadence(said)
 
 
 def reach(audit: Audit) -> int:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from backfill_assets.core.intervals import Interval, Ranges, utc
+from backfill_assets.audits.text import bucket, within
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Audit
 
 Row = Mapping[str, Any]
@@ -19,18 +20,26 @@ INTERVAL, ROWS = "bf_interval", "bf_rows"
 class Table:
     """A view that audits look at.
 
-    `bucket` is SQL for the start of the audited model's interval that a row is in, `within` for being in the audited
-    stretch of time; both are empty when nothing says when rows are of. `columns` are lower-cased and in order, and so
-    are those in `mask`, whose values nobody should see.
+    `time_column` says when rows are of, by days where these are `dates`; "" when nothing does. `columns` are
+    lower-cased and in order, and so are those in `mask`, whose values nobody should see.
     """
 
     view: str
     columns: Sequence[str]
-    bucket: str = ""
-    within: str = "true"
+    time_column: str = ""
+    dates: bool = False
     covers: Ranges | None = None
     """The time that the table has rows for; None when nobody knows of any that it lacks."""
     mask: Collection[str] = frozenset()
+
+    def start(self, cadence: Cadence) -> str:
+        """SQL for INTERVAL of the interval of a cadence that a row is in."""
+        return bucket(self.time_column, cadence)
+
+    def within(self, interval: Interval) -> str:
+        """SQL for a row to be in an interval, in the column's type: so that partitions are left out."""
+        midnights = all(at.hour == at.minute == 0 for at in (interval.start, interval.end))
+        return within(self.time_column, [interval], timestamps=not (self.dates and midnights))
 
 
 class Relations(Protocol):
@@ -54,6 +63,11 @@ class Relations(Protocol):
 
     def around(self) -> Table | None:
         """Built or shown intervals near the audited ones, without them; None: nothing."""
+        ...
+
+    def whole(self) -> Table:
+        """All rows of the version that is judged, of any interval, and of what stays beside it; `covers` is what of it
+        is built."""
         ...
 
     def table(self, name: str) -> Table:

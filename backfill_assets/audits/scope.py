@@ -51,6 +51,7 @@ class Findings:
     values: Found = field(default_factory=dict[str, dict[datetime, Any]])
     neighbours: Found = field(default_factory=dict[str, dict[datetime, Any]])
     nothing: dict[str, set[datetime]] = field(default_factory=lambda: defaultdict(set))
+    unfinished: dict[str, set[datetime]] = field(default_factory=lambda: defaultdict(set))
 
     def counts(self, at: datetime, row: Row | None) -> Counts:
         """Those of the interval that starts at an instant; `row` is what the passes gave of it."""
@@ -61,6 +62,7 @@ class Findings:
             values={name: number(found.get(at)) for name, found in self.values.items()},
             neighbours={name: found[at] for name, found in self.neighbours.items()},
             nothing=frozenset(name for name, found in self.nothing.items() if at in found),
+            unfinished=frozenset(name for name, found in self.unfinished.items() if at in found),
         )
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from backfill_assets.audits.counts import Counts
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Source
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.partial import over_json
@@ -92,12 +92,13 @@ class AuditReads:
     """What a model's audits look at beside the rows that they judge.
 
     `tables` are other models and sources by name, `shown` what the environment shows of the model itself in other
-    tables, `around` its built or shown intervals near the judged ones.
+    tables, `around` its built or shown intervals near the judged ones; `built` is what there is of the version itself.
     """
 
     tables: Mapping[str, Shown | SourceInput] = field(default_factory=dict[str, "Shown | SourceInput"])
     shown: Segments = NO_ROWS
     around: Segments = NO_ROWS
+    built: Ranges = NOTHING
 
 
 class Engine(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.audits.digest import audits_digest
-from backfill_assets.audits.reads import audit_tables, compares_with_prod, reach
+from backfill_assets.audits.reads import audit_tables, compares_with_prod, period, reach
 from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval, Ranges
@@ -31,6 +31,7 @@ def audit_reads(bench: Workbench, job: Job, commit: int, built: Ranges, judged: 
     model = job.model
     tables, around = audit_tables(model), near(model, judged)
     compares = any(compares_with_prod(a) for a in model.audits)
+    periods = Ranges.of(p.cover(part) for a in model.audits if (p := period(a)) for part in judged)
     if not (tables or around or compares):
         return AuditReads()
     shown = bench.control.environments.read(bench.environment)
@@ -40,8 +41,9 @@ def audit_reads(bench: Workbench, job: Job, commit: int, built: Ranges, judged: 
     return AuditReads(
         tables={name: _table(bench, shown, model, name, pins) for name in tables},
         # Where the environment shows this very version, there is nothing to compare with.
-        shown=below.in_other_tables(job.version).cut(judged) if compares else NO_ROWS,
+        shown=below.in_other_tables(job.version).cut(judged | periods) if compares else NO_ROWS,
         around=mine.over(below).cut(around - judged),
+        built=built | judged,
     )
 
 

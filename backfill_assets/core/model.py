@@ -79,6 +79,10 @@ class Order:
         return f"{self.column} {'desc' if self.descending else 'asc'}"
 
 
+EXACT = Order(column="*", descending=False)
+"""In place of an order: of rows of one key that are equal in all columns one stays, and no others may be there."""
+
+
 @as_list
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upstream:
@@ -185,10 +189,11 @@ class Model:
     """Seconds after an interval in which rows of it may still come, by its header; see `core/settling.py`."""
     write: Write = "replace"
     dedupe: tuple[Order, ...] = ()
-    """Of rows of one grain and interval the first in this order stays. Empty: two such rows are an error."""
+    """Of rows of one grain and interval the first in this order stays. Empty: two such rows are an error. Only EXACT:
+    equal ones are one."""
     updated_at: str | None = None
-    """The column of a merged table that says when a row's values last moved; it takes no part in telling. The system
-    adds it when the query does not give it."""
+    """The column that says when a row's values last moved; it takes no part in telling. The system adds it when the
+    query does not give it."""
     batch_size: int = 0
     batch_concurrency: int = 1
     retries: int = 4

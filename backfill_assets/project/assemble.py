@@ -5,7 +5,7 @@ from __future__ import annotations
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
-from backfill_assets.core.model import STABLE_KEY, Audit, Model, Rule, SameAs, Terms, Upstream
+from backfill_assets.core.model import EXACT, STABLE_KEY, Audit, Model, Rule, SameAs, Terms, Upstream
 from backfill_assets.core.settings import Settings
 from backfill_assets.files.documents import did_you_mean
 from backfill_assets.project.audit_check import audit_problems
@@ -92,6 +92,8 @@ def _column_problems(draft: Draft, outputs: Outputs) -> list[Problem]:
     for index, column in enumerate(header.grain):
         check(column, "the grain's", "grain", index)
     for index, order in enumerate(header.dedupe.order_by if header.dedupe else ()):
+        if order == EXACT:
+            continue
         check(order.column, "the order of `dedupe`:", "dedupe", "order_by", index)
     for column in header.contract.semantics:
         check(column, "the contract's", "contract", "semantics", column)

@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlglot import exp
 
 from backfill_assets.audits.kinds import kind_of
-from backfill_assets.audits.reads import audit_tables, other_table
+from backfill_assets.audits.reads import audit_tables, other_table, period
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import Audit, Column, Model, Source
@@ -85,6 +85,11 @@ class _Tables:
         """The audit with the declared spelling of what it names, and its query."""
         if "file" in audit.arguments:
             return self._query(model, audit)
+        longer = period(audit)
+        if longer and (longer is model.cadence or not _fits(model.cadence, longer)):
+            what = f"audit `{audit.name}`: a {longer.unit} does not consist of several {model.cadence.value} intervals"
+            fits = [c.value for c in Cadence if c is not model.cadence and _fits(model.cadence, c)]
+            self._problem(model, audit, what, "", f"write one of {', '.join(fits)}" if fits else "remove `period:`")
         name = other_table(audit.arguments)
         if name is None:
             return audit
@@ -126,12 +131,13 @@ class _Tables:
 
     def _check_time(self, model: Model, audit: Audit, other: str) -> None:
         """Whether the other table's rows can be told by the model's intervals."""
-        what = f"audit `{audit.name}` cannot compare by {model.cadence.value} intervals with `{other}`"
+        cadence = period(audit) or model.cadence
+        what = f"audit `{audit.name}` cannot compare by {cadence.value} intervals with `{other}`"
         if other in self.sources:
             if self.sources[other].time_column is None:
                 fix = f"add `time_column:` to `{other}` in sources.yml"
                 self._problem(model, audit, what, "nothing says when its rows are of", fix)
-        elif not _fits(self.models[other].cadence, model.cadence):
+        elif not _fits(self.models[other].cadence, cadence):
             why = f"`{other}` is {self.models[other].cadence.value}"
             self._problem(model, audit, what, why, f"declare it in `{other}`, about `{model.name}`")
 

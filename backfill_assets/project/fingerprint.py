@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from backfill_assets.core.digest import digest
-from backfill_assets.core.model import ALL, Column, ColumnRef, Model, Signature, Source
+from backfill_assets.core.model import ALL, EXACT, Column, ColumnRef, Model, Signature, Source
 from backfill_assets.project.algorithm import column_of_whole, version_of
 from backfill_assets.project.spark_settings import settings_that_count
 from backfill_assets.python_models.reads import is_model_decorator, mentions_docstrings
@@ -52,7 +52,7 @@ def model_signature(
     }
     if model.code_version:
         settings["code_version"] = model.code_version
-    deciding = _deciding(model)
+    deciding = _deciding(model, query.columns if query else ())
     read = {f"{u.parameter}={u.name.lower()}": version_of(upstreams[u.name]) for u in model.upstreams}
     marker = {"updated_at": model.updated_at.lower()} if model.updated_at else {}
     whole = digest(logic, settings | marker, read) if model.language == "python" else ""
@@ -87,11 +87,13 @@ def _writing(model: Model) -> dict[str, object]:
     return said
 
 
-def _deciding(model: Model) -> set[str]:
+def _deciding(model: Model, columns: Iterable[str]) -> set[str]:
     """The columns whose values decide rows: the time column says which interval a row belongs to, and of rows of one
-    grain the order says which stays."""
+    grain the order says which stays; where equal ones are one, all `columns` do."""
     names = {model.time_column}
-    if model.dedupe:
+    if model.dedupe == (EXACT,):
+        names |= {*model.grain, *columns}
+    elif model.dedupe:
         names |= {*model.grain, *(o.column for o in model.dedupe)}
     return {name.lower() for name in names}
 

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
-from backfill_assets.core.model import TOLERANCE, Order
+from backfill_assets.core.model import EXACT, TOLERANCE, Order
 from backfill_assets.files.documents import Document, did_you_mean
 from backfill_assets.files.validation import (
     ColumnName,
@@ -107,6 +107,10 @@ class Dedupe(Strict):
     order_by: Annotated[tuple[Order, ...], BeforeValidator(_order)]
 
 
+def _dedupe(value: object) -> object:
+    return Dedupe.model_construct(order_by=(EXACT,)) if value == "exact" else value
+
+
 def _described(value: object) -> object:
     return {"description": value} if isinstance(value, str) else {} if value is None else value
 
@@ -156,7 +160,7 @@ class Header(Strict):
     lookback: Annotated[int, Field(ge=0, le=10_000, strict=True)] = 0
     settle: Duration | None = None
     write: Literal["replace", "merge"] = "replace"
-    dedupe: Dedupe | None = None
+    dedupe: Annotated[Dedupe | None, BeforeValidator(_dedupe)] = None
     updated_at: ColumnName | None = None
     batch_size: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
     batch_concurrency: Annotated[int, Field(ge=1, le=1000, strict=True)] = 1
@@ -192,11 +196,9 @@ class Header(Strict):
 
     @field_validator("updated_at")
     @classmethod
-    def _marks_what_is_merged(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _marks_other_columns(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is None:
             return None
-        if info.data.get("write", "merge") != "merge":
-            raise ValueError("`updated_at` needs `write: merge`: a replaced interval has new rows only")
         key = (*info.data.get("grain", ()), info.data.get("time_column", ""))
         if value.lower() in {c.lower() for c in key}:
             raise ValueError("`updated_at` is a column beside the grain and the time column")
@@ -212,7 +214,7 @@ FIXES = {
     "lookback": "give how many earlier intervals this model also reads: 0 or more",
     "settle": "write how long rows of an interval may still come after it, as in 14 days",
     "write": "write replace, or merge to touch only rows that differ",
-    "dedupe": "write {order_by: [loaded_at desc]}: of rows of one grain the first stays",
+    "dedupe": "write {order_by: [loaded_at desc]}: of rows of one grain the first stays; or exact: equal rows are one",
     "updated_at": "name the column that says when a row last changed",
     "batch_size": "give how many intervals one batch computes: 1 or more",
     "batch_concurrency": "give how many batches may run at once: 1 or more",

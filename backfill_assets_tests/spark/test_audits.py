@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
 
+from backfill_assets.adapters.audit_views import AuditViews
 from backfill_assets.app.context import Context
+from backfill_assets.audits.scan import scan_audits
 from backfill_assets.build.engine import AuditReads
 from backfill_assets.core.intervals import Ranges, utc
-from backfill_assets_tests.projects import days, engine, job, write_project
+from backfill_assets_tests.projects import EVENTS, build_all, days, engine, job, write_project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,3 +118,82 @@ def test_a_sample_names_the_keys_of_failing_rows(
     place, commit = built
     found = engine(place).sample(job(place, "audited"), commit, Ranges((days(day),)), AuditReads(), audit)
     assert set(found.get(utc(day), ())) == sample
+
+
+IDS = """\
+/*
+start: 2024-01-01
+grain: [id]
+batch_size: 2
+audits: [{unique_grain: {scope: table}}]
+*/
+SELECT CAST(at AS DATE) AS ds, id, kind FROM raw.events WHERE at >= :start AND at < :end
+"""
+
+
+def test_a_key_twice_in_the_table_is_red_and_few_files_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Days of one batch and of another: each that has a key of another day. Where keys grow, old files are left out."""
+    folder = tmp_path / "data" / "events"
+    folder.mkdir(parents=True)
+    at = [(n, f"2024-01-{1 + n // 10:02}T01:00:00Z") for n in range(80)]
+    rows = "\n".join(f"{n},{when},a,1" for n, when in (*at, (15, "2024-01-08T02:00:00Z")))
+    (folder / "all.csv").write_text(f"id,at,kind,amount\n{rows}\n")
+    place = Context.open(write_project(tmp_path, {"ids.sql": IDS}, clock="2024-01-09"))
+    outcome = build_all(place)["ids"]
+    failed = {str(r.interval): (r.failures, r.observed, r.sample) for r in outcome.results if not r.passed}
+    # Batches are judged as they come: the second day before the eighth is there, or together with it.
+    assert failed.pop("2024-01-08") == (1, "1 failing of 11 rows", ("id=15, also in 2024-01-02 00:00",))
+    assert set(failed) <= {"2024-01-02"}
+
+    todo, commit = job(place, "ids"), place.log.head("ids", place.project.fingerprints["ids"])
+    look = AuditViews(spark, place.warehouse, todo, commit, Ranges((days("2024-01-07"),)), AuditReads())
+    frames: list[str] = []
+    asked = look.ask
+    look.ask = lambda query: (frames.append(query), asked(query))[1]  # type: ignore[method-assign]
+    scan_audits(todo.model, Ranges((days("2024-01-07"),)), look)
+    whole = frames[-1].split(") AS s JOIN (")[1].split(") AS t ON")[0]
+    days_read = {file.split("/")[-2] for file in spark.sql(whole).inputFiles()}
+    look.drop()
+    assert days_read == {"ds=2024-01-07", "ds=2024-01-08"}  # 8 has 15 and 70 to 79: 60 to 69 may be there
+
+
+BILLED = """\
+/*
+start: 2024-01-30
+grain: [ds, id]
+batch_size: 20
+audits: [{reconcile: {metric: sum(amount), of: raw.bills, of_metric: sum(total), period: monthly, within: 0.5}}]
+*/
+SELECT CAST(at AS DATE) AS ds, id, CAST(1 AS DECIMAL(9, 2)) AS amount
+FROM raw.events WHERE at >= :start AND at < :end
+"""
+BILLS = """\
+  - name: raw.bills
+    format: csv
+    path: data/bills
+    options: {header: true}
+    columns: {month: date, total: "decimal(9,2)"}
+    time_column: month
+"""
+
+
+def test_a_month_that_does_not_add_up_is_red(spark: SparkSession, tmp_path: Path) -> None:
+    """Of batches of twenty days, that which completes a month is judged by all of it; an unfinished month is not."""
+    for folder in ("events", "bills"):
+        (tmp_path / "data" / folder).mkdir(parents=True)
+    at = [utc("2024-01-30") + timedelta(days=n) for n in range(66)]
+    rows = "\n".join(f"{n},{when:%Y-%m-%d}T01:00:00Z,a,1" for n, when in enumerate(at))
+    (tmp_path / "data" / "events" / "all.csv").write_text(f"id,at,kind,amount\n{rows}\n")
+    (tmp_path / "data" / "bills" / "all.csv").write_text("month,total\n2024-02-01,29\n2024-03-01,30\n2024-04-01,99\n")
+    models, sources = {"billed.sql": BILLED}, EVENTS + BILLS
+    place = Context.open(write_project(tmp_path, models, sources=sources, clock="2024-04-04"))
+    outcome = build_all(place)["billed"]
+    # Batches are judged as they come, some of them together: earlier days of a month may be judged before it is whole.
+    march, last = (Ranges((days(first, "2024-03-31"),)) for first in ("2024-03-01", "2024-03-31"))
+    assert not outcome.red - march and not last - outcome.red
+    [failed] = {(r.observed, r.sample) for r in outcome.results if not r.passed}
+    assert failed == ("1 failing of 1 values", ("month of 2024-03-01: 31.00 here, 30.00 in raw.bills",))
+    said = {str(r.interval): r.observed for r in outcome.results if r.check == "reconcile_raw_bills"}
+    assert said["2024-02-29"] == "0 failing of 1 values"
+    assert said["2024-01-31"] == "not all of the month of 2024-01-01 is built: not compared yet"
+    assert said["2024-04-03"] == "not all of the month of 2024-04-01 is built: not compared yet"

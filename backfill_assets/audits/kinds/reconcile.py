@@ -1,21 +1,21 @@
 """Does a metric agree with another table? Both sides by interval and group, joined, in one query for all metrics that
-share the table and the groups."""
+share the table, the period and the groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Self
+from typing import Literal, Self
 
 from backfill_assets.audits.counts import Counts, Verdict
 from backfill_assets.audits.kinds.arguments import Distance, Groups, Metric, Percent, Table
-from backfill_assets.audits.kinds.base import Tolerant
+from backfill_assets.audits.kinds.base import Tolerant, interval_literal
 from backfill_assets.audits.reads import PROD
 from backfill_assets.audits.relations import INTERVAL, Relations, by_interval
 from backfill_assets.audits.relations import Table as View
 from backfill_assets.audits.scope import Findings, Look, Passes
 from backfill_assets.audits.text import hidden, interval_text, literal, quoted, value_text
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.masking import HIDDEN, hides
 from backfill_assets.core.model import Model
 from backfill_assets.sql.expressions import columns_of
@@ -37,6 +37,11 @@ class Reconcile(Tolerant):
             "the same against another model or a source: its metric, its names of the groups, an absolute "
             "tolerance (of two, the wider counts)",
         ),
+        (
+            "- reconcile: {metric: sum(clicks), of: raw.clicks, of_metric: count(*), period: monthly, within: 1}",
+            "the same by whole months: each interval of a month passes or fails as its month does, once all of that is "
+            "built",
+        ),
     )
     by_interval = True
 
@@ -46,6 +51,8 @@ class Reconcile(Tolerant):
     by: Groups | None = None
     within: Distance | None = None
     within_percent: Percent | None = None
+    period: Literal["daily", "weekly", "monthly"] | None = None
+    """The longer intervals by which it compares, if any."""
 
     @property
     def groups(self) -> Mapping[str, str]:
@@ -62,7 +69,7 @@ class Reconcile(Tolerant):
     def find_all(cls, audits: Sequence[Self], look: Look, passes: Passes, found: Findings) -> None:
         together: dict[tuple[object, ...], list[Self]] = {}
         for audit in audits:
-            together.setdefault((audit.of, *audit.groups.items()), []).append(audit)
+            together.setdefault((audit.of, audit.period, *audit.groups.items()), []).append(audit)
         for same in together.values():
             _find(same, look, found)
 
@@ -71,6 +78,10 @@ class Reconcile(Tolerant):
         return [self._differences(look, table)] if table is not None and self._comparable(table) else ()
 
     def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> Verdict:
+        if self.called in here.unfinished:
+            whole = self.cadence(model)
+            said = f"not all of the {whole.unit} of {whole.floor(interval.start):%Y-%m-%d} is built: not compared yet"
+            return Verdict(passed=True, failures=0, observed=said)
         if self.called not in here.nothing:
             return super().verdict(model, interval, here, prod)
         # The first release of a model has no prod to be compared with; any other table was named because it has rows.
@@ -85,7 +96,12 @@ class Reconcile(Tolerant):
         allowed = [f"{self.within:g}"] if self.within is not None else []
         allowed += [f"{self.within_percent:g} %"] if self.within_percent is not None else []
         distance = f"within ±{' or ±'.join(allowed)} of" if allowed else "equal to"
-        return f"{self.metric}{by} is {distance} {self.of_metric or 'that'} in {self.of}"
+        whole = f" of the whole {self.cadence(model).unit}" if self.period else ""
+        return f"{self.metric}{whole}{by} is {distance} {self.of_metric or 'that'} in {self.of}"
+
+    def cadence(self, model: Model) -> Cadence:
+        """The intervals by which it compares."""
+        return Cadence(self.period) if self.period else model.cadence
 
     def differs(self, number: int) -> str:
         """Whether two values are further apart than is allowed; one without the other always is."""
@@ -114,10 +130,19 @@ class Reconcile(Tolerant):
         told = not hides(metrics, {model.name: (*model.mask, *other.mask)})
         mine, theirs = (value_text(value) if told else mask for value in ("bf_here0", "bf_there0"))
         said = [*key, mine, literal(" here, "), theirs, literal(f" in {self.of}")]
-        joined = _joined([self], look, other)
+        differ = f"SELECT * FROM ({_joined([self], look, other)}) WHERE {self.differs(0)}"
+        if not self.period:
+            return f"SELECT {INTERVAL}, concat({', '.join(said)}) AS sample FROM ({differ})"
+        whole = self.cadence(model)
+        units = " UNION ALL ".join(
+            f"SELECT {interval_literal(start)} AS bf_unit, {interval_literal(whole.floor(start))} AS bf_period"
+            for start in look.starts
+        )
+        period = [literal(f"{whole.unit} of "), f"substr({INTERVAL}, 1, 10)", literal(": ")]
         return (
-            f"SELECT {INTERVAL}, concat({', '.join(said)}) AS sample FROM ({joined}) WHERE {self.differs(0)}"
-        )  # fmt: skip
+            f"SELECT bf_unit AS {INTERVAL}, concat({', '.join([*period, *said])}) AS sample "
+            f"FROM ({differ}) JOIN ({units}) ON bf_period = {INTERVAL}"
+        )
 
 
 def _find(audits: Sequence[Reconcile], look: Look, found: Findings) -> None:
@@ -133,28 +158,38 @@ def _find(audits: Sequence[Reconcile], look: Look, found: Findings) -> None:
     joined = _joined(able, look, other)
     query = f"SELECT {INTERVAL}, count(*) AS {GROUPS}, {failing} FROM ({joined}) GROUP BY 1"
     rows = by_interval(look.tables.ask(query))
-    lacking = _not_in(look, other.covers)
+    cadence = audits[0].cadence(look.model)
+    periods = {at: Interval(start := cadence.floor(at), cadence.shift(start, 1)) for at in look.starts}
+    unfinished = _not_in(periods, look.tables.whole().covers) if audits[0].period else set[datetime]()
+    lacking = _not_in(periods, other.covers) - unfinished
     for audit in audits:
-        found.nothing[audit.called].update(lacking if audit in able else look.starts)
+        found.nothing[audit.called].update(lacking if audit in able else set(look.starts) - unfinished)
+        found.unfinished[audit.called].update(unfinished)
+    judged = {at: row for at, whole in periods.items() if at not in unfinished and (row := rows.get(whole.start))}
     for n, audit in enumerate(able):
-        found.failures[audit.called] = {at: row[f"bf_{n}"] for at, row in rows.items() if at not in lacking}
-        found.totals[audit.called] = {at: row[GROUPS] for at, row in rows.items()}
+        found.failures[audit.called] = {at: row[f"bf_{n}"] for at, row in judged.items() if at not in lacking}
+        found.totals[audit.called] = {at: row[GROUPS] for at, row in judged.items()}
 
 
-def _not_in(look: Look, covers: Ranges | None) -> set[datetime]:
-    if covers is None:
-        return set()
-    units = look.intervals.split(look.model.cadence)
-    return {unit.start for unit in units if Ranges((unit,)) - covers}
+def _not_in(periods: Mapping[datetime, Interval], covers: Ranges | None) -> set[datetime]:
+    """The starts of the intervals whose period is not all there."""
+    return {at for at, whole in periods.items() if covers is not None and Ranges((whole,)) - covers}
 
 
 def _joined(audits: Sequence[Reconcile], look: Look, other: View) -> str:
     """INTERVAL, the groups as `bf_g0`…, and each audit's metric as `bf_here0`… and `bf_there0`…"""
-    by = audits[0].groups
+    by, cadence = audits[0].groups, audits[0].cadence(look.model)
+    span = look.intervals.span
+    assert span is not None
+    cover = cadence.cover(span)
+    rows, start = look.tables.rows(), interval_text(look.model)
+    if audits[0].period:
+        whole = look.tables.whole()
+        rows, start = f"{whole.view} WHERE {whole.within(cover)}", whole.start(cadence)
     here = {f"bf_here{n}": audit.metric for n, audit in enumerate(audits)}
     there = {f"bf_there{n}": audit.of_metric or audit.metric for n, audit in enumerate(audits)}
-    mine = _side(look.tables.rows(), interval_text(look.model), list(by), here)
-    theirs = _side(f"{other.view} WHERE {other.within}", other.bucket, list(by.values()), there)
+    mine = _side(rows, start, list(by), here)
+    theirs = _side(f"{other.view} WHERE {other.within(cover)}", other.start(cadence), list(by.values()), there)
     keys = [INTERVAL, *(f"bf_g{n}" for n in range(len(by)))]
     on = " AND ".join(f"a.{key} <=> b.{key}" for key in keys)
     values = [f"{side}{n}" for side in ("bf_here", "bf_there") for n in range(len(audits))]

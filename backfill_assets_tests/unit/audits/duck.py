@@ -24,11 +24,12 @@ class DuckTables:
         around: Table | None = None,
         tables: Sequence[Table] = (),
         failing: Table | None = None,
+        whole: Table | None = None,
         count: int = 0,
     ) -> None:
         self._duck, self._shown, self._around, self._failing = duck, shown, around, failing
         self._tables = {table.view: table for table in tables}
-        self._count = count
+        self._count, self._whole = count, whole
         self.asked: list[str] = []
         self.parts: list[Interval] = []
 
@@ -46,6 +47,10 @@ class DuckTables:
 
     def around(self) -> Table | None:
         return self._around
+
+    def whole(self) -> Table:
+        assert self._whole is not None
+        return self._whole
 
     def table(self, name: str) -> Table:
         return self._tables[name]

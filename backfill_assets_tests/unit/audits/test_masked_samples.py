@@ -51,9 +51,11 @@ def test_what_may_be_shown(query: str, columns: list[str], shown: list[str]) -> 
 def tables() -> DuckTables:
     duck = duckdb.connect()
     duck.execute("CREATE TABLE rows AS SELECT DATE '2024-01-01' AS ds, 1::BIGINT AS id, 5::BIGINT AS x, '' AS name")
-    duck.execute("CREATE TABLE users AS SELECT 1::BIGINT AS id, 'secret@x' AS email, 'Rome' AS city")
+    duck.execute(
+        "CREATE TABLE users AS SELECT DATE '2024-01-01' AS day, 1::BIGINT AS id, 'secret@x' AS email, 'Rome' AS city"
+    )
     duck.execute("CREATE TABLE bad AS SELECT DATE '2024-01-01' AS ds, 'secret@x' AS id, 'Rome' AS city")
-    users = Table(view="users", columns=TABLES["users"], mask={"email"}, bucket="'2024-01-01 00:00'")
+    users = Table(view="users", columns=TABLES["users"], mask={"email"}, time_column="day", dates=True)
     return DuckTables(duck, tables=[users], failing=Table(view="bad", columns=("ds", "id", "city")))
 
 

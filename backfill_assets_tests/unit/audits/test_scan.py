@@ -15,15 +15,13 @@ from backfill_assets.audits.kinds.base import BITS
 from backfill_assets.audits.relations import Table
 from backfill_assets.audits.sample import sample_failures
 from backfill_assets.audits.scan import scan_audits
-from backfill_assets.audits.text import bucket
-from backfill_assets.core.intervals import Cadence, Ranges
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Audit
 from backfill_assets_tests.fakes import a_model, days
 from backfill_assets_tests.unit.audits.duck import DuckTables
 
 DAYS = [days(f"{n:02}") for n in range(1, 8)]
 WEEK = Ranges.of(DAYS)
-AT = bucket("ds", Cadence.DAILY)
 
 
 @pytest.fixture
@@ -43,7 +41,7 @@ def fill(
     if rows:
         values = [(f"2024-01-{row[0]:02}", *row[1:]) for row in rows]
         duck.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(names))})", values)
-    return Table(view=name, columns=names, bucket=AT)
+    return Table(view=name, columns=names, time_column="ds", dates=True)
 
 
 def an_audit(kind: str, name: str = "check", **arguments: object) -> Audit:
@@ -127,7 +125,7 @@ def test_what_prod_does_not_show_is_not_compared(duck: duckdb.DuckDBPyConnection
     """Days that prod lacks, and columns that its release does not have yet, are told apart from differences."""
     fill(duck, "rows", [(1, 1, 5), (2, 1, 5)])
     older = fill(duck, "prod_rows", [(1, 1, 6)])
-    shown = Table(view=older.view, columns=("ds", "id"), bucket=AT, covers=Ranges((DAYS[0],)))
+    shown = Table(view=older.view, columns=("ds", "id"), time_column="ds", dates=True, covers=Ranges((DAYS[0],)))
     audits = [
         an_audit("reconcile", "ids", metric="sum(id)", of="prod"),
         an_audit("reconcile", "new", metric="sum(x)", of="prod"),

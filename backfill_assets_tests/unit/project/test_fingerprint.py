@@ -32,6 +32,7 @@ CASES: list[tuple[str, str, str, set[str]]] = [
     ("events_sql", "start:", "write: merge\nstart:", ALL),
     ("events_sql", "start:", "write: replace\nstart:", set()),
     ("events_sql", "start:", "dedupe: {order_by: [spend desc]}\nstart:", ALL),
+    ("events_sql", "start:", "dedupe: exact\nstart:", ALL),
     ("report_sql", "sum(clicks)", "max(clicks)", {"report"}),
     ("report_sql", "grain", "cadence: weekly\ngrain", {"report"}),
     ("sources", "data/ad_events", "data/other", ALL),

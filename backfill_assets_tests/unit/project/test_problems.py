@@ -43,7 +43,7 @@ CASES: list[tuple[str, str, str, int, str, str]] = [
     ("write", "m_sql", sql(GOOD, HEADER + "write: insert\n"), 4, "`write` is wrong", "write replace, or merge"),
     ("dedupe", "m_sql", sql(GOOD, HEADER + "dedupe: {order_by: [clicks]}\n"), 4, "`clicks desc` to keep the latest", "order_by"),
     ("dedupe column", "m_sql", sql(GOOD, HEADER + "dedupe:\n  order_by:\n    - clikcs desc\n"), 6, "`clikcs` is not a col", "`clicks`?"),
-    ("marker", "m_sql", sql(GOOD, HEADER + "updated_at: clicks\n"), 4, "needs `write: merge`", "name the column"),
+    ("marker", "m_sql", sql(GOOD, HEADER + "updated_at: ds\n"), 4, "beside the grain", "name the column"),
     ("marker in key", "m_sql", sql(GOOD, HEADER + "write: merge\nupdated_at: ds\n"), 5, "beside the grain", "name the column"),
     ("timeout", "m_sql", sql(GOOD, HEADER + "timeout: soon\n"), 4, "not a duration", "90s, 20m or 2h"),
     ("end first", "m_sql", sql(GOOD, HEADER + "end: 2023-01-01\n"), 4, "`end` must be after `start`", "or remove"),

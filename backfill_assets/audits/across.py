@@ -1,0 +1,69 @@
+"""Which keys of the judged intervals are in another interval of the table as well?
+
+What is new is joined with the table, of which only files are read that may have a key between the least and the
+greatest new one: of keys that grow with time, these are few. Of other keys one column of the whole table is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from backfill_assets.audits.relations import INTERVAL, Row, by_interval
+from backfill_assets.audits.scope import Look
+from backfill_assets.audits.text import as_text, interval_start, key_text, literal, quoted
+
+FEW = 1_000_000
+"""Rows whose keys are sent to where the table is read; else both sides are sorted by key."""
+_START, _OTHER, _KEY = "bf_start", "bf_other", "bf_key"
+_BOUNDED = ("tinyint", "smallint", "int", "bigint", "decimal", "date", "timestamp", "string")
+"""Types of keys by whose bounds, as texts, a table's files are left out."""
+
+
+def count_across(look: Look, columns: Sequence[str], where: str | None = None) -> dict[datetime, int]:
+    """Interval start → how many of its keys are in another interval, too. NULL is a value; only rows count for which
+    `where` holds."""
+    found = f"SELECT {as_text(_START)} AS {INTERVAL}, count(*) AS bf_keys FROM ({_across(look, columns, where)})"
+    return {at: row["bf_keys"] for at, row in by_interval(look.tables.ask(f"{found} GROUP BY {_START}")).items()}
+
+
+def sample_across(look: Look, columns: Sequence[str], where: str | None = None) -> str:
+    """A query of INTERVAL and `sample`: these keys, each with the first of the other intervals that have it."""
+    named = ", ".join(f"{_KEY}{n} AS {quoted(column)}" for n, column in enumerate(columns))
+    key = key_text(columns, look.model.mask)
+    return (
+        f"SELECT {INTERVAL}, concat({key}, {literal(', also in ')}, bf_also) AS sample FROM (SELECT {as_text(_START)} "
+        f"AS {INTERVAL}, {as_text(_OTHER)} AS bf_also, {named} FROM ({_across(look, columns, where)}))"
+    )
+
+
+def _across(look: Look, columns: Sequence[str], where: str | None) -> str:
+    """The keys, one row an interval: its start, the key's parts, and the start of the first other interval."""
+    tables, start, only = look.tables, interval_start(look.model), "true" if where is None else f"({where}\n)"
+    keys = [f"{_KEY}{n}" for n in range(len(columns))]
+    selected = ", ".join(f"{quoted(column)} AS {key}" for column, key in zip(columns, keys, strict=True))
+    asked = ", ".join(
+        f"typeof(any_value({c})) AS kind{n}, CAST(min({c}) AS STRING) AS least{n}, CAST(max({c}) AS STRING) AS "
+        f"most{n}, count_if({c} IS NULL) AS empty{n}"
+        for n, c in enumerate(map(quoted, columns))
+    )
+    [bounds] = tables.ask(f"SELECT {asked} FROM {tables.rows()} WHERE {only}")
+    between = " AND ".join(_between(column, number, bounds) for number, column in enumerate(columns))
+    mine = f"SELECT DISTINCT {start} AS {_START}, {selected} FROM {tables.rows()} WHERE {only}"
+    every = f"SELECT {start} AS {_OTHER}, {selected} FROM {tables.whole().view} WHERE {only} AND {between}"
+    same = " AND ".join(f"s.{key} <=> t.{key}" for key in keys)
+    listed, hint = ", ".join(f"s.{key}" for key in keys), "/*+ BROADCAST(s) */ " if tables.count() <= FEW else ""
+    return (
+        f"SELECT {hint}s.{_START}, {listed}, min(t.{_OTHER}) AS {_OTHER} FROM ({mine}) AS s JOIN ({every}) AS t "
+        f"ON {same} AND s.{_START} <> t.{_OTHER} GROUP BY s.{_START}, {listed}"
+    )
+
+
+def _between(column: str, number: int, bounds: Row) -> str:
+    """A condition with literals, which every row of the table with one of the keys fulfils."""
+    kind, least, most = (bounds[f"{name}{number}"] for name in ("kind", "least", "most"))
+    if least is None or str(kind).partition("(")[0].lower() not in _BOUNDED:
+        return "true"
+    low, high = (f"CAST({literal(value)} AS {kind})" for value in (least, most))
+    inside = f"{quoted(column)} >= {low} AND {quoted(column)} <= {high}"
+    return f"({inside} OR {quoted(column)} IS NULL)" if bounds[f"empty{number}"] else f"({inside})"
