@@ -35,7 +35,7 @@ from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.proposal import propose
-from backfill_assets.promote.release import Released, Sealing, release_case
+from backfill_assets.promote.release import Attempt, Released, Sealing, release_case
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
@@ -390,6 +390,11 @@ def sealed(release: Sealing) -> Mapping[str, str]:
     return {release.release: "its packet"}
 
 
+def attempted(look: Callable[[], Case]) -> Callable[[], Attempt]:
+    """A look that finds a case and nothing else."""
+    return lambda: Attempt(case=look())
+
+
 class World:
     """A project with everything it needs, in memory: what `Context` is for the real thing."""
 
@@ -499,7 +504,7 @@ class World:
             made = made if models is None else replace(made, models=tuple(models))
             return cases.promotion(asked, facts, made, stored=stored, purpose=purpose)
 
-        return release_case(control, self.tables, "prod", views, look, by=by, evidence=sealed)
+        return release_case(control, self.tables, "prod", views, attempted(look), by=by, evidence=sealed)
 
 
 def gated(

@@ -50,6 +50,7 @@ from backfill_assets.plan.select import one_of
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import Case, Verdict
 from backfill_assets.promote.proposal import Proposal, Wanted
+from backfill_assets.promote.release import Attempt
 from backfill_assets.state.environment import refuse_other_letters
 from backfill_assets.state.ledger import Entry, Kind, coverage, new_id
 from backfill_assets.state.versions import table_path
@@ -336,7 +337,7 @@ def _record(
 
 
 def _show(context: Context, model: Model, done: Adopted) -> Adopted:
-    def look() -> Case:
+    def look() -> Attempt:
         facts = context.facts()
         _refuse_shown(facts.environment.pointers, context.environment, model.name)
         have, versions = facts.of(model.name, done.version), context.control.versions.all()
@@ -353,7 +354,7 @@ def _show(context: Context, model: Model, done: Adopted) -> Adopted:
         )
         cases = cases_of(context, facts)
         found = find_changed_rows(context.project, facts, context.log, [pointer])
-        return Case(
+        case = Case(
             project=context.project,
             facts=facts,
             versions=versions,
@@ -363,6 +364,7 @@ def _show(context: Context, model: Model, done: Adopted) -> Adopted:
             owners=cases.owners,
             counts=cases.counts,
         )
+        return Attempt(case=case)
 
     moved = release_by_case(context, look)
     if not moved.moved:

@@ -16,8 +16,8 @@ from backfill_assets.evidence.orphans import UNDER_WAY, PacketFolder, orphans
 from backfill_assets.project.settings import cache_folder
 from backfill_assets.promote.clock import check_clock
 from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
-from backfill_assets.promote.gate import Case
 from backfill_assets.promote.janitor import Swept, Unreachable, find_unreachable, sweep
+from backfill_assets.promote.release import Attempt
 from backfill_assets.state.environment import Environment
 
 
@@ -104,8 +104,9 @@ def _join(context: Context, crowd: Crowd) -> str:
     model = context.project.models[crowd.pointer.model]
 
     def show(pointer: Pointer) -> Environment:
-        def look() -> Case:
-            return joined_case(crowd, pointer, context.control, context.project, context.facts(), context.log)
+        def look() -> Attempt:
+            facts = context.facts()
+            return Attempt(case=joined_case(crowd, pointer, context.control, context.project, facts, context.log))
 
         done = release_by_case(context, look)
         if not done.verdict.open:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.candidate import show_candidate
@@ -23,7 +24,7 @@ from backfill_assets.plan.stored import request_of
 from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate, vouching
 from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_plan, record_move
 from backfill_assets.promote.obstacle import Obstacle
-from backfill_assets.promote.release import Sealing
+from backfill_assets.promote.release import Attempt, Sealing
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord
 
@@ -43,6 +44,14 @@ class Promoted:
     """What became of the world since the stored plan that was named was opened."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planned(Attempt):
+    """What would move, and the plan that it is of."""
+
+    plan: Plan
+    amendment: Amendment | None
+
+
 def promote_plan(context: Context, request: Request | None = None, *, plan: str = "") -> Promoted:
     """Move the environment to the code's versions, or to what a stored plan built, if the gate is open.
 
@@ -59,46 +68,44 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
     stored = find_plan(context.control, plan) if plan else None
     asked = request_of(context.control, stored.id) if stored else asked
     before = context.control.environments.read(context.environment)
-    made, amendment = None, None
-    records: list[PlanRecord] = []
-
-    def recorded(plan: Plan, case: Case) -> PlanRecord:
-        views = context.shared_views
-        return stored or record_move(context.control, plan, case.pointers, by=context.user, views=views)
-
-    def look() -> Case:
-        nonlocal made, amendment
-        facts = context.facts()
-        made = plan_by_now(context, facts, stored) if stored else make_plan(context.project, facts, asked)
-        case = promotion_case(context, asked, facts, made, stored)
-        if stored:
-            amendment = amend_stored(context, stored, facts, {p.model: p.covers for p in case.pointers})
-        if case.required or not any(compared(case)) or not gate(case, ROWS).open:
-            return case
-        # Nobody has to approve it, so nobody waits for a comparison: it is made here, and counts.
-        record = recorded(made, case)
-        show_candidate(context, record.id, facts)
-        prove_built(context, record.id, made, facts)
-        return promotion_case(context, asked, context.facts(), made, stored)
-
-    def evidence(sealing: Sealing) -> Mapping[str, str]:
-        assert made is not None
-        case = sealing.case
-        records[:] = [recorded(made, case)]
-        plans = write_packets(context, case.environment, case.pointers, records, vouching(case))
-        return seal_release(context, sealing, plans=plans)
-
-    done = release_by_case(context, look, evidence=evidence)
+    done = release_by_case(
+        context, partial(_look, context, asked, stored), evidence=partial(_evidence, context, stored)
+    )
     if done.verdict.open:
-        assert made is not None
         end = end_promoted if done.moved else end_sealed  # of one that was killed when it had moved
-        end(context.control, done.environment, by=context.user, views=context.shared_views, beside=records)
-        models = tuple(stored.versions) if stored else made.models
+        end(context.control, done.environment, by=context.user, views=context.shared_views, beside=done.packets)
+        models = tuple(stored.versions) if stored else done.attempt.plan.models
         publish_contracts(context.project, context.control, done.environment, models, at=datetime.now(UTC))
     return Promoted(
         before=before,
         environment=done.environment,
         verdict=done.verdict,
         notes=tuple(context.rules().notes),
-        amendment=amendment,
+        amendment=done.attempt.amendment,
     )
+
+
+def _look(context: Context, asked: Request, stored: PlanRecord | None) -> _Planned:
+    facts = context.facts()
+    plan = plan_by_now(context, facts, stored) if stored else make_plan(context.project, facts, asked)
+    case = promotion_case(context, asked, facts, plan, stored)
+    covers = {p.model: p.covers for p in case.pointers}
+    amendment = amend_stored(context, stored, facts, covers) if stored else None
+    if not case.required and any(compared(case)) and gate(case, ROWS).open:
+        # Nobody has to approve it, so nobody waits for a comparison: it is made here, and counts.
+        record = stored or _recorded(context, plan, case)
+        show_candidate(context, record.id, facts)
+        prove_built(context, record.id, plan, facts)
+        case = promotion_case(context, asked, context.facts(), plan, stored)
+    return _Planned(case=case, plan=plan, amendment=amendment)
+
+
+def _evidence(context: Context, stored: PlanRecord | None, sealing: Sealing[_Planned]) -> Mapping[str, str]:
+    case = sealing.case
+    record = stored or _recorded(context, sealing.attempt.plan, case)
+    plans = write_packets(context, case.environment, case.pointers, [record], vouching(case))
+    return seal_release(context, sealing, plans=plans)
+
+
+def _recorded(context: Context, plan: Plan, case: Case) -> PlanRecord:
+    return record_move(context.control, plan, case.pointers, by=context.user, views=context.shared_views)

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from backfill_assets.app.approver import acting_approver
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
 from backfill_assets.promote.gate import Case, Purpose
-from backfill_assets.promote.release import Released, Sealing, release_case
+from backfill_assets.promote.release import A, Released, Sealing, release_case
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 
 
 def release_by_case(
     context: Context,
-    look: Callable[[], Case],
+    look: Callable[[], A],
     *,
-    evidence: Callable[[Sealing], Mapping[str, str]] | None = None,
-    **back: Any,
-) -> Released:
-    """Move the environment by a case that the gate judges, as the account that acts; `back` is for a rollback.
+    evidence: Callable[[Sealing[A]], Mapping[str, str]] | None = None,
+    back_to: str = "",
+    at_once: bool = False,
+) -> Released[A]:
+    """Move the environment by what `look` finds and the gate lets through, as the account that acts.
 
     `evidence` None: the release's own packet alone. `release_case` says what the others are, and what is raised.
     """
@@ -35,7 +35,8 @@ def release_by_case(
         by=context.user,
         evidence=evidence or partial(seal_release, context),
         rules=partial(_rules, context),
-        **back,
+        back_to=back_to,
+        at_once=at_once,
     )
 
 

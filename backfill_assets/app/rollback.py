@@ -11,10 +11,11 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import seal_release
 from backfill_assets.app.release import release_by_case
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.promote.gate import Case, Verdict
+from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.lifecycle import end_promoted
 from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
+from backfill_assets.promote.release import Attempt
 from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
 from backfill_assets.promote.rollback_run import RolledBack, go_back, in_the_way, rollback_case
 from backfill_assets.state.environment import Environment
@@ -75,11 +76,12 @@ def roll_back(
         carried.append(carry_out(place, rollback_work(found, context.now(), sources), run=run, follow=follow))
 
     def move(found: Rollback) -> tuple[Environment, Verdict]:
-        def look() -> Case:
+        def look() -> Attempt:
             again, proofs = plan_rollback(context, found.release.id, select)
             way = in_the_way(again, proofs, at_once=at_once)
-            return rollback_case(
-                context.project, context.facts(), context.control, context.log, again, way, at_once=at_once
+            facts = context.facts()
+            return Attempt(
+                case=rollback_case(context.project, facts, context.control, context.log, again, way, at_once=at_once)
             )
 
         done = release_by_case(

@@ -21,6 +21,7 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.extend import routine_case, settling_case
 from backfill_assets.promote.gate import Case
 from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.promote.release import Attempt
 from backfill_assets.promote.settled import redeclared, settling_request
 
 
@@ -79,23 +80,29 @@ def _settle(context: Context, *, run: str, follow: Follow) -> Settled:
         return Settled(held=(held,))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Holding(Attempt):
+    """What would move, and what is in the way of the rest."""
+
+    held: tuple[Obstacle, ...]
+
+
 def _show_settled(context: Context, request: Request, built: Plan) -> Settled:
     """Show what is green of a plan of provisional intervals, with all that reads it, as far as it may still change."""
-    held: tuple[Obstacle, ...] = ()
 
-    def look() -> Case:
-        nonlocal held
+    def look() -> _Holding:
         facts = replace(context.facts(), sources=built.sources)  # a revision is of one state of the sources
         late = find_unsettled(context)
 
-        def case(plan: Plan) -> Case:
+        def asked(plan: Plan) -> Case:
             return promotion_case(context, request, facts, plan)
 
-        found, held = settling_case(context.project, facts, request, late, case)
-        return found
+        case, held = settling_case(context.project, facts, request, late, asked)
+        return _Holding(case=case, held=held)
 
     done = release_by_case(context, look)
-    return Settled(replaced=done.verdict.changed if done.moved else {}, held=(*held, *done.verdict.obstacles))
+    replaced = done.verdict.changed if done.moved else {}
+    return Settled(replaced=replaced, held=(*done.attempt.held, *done.verdict.obstacles))
 
 
 def published_context(context: Context) -> Context:
@@ -113,19 +120,21 @@ def promote_green(context: Context) -> Promoted:
     """Promote what a routine run extended, without the models that something is in the way of and those that read
     them; and what that is. Models that show another version by now than the run began with stay as they are."""
     before = context.control.environments.read(context.environment)
-    held: tuple[Obstacle, ...] = ()
 
-    def look() -> Case:
-        nonlocal held
+    def look() -> _Holding:
         facts = context.facts()
-        case, held = routine_case(context.project, facts, lambda plan: promotion_case(context, Request(), facts, plan))
-        return case
+
+        def asked(plan: Plan) -> Case:
+            return promotion_case(context, Request(), facts, plan)
+
+        case, held = routine_case(context.project, facts, asked)
+        return _Holding(case=case, held=held)
 
     done = release_by_case(context, look)
     return Promoted(
         before=before,
         environment=done.environment,
         verdict=done.verdict,
-        held=held,
+        held=done.attempt.held,
         notes=tuple(context.rules().notes),
     )

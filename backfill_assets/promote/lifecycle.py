@@ -6,7 +6,7 @@ Whatever ends here ends without a trace in prod: only rows of plans and of candi
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -233,23 +233,23 @@ def abandon(control: Control, log: TableLog, warehouse: str, plan: str, *, by: s
 
 
 def end_promoted(
-    control: Control, shown: Environment, *, by: str, views: Views, beside: Sequence[PlanRecord] = ()
+    control: Control, shown: Environment, *, by: str, views: Views, beside: Collection[str] = ()
 ) -> tuple[PlanRecord, ...]:
     """End every open plan of which the environment shows all that it built, and those `beside`; their candidates go."""
-    named = {record.id for record in beside}
     ended = fulfilled(control, shown)
     known = {record.id for record in ended}
-    done = [*ended, *(r for r in control.plans.all() if r.live and r.id in named - known)]
+    done = [*ended, *(r for r in control.plans.all() if r.live and r.id in set(beside) - known)]
     return _end(control, done, by=by, views=views)
 
 
 def end_sealed(
-    control: Control, shown: Environment, *, by: str, views: Views, beside: Sequence[PlanRecord] = ()
+    control: Control, shown: Environment, *, by: str, views: Views, beside: Collection[str] = ()
 ) -> tuple[PlanRecord, ...]:
     """The same of those whose packet a release names: it was killed when it had moved, and had not ended them."""
     sealed = {plan for release in control.releases.all(shown.name) for plan in release.evidence}
-    wanted = [r for r in (*fulfilled(control, shown), *beside) if r.live and r.id in sealed]
-    return _end(control, list({r.id: r for r in wanted}.values()), by=by, views=views)
+    named = {record.id for record in fulfilled(control, shown)} | set(beside)
+    done = [r for r in control.plans.all() if r.live and r.id in named & sealed]
+    return _end(control, done, by=by, views=views)
 
 
 def _end(control: Control, done: Sequence[PlanRecord], *, by: str, views: Views) -> tuple[PlanRecord, ...]:

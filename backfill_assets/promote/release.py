@@ -7,7 +7,8 @@ at the moment of the commit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from backfill_assets.core.errors import LostRaceError, PromotionError
 from backfill_assets.core.pointer import Pointer
@@ -22,12 +23,29 @@ from backfill_assets.state.tables import TableLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Released:
+class Attempt:
+    """One look at what would move. What else a use case has found by it is in an attempt of its own kind."""
+
+    case: Case
+
+
+A = TypeVar("A", bound=Attempt, covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released(Generic[A]):
     """How it ended. `environment` is what there is afterwards, whether it moved or not."""
 
     environment: Environment
     verdict: Verdict
-    case: Case
+    attempt: A
+    """The last one."""
+    packets: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Plan, or release → the digest of its packet, as written for the last attempt that the gate let through."""
+
+    @property
+    def case(self) -> Case:
+        return self.attempt.case
 
     @property
     def moved(self) -> bool:
@@ -35,16 +53,20 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sealing:
+class Sealing(Generic[A]):
     """A release that the gate let through, and that is about to move: what its packet is written of."""
 
     release: str
-    case: Case
+    attempt: A
     pointers: tuple[Pointer, ...]
     """As they will be recorded: counted."""
     removed: tuple[str, ...]
     rules: Mapping[str, object]
     """Which ones are in force."""
+
+    @property
+    def case(self) -> Case:
+        return self.attempt.case
 
 
 def release_case(
@@ -52,14 +74,14 @@ def release_case(
     log: TableLog,
     environment: str,
     views: ViewCatalog | None,
-    look: Callable[[], Case],
+    look: Callable[[], A],
     *,
     by: str,
-    evidence: Callable[[Sealing], Mapping[str, str]],
+    evidence: Callable[[Sealing[A]], Mapping[str, str]],
     rules: Callable[[Case], Mapping[str, object]] = lambda _: {},
     back_to: str = "",
     at_once: bool = False,
-) -> Released:
+) -> Released[A]:
     """Move the environment to what `look` finds, if the gate is open. A lost race is gated again, with fresh facts;
     so is what was judged by rules that are in force no more when all is ready to move.
 
@@ -69,18 +91,18 @@ def release_case(
     bargain. Raises PromotionError when another promotion is under way, or the environment is too busy, or there is no
     packet.
     """
-    release = new_release()
+    release, digests = new_release(), dict[str, str]()
     for _ in range(_ATTEMPTS):
         recover(control.environments, environment, views)
-        case = look()
+        attempt = look()
+        case = attempt.case
         verdict = gate(case)
         if not verdict.open or not verdict.moves:
-            return Released(environment=case.environment, verdict=verdict, case=case)
+            return Released(environment=case.environment, verdict=verdict, attempt=attempt, packets=digests)
         in_force = rules(case)
         pointers = counted(log, verdict.pointers)
-        digests = evidence(
-            Sealing(release=release, case=case, pointers=pointers, removed=verdict.removed, rules=in_force)
-        )
+        sealing = Sealing(release=release, attempt=attempt, pointers=pointers, removed=verdict.removed, rules=in_force)
+        digests = dict(evidence(sealing))
         if not digests.get(release):
             raise PromotionError(
                 f"{environment} does not move", why=f"release {release} has no evidence packet", fix="report it, please"
@@ -110,7 +132,7 @@ def release_case(
             )
         except LostRaceError:
             continue
-        return Released(environment=moved, verdict=verdict, case=case)
+        return Released(environment=moved, verdict=verdict, attempt=attempt, packets=digests)
     raise PromotionError(f"{environment} is too busy", why="every attempt lost its race", fix="try again in a minute")
 
 

@@ -39,7 +39,7 @@ from backfill_assets.state.store import MemoryStore, Store
 from backfill_assets.watch.facts import Change, History
 from backfill_assets.watch.late import unsettled
 from backfill_assets.watch.watch import take_a_look
-from backfill_assets_tests.fakes import Cell, FakeEngine, FakeTables, World, nothing, sealed
+from backfill_assets_tests.fakes import Cell, FakeEngine, FakeTables, World, attempted, nothing, sealed
 
 OWNERS = {"a": "ana@example.com", "b": "bo@example.com", "c": ""}
 VALIDATION = {"c": "bo@example.com"}
@@ -193,7 +193,7 @@ class GovernedWorld(World):
             return sealed(release)
 
         rules = self._rules_by(by, control)
-        return release_case(control, self.tables, "prod", views, look, by=by, evidence=evidence, rules=rules)
+        return release_case(control, self.tables, "prod", views, attempted(look), by=by, evidence=evidence, rules=rules)
 
     def settle(
         self,
@@ -229,7 +229,7 @@ class GovernedWorld(World):
             return sealed(release)
 
         rules = self._rules_by(by, control)
-        done = release_case(control, self.tables, "prod", views, look, by=by, evidence=evidence, rules=rules)
+        done = release_case(control, self.tables, "prod", views, attempted(look), by=by, evidence=evidence, rules=rules)
         return done, (*held, *done.verdict.obstacles)
 
     def _rules_by(self, by: str, control: Control) -> Callable[[Case], Mapping[str, object]]:

@@ -17,7 +17,7 @@ from backfill_assets.promote.rollback_run import RolledBack, go_back, in_the_way
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.releases import Release
-from backfill_assets_tests.fakes import NOW, World, a_model, a_project, gated, sealed
+from backfill_assets_tests.fakes import NOW, World, a_model, a_project, attempted, gated, sealed
 
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
 
@@ -101,7 +101,7 @@ class Office:
                 world.tables,
                 "prod",
                 None,
-                case,
+                attempted(case),
                 by="bob",
                 evidence=sealed,
                 back_to=found.release.id,

@@ -21,7 +21,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Kind
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets_tests.fakes import Cell, Crash, Life, MortalStore, days, ranges, sealed
+from backfill_assets_tests.fakes import Cell, Crash, Life, MortalStore, attempted, days, ranges, sealed
 from backfill_assets_tests.unit.promote.office import Office
 
 CORRECTED = ("02", "04", "05", "08")
@@ -61,7 +61,7 @@ def shower(office: Office, crowd: Crowd, control: Control) -> Callable[[Pointer]
         def look() -> Case:
             return joined_case(crowd, pointer, control, world.project, world.facts(office.now), world.tables)
 
-        done = release_case(control, world.tables, "prod", None, look, by="eva", evidence=sealed)
+        done = release_case(control, world.tables, "prod", None, attempted(look), by="eva", evidence=sealed)
         assert done.verdict.open, done.verdict
         return done.environment
 

@@ -35,7 +35,7 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import DIFF, Finding
 from backfill_assets.state.required_approvals import OWNER
 from backfill_assets.state.rules import RulesInForce, declared_rules
-from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days, ranges, sealed
+from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, attempted, days, ranges, sealed
 from backfill_assets_tests.unit.promote.test_approval import TODAY, Board
 
 
@@ -145,7 +145,7 @@ def test_a_lost_race_is_gated_again(board: Board) -> None:
         environments.flip(seen, [], remove=["c"], release="other", at=TODAY)
         return sealed(release)
 
-    done = release_case(world.control, world.tables, "prod", None, look, by="dev@x", evidence=evidence)
+    done = release_case(world.control, world.tables, "prod", None, attempted(look), by="dev@x", evidence=evidence)
     assert len(looks) == 2 and not done.moved
     assert any("needs approval" in o.what for o in done.verdict.obstacles)
     assert world.control.environments.read("prod").pointers["a"].version == "a-1"
@@ -172,7 +172,9 @@ def test_rules_that_change_meanwhile_are_the_ones_that_judge(board: Board) -> No
     def rules(_: Case) -> Mapping[str, object]:
         return record_rules(world.control, now(), None if now().number else files, who, now=NOW).to_json()
 
-    done = release_case(world.control, world.tables, "prod", None, look, by="dev@x", evidence=evidence, rules=rules)
+    done = release_case(
+        world.control, world.tables, "prod", None, attempted(look), by="dev@x", evidence=evidence, rules=rules
+    )
     assert len(looks) == 2 and not done.moved and now().number == 2
     assert any("needs approval" in o.what for o in done.verdict.obstacles)
     assert world.control.environments.read("prod").pointers["a"].version == "a-1"
@@ -187,7 +189,13 @@ def test_nothing_moves_without_a_packet(board: Board) -> None:
     for written in ({}, {"7f3c": "its packet"}):
         with pytest.raises(PromotionError, match="no evidence packet"):
             release_case(
-                world.control, world.tables, "prod", None, board.case, by="dev@x", evidence=lambda _, w=written: w
+                world.control,
+                world.tables,
+                "prod",
+                None,
+                attempted(board.case),
+                by="dev@x",
+                evidence=lambda _, w=written: w,
             )
     assert world.control.environments.read("prod") == before
 

@@ -31,7 +31,19 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.tables import version_coverage
 from backfill_assets.watch.stale_inputs import older
-from backfill_assets_tests.fakes import NOW, Catalog, Cell, Crash, FakeViews, Life, MortalStore, World, a_model, sealed
+from backfill_assets_tests.fakes import (
+    NOW,
+    Catalog,
+    Cell,
+    Crash,
+    FakeViews,
+    Life,
+    MortalStore,
+    World,
+    a_model,
+    attempted,
+    sealed,
+)
 
 MODELS = (a_model("a", "raw"), a_model("b", "a", lookback=1), a_model("c", batch_size=2))
 BEGAN = NOW - timedelta(days=6)
@@ -193,7 +205,7 @@ class Warehouse(RuleBasedStateMachine):
                 world.tables,
                 "prod",
                 views,
-                case,
+                attempted(case),
                 by="bob",
                 evidence=sealed,
                 back_to=found.release.id,
@@ -271,7 +283,7 @@ class Warehouse(RuleBasedStateMachine):
             facts = self.world.facts(self.now)
             return joined_case(crowd, pointer, control, self.world.project, facts, self.world.tables)
 
-        done = release_case(control, self.world.tables, "prod", views, look, by="eva", evidence=sealed)
+        done = release_case(control, self.world.tables, "prod", views, attempted(look), by="eva", evidence=sealed)
         assert done.verdict.open, done.verdict
         return done.environment
 

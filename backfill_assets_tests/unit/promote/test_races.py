@@ -16,7 +16,7 @@ from backfill_assets.promote.gate import Case
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Released, Sealing, release_case
-from backfill_assets_tests.fakes import World, a_project, sealed
+from backfill_assets_tests.fakes import World, a_project, attempted, sealed
 from backfill_assets_tests.unit.promote.office import MODELS, Office
 
 
@@ -36,7 +36,9 @@ def release(
             happened.append(meanwhile())
         return sealed(release)
 
-    return release_case(world.control, world.tables, "prod", None, counted, by="ana", evidence=interrupted), len(looks)
+    return release_case(
+        world.control, world.tables, "prod", None, attempted(counted), by="ana", evidence=interrupted
+    ), len(looks)
 
 
 def promotion(world: World, *select: str, **versions: str) -> Callable[[], Case]:
