@@ -10,9 +10,9 @@ from backfill_assets.adapters.warehouse import (
     as_it_is,
     control_heads,
     event,
-    look,
     read_identity,
     read_memory,
+    read_warehouse,
     write_identity,
     write_memory,
 )
@@ -22,7 +22,7 @@ from backfill_assets.state.identity import FORMAT, READER, WRITER, Found, Identi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class WarehouseStatus:
     """A warehouse as it is, and what is wrong with it; `problem` is None when nothing is."""
 
     location: str
@@ -47,16 +47,18 @@ class Standing:
         }
 
 
-def standing(settings: Settings, root: Path) -> Standing:
+def warehouse_status(settings: Settings, root: Path) -> WarehouseStatus:
     """Look at a project's warehouse without refusing anything."""
     where = settings.warehouse
     memory = read_memory(root, where)
     try:
-        found = look(where)
+        found = read_warehouse(where)
     except StateError as error:
-        return Standing(location=where, identity=None, tables=0, old=False, problem=error)
+        return WarehouseStatus(location=where, identity=None, tables=0, old=False, problem=error)
     problem = _refusal(found, settings, memory)
-    return Standing(location=where, identity=found.identity, tables=len(found.heads), old=found.old, problem=problem)
+    return WarehouseStatus(
+        location=where, identity=found.identity, tables=len(found.heads), old=found.old, problem=problem
+    )
 
 
 def migrate(settings: Settings, root: Path, *, by: str) -> Identity | None:
@@ -65,7 +67,7 @@ def migrate(settings: Settings, root: Path, *, by: str) -> Identity | None:
     No interval is audited again: the records stay as they are. Raises StateError for a warehouse that is lost or
     belongs to another project.
     """
-    where, found = settings.warehouse, look(settings.warehouse)
+    where, found = settings.warehouse, read_warehouse(settings.warehouse)
     refuse(found, project=settings.name, memory=read_memory(root, where))
     if found.identity is not None:
         return None

@@ -26,7 +26,7 @@ from backfill_assets.promote.reachable import reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import ENVIRONMENTS
 from backfill_assets.state.identity import IDENTITY, Identity
-from backfill_assets.state.table_contents import counted
+from backfill_assets.state.table_contents import with_counts
 
 MANIFEST, EVIDENCE = "backup.json", "evidence"
 _LOOKS = 200
@@ -196,7 +196,7 @@ def missing_data(warehouse: str) -> list[str]:
     for shown in Control.over(DeltaStore(warehouse)).lasting():
         for pointer in shown.pointers.values():
             try:
-                counted(log, [pointer])
+                with_counts(log, [pointer])
             except StateError as error:
                 found.append(f"{shown.name} {pointer.model}: {error.what}")
     return found

@@ -15,7 +15,7 @@ from backfill_assets.adapters.spark_views import schema_name, show_environment
 from backfill_assets.audits.text import quoted
 from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, rerun
 from backfill_assets.core.consumer import Consumer, Query
-from backfill_assets.core.masking import HIDDEN, hide_values, hides
+from backfill_assets.core.masking import HIDDEN, hide_values, hides_values
 from backfill_assets.sql.parsing import splice
 from backfill_assets.state.environment import Environment
 
@@ -45,7 +45,7 @@ def run_queries(
                 consumer,
                 query,
                 *(
-                    _without_values(answer) if hides(query.sql, masks) else answer
+                    _without_values(answer) if hides_values(query.sql, masks) else answer
                     for answer in (
                         ask(spark, query, in_place_of(shown, candidate, query.sql)),
                         ask(spark, query, query.sql),

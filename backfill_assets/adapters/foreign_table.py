@@ -76,7 +76,7 @@ def check_files(table: ForeignTable, columns: Sequence[str]) -> None:
         raise _refusal(table.origin.location, f"{wrong[0]}{more}")
 
 
-def look_at(location: str, *, time_column: str, commit: int | None = None) -> ForeignTable:
+def read_foreign_table(location: str, *, time_column: str, commit: int | None = None) -> ForeignTable:
     """The table at a folder, at a commit (None: its newest).
 
     Raises StateError when there is none, or when its files alone are not its rows.

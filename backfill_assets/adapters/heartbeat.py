@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from backfill_assets.adapters.folder import ArrowFolder, file_system
-from backfill_assets.state.heartbeats import EVERY, Beat
+from backfill_assets.state.heartbeats import EVERY, Heartbeat
 
 FORGET_AFTER = 7 * 24 * 3600
 """Seconds after which the file of a process that was killed is removed by the next run."""
@@ -31,7 +31,7 @@ def runs_folder(warehouse: str) -> str:
 
 
 @contextmanager
-def beating(warehouse: str, run: str) -> Generator[None]:
+def sending_heartbeats(warehouse: str, run: str) -> Generator[None]:
     """Give signs of life for the run while the block runs; blocks of one run in one process share them."""
     key = warehouse, run
     with _LOCK:
@@ -50,11 +50,11 @@ def beating(warehouse: str, run: str) -> Generator[None]:
                 heart.stop()
 
 
-def read_beats(warehouse: str) -> list[Beat]:
+def read_heartbeats(warehouse: str) -> list[Heartbeat]:
     """The last sign of life of every process that has not ended in order."""
     from pyarrow.fs import FileSelector, FileType
 
-    folder, found = ArrowFolder(runs_folder(warehouse)), list[Beat]()
+    folder, found = ArrowFolder(runs_folder(warehouse)), list[Heartbeat]()
     if "://" not in folder.location and not Path(folder.location).is_dir():
         return found
     now = datetime.now(UTC)
@@ -64,11 +64,11 @@ def read_beats(warehouse: str) -> list[Beat]:
         with suppress(ValueError, KeyError, TypeError):  # somebody else's file, or one that is cut
             said: dict[str, Any] = json.loads(folder.read(info.base_name) or b"")
             age = max((now - info.mtime).total_seconds(), 0.0)
-            found.append(Beat(run=said["run"], home=said["home"], pid=int(said["pid"]), age=age))
+            found.append(Heartbeat(run=said["run"], home=said["home"], pid=int(said["pid"]), age=age))
     return found
 
 
-def home() -> str:
+def machine_name() -> str:
     """The machine and the process namespace that this process is in."""
     try:
         space = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
@@ -77,7 +77,7 @@ def home() -> str:
     return f"{socket.gethostname()}/{space}"
 
 
-def alive(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     """Whether there is such a process here."""
     try:
         os.kill(pid, 0)
@@ -106,7 +106,7 @@ class _Heart:
         threading.Thread(target=self._beat_on, name=f"heartbeat-{self.run}", daemon=True).start()
 
     def beat(self) -> None:
-        said = {"run": self.run, "home": home(), "pid": os.getpid(), "at": datetime.now(UTC).isoformat()}
+        said = {"run": self.run, "home": machine_name(), "pid": os.getpid(), "at": datetime.now(UTC).isoformat()}
         with suppress(OSError):
             self.folder.write(self.name, json.dumps(said).encode())
 

@@ -20,7 +20,7 @@ from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.table_contents import counted
+from backfill_assets.state.table_contents import with_counts
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SAMPLE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whole:
+class IntegrityReport:
     """What was looked at, and everything that is wrong."""
 
     records: int
@@ -60,7 +60,7 @@ class _File:
     rows: int
 
 
-def look_at_all(control: Control, warehouse: str, *, every_file: bool) -> Whole:
+def check_integrity(control: Control, warehouse: str, *, every_file: bool) -> IntegrityReport:
     """Read every control table wholly, compare every pointer with its tables, and read files in full.
 
     `every_file` that an environment shows, or SAMPLE of each table.
@@ -71,11 +71,11 @@ def look_at_all(control: Control, warehouse: str, *, every_file: bool) -> Whole:
     pointers = [(e.name, p) for e in environments or () for p in e.pointers.values()]
     log = DeltaTableLog(warehouse)
     for name, pointer in pointers:
-        problems += _tried(partial(counted, log, [pointer]), f"{name} {pointer.model}")[1]
+        problems += _tried(partial(with_counts, log, [pointer]), f"{name} {pointer.model}")[1]
     files, wrong = _files(environments or (), warehouse, every_file)
     with ThreadPoolExecutor(max_workers=4) as pool:
         damaged = [problem for problem in pool.map(_damage, files) if problem]
-    return Whole(
+    return IntegrityReport(
         records=records,
         pointers=len(pointers),
         files=len(files),

@@ -21,7 +21,7 @@ from backfill_assets.core.segments import Segment
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Entry, coverage
 from backfill_assets.state.settling import Settling
-from backfill_assets.state.table_contents import differs, short
+from backfill_assets.state.table_contents import changed_table_error, difference
 from backfill_assets.state.versions import Version, table_path
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
             why=f"nothing at {location}",
             fix="restore the folder from a backup, or build and promote again",
         )
-    if segment.held is not None and (why := differs(segment, table_contents(table))):
-        raise short(pointer.model, segment, why)
+    if segment.held is not None and (why := difference(segment, table_contents(table))):
+        raise changed_table_error(pointer.model, segment, why)
     field = pc.field(pointer.time_column)
     if pointer.timestamps:
         kind: pa.DataType = pa.timestamp("us", tz="UTC")
@@ -127,14 +127,18 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
     try:
         files = table.to_pyarrow_dataset(filesystem=_system(location, table))
         if origin_of(table) and (others := _rewritten(table, files.get_fragments((field >= low) & (field < high)))):
-            raise short(pointer.model, segment, f"files that somebody else wrote again: {', '.join(others)}")
+            raise changed_table_error(
+                pointer.model, segment, f"files that somebody else wrote again: {', '.join(others)}"
+            )
         rows = files.to_table(columns=[c for c in columns if c in there], filter=(field >= low) & (field < high))
     except (OSError, pa.ArrowException) as error:
         lost = _unreadable(location, table, (field >= low) & (field < high))
         what = f"a file that cannot be read ({reason(error)})"
-        raise short(pointer.model, segment, f"{what}: {', '.join(lost)}" if lost else what) from None
+        raise changed_table_error(pointer.model, segment, f"{what}: {', '.join(lost)}" if lost else what) from None
     if segment.held is not None and part == segment.held.interval and rows.num_rows != segment.held.rows:
-        raise short(pointer.model, segment, f"{rows.num_rows} rows in its files; {segment.held.rows} were promoted")
+        raise changed_table_error(
+            pointer.model, segment, f"{rows.num_rows} rows in its files; {segment.held.rows} were promoted"
+        )
     return rows
 
 

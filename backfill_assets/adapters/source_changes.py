@@ -29,19 +29,19 @@ from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
-from backfill_assets.watch.facts import Change, History
+from backfill_assets.watch.facts import SourceChange, SourceHistory
 
 
 class SourceChanges:
     """A SourceReader that looks at the tables and files themselves."""
 
-    def history(self, source: Source, since: int) -> History:
+    def history(self, source: Source, since: int) -> SourceHistory:
         if source.path is None:
-            return History(unwatched=f"{source.table} is a catalog table, read as it is")
+            return SourceHistory(unwatched=f"{source.table} is a catalog table, read as it is")
         if source.format == "delta":
             return _delta(source, source.path, since)
         if "://" in source.path:
-            return History(unwatched=f"{source.format} files in an object store are read as they are")
+            return SourceHistory(unwatched=f"{source.format} files in an object store are read as they are")
         return _files(source, Path(source.path))
 
     def newest(self, source: Source) -> datetime | None:
@@ -49,11 +49,11 @@ class SourceChanges:
         return days.span.end if days and days.span else None
 
 
-def _delta(source: Source, path: str, since: int) -> History:
+def _delta(source: Source, path: str, since: int) -> SourceHistory:
     """The commits after `since` that changed rows, as far as the log reaches back."""
     table = open_table(path)
     if table is None:
-        return History(unwatched=f"there is no Delta table at {path}")
+        return SourceHistory(unwatched=f"there is no Delta table at {path}")
     head, log = table.version(), _Log(path)
     known = head  # every commit after this one has a log entry
     raw: list[tuple[int, list[dict[str, Any]]]] = []
@@ -62,12 +62,12 @@ def _delta(source: Source, path: str, since: int) -> History:
         known -= 1
     raw.reverse()
     reader = _Spans(source, path, table, known)
-    changes: list[Change] = []
+    changes: list[SourceChange] = []
     for number, actions in raw:
         touched = reader.commit(actions)
         if touched != NOTHING:
-            changes.append(Change(name=f"commit {number}", commit=number, touches=touched))
-    return History(changes=changes, since=known, head=head, tables=_tables(path, table, raw, known))
+            changes.append(SourceChange(name=f"commit {number}", commit=number, touches=touched))
+    return SourceHistory(changes=changes, since=known, head=head, tables=_tables(path, table, raw, known))
 
 
 def _tables(
@@ -172,23 +172,23 @@ class _Spans:
         return delta_days(table, self._time_column)
 
 
-def _files(source: Source, root: Path) -> History:
+def _files(source: Source, root: Path) -> SourceHistory:
     files = data_files(root)
     if not files:
-        return History(unwatched=f"there are no files at {root}")
+        return SourceHistory(unwatched=f"there are no files at {root}")
     if len(files) > MOST_FILES:
-        return History(unwatched=f"it has more than {MOST_FILES} files: to look at each takes too long")
+        return SourceHistory(unwatched=f"it has more than {MOST_FILES} files: to look at each takes too long")
     digest = str(FilePins().pin(source).get("files", ""))
     read = source.time_column is not None and readable(source, files)
     changes = [
-        Change(
+        SourceChange(
             name=str(file.relative_to(root)) if file != root else file.name,
             touches=_days_of(root, file, source, read=read),
             at=datetime.fromtimestamp(file.stat().st_mtime, UTC),
         )
         for file in files
     ]
-    return History(changes=changes, digest=digest)
+    return SourceHistory(changes=changes, digest=digest)
 
 
 def _days_of(root: Path, file: Path, source: Source, *, read: bool) -> Ranges | None:

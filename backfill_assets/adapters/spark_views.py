@@ -10,7 +10,7 @@ from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.views import expanded_view, plain_view, view_name
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.table_contents import counted
+from backfill_assets.state.table_contents import with_counts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ def show_environment(
     promoted: Spark says nothing when a table's log is damaged.
     """
     wanted = [m for m in environment.pointers if models is None or m in models]
-    counted(DeltaTableLog(warehouse), [environment.pointers[m] for m in wanted])
+    with_counts(DeltaTableLog(warehouse), [environment.pointers[m] for m in wanted])
     if not is_shared_catalog(spark):
         spark.sql(f"CREATE DATABASE IF NOT EXISTS `{schema_name(environment.name)}`")
         SparkViews(spark, warehouse).settle(environment, wanted)

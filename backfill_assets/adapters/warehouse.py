@@ -45,7 +45,7 @@ def open_store(settings: Settings, root: Path, *, remember: bool = True) -> Delt
     """
     where = settings.warehouse
     memory = read_memory(root, where)  # first: what is found later is not older, unless something is wrong
-    found = look(where)
+    found = read_warehouse(where)
     refuse(found, project=settings.name, memory=memory)
     identity = found.identity
     if identity is not None and remember:
@@ -92,7 +92,7 @@ class WarehouseGuard(Guard):
                     write_memory(self._root, self._settings.warehouse, _note(self._settings.warehouse, release))
 
 
-def look(where: str) -> Found:
+def read_warehouse(where: str) -> Found:
     """What is in a warehouse. Raises StateError when its identity, or the log of a control table, is damaged."""
     identity = read_identity(where)
     heads = control_heads(where)

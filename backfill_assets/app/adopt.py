@@ -26,7 +26,13 @@ from backfill_assets.adapters.adoption import (
     selected,
 )
 from backfill_assets.adapters.data_files import Origin, read_counts, write_counts
-from backfill_assets.adapters.foreign_table import ForeignTable, adopted_from, check_files, look_at, write_link
+from backfill_assets.adapters.foreign_table import (
+    ForeignTable,
+    adopted_from,
+    check_files,
+    read_foreign_table,
+    write_link,
+)
 from backfill_assets.adapters.table_log import batch_metadata
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of
@@ -119,7 +125,7 @@ def adopt(context: Context, asked: Adoption, listen: Listener = silence) -> Adop
         )
     create_version(context.bench(listen=listen), model.name)
     if in_place:
-        foreign = look_at(place.location, time_column=model.time_column)
+        foreign = read_foreign_table(place.location, time_column=model.time_column)
         with reading(place.text):
             one = _linked(context, model, foreign)
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.account import account
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.adapters.heartbeat import beating
+from backfill_assets.adapters.heartbeat import sending_heartbeats
 from backfill_assets.adapters.signatures import read_signers
 from backfill_assets.adapters.source_days import SourceDays
 from backfill_assets.adapters.source_pins import FilePins
@@ -174,7 +174,7 @@ class Context:
             forget=self.forget,
             pins=pins,
             run=run,
-            beating=partial(beating, self.warehouse, run),
+            beating=partial(sending_heartbeats, self.warehouse, run),
             environment=self.environment,
             now=now,
             patches=patches or {},

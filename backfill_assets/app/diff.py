@@ -12,7 +12,7 @@ from backfill_assets.compare.diff import SAMPLE, Diff, ModelDiff
 from backfill_assets.compare.expect import Judgement, expectations, judge_moves
 from backfill_assets.compare.questions import questions
 from backfill_assets.compare.sides import Side, cut, resolve_side
-from backfill_assets.compare.stored_diffs import answers
+from backfill_assets.compare.stored_diffs import stored_answer
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN
 from backfill_assets.core.segments import Segments
@@ -143,7 +143,7 @@ def compare_sides(
     there = {q.model.name: known[q.model.name].diff for q in asked if known and q.model.name in known}
     found = [
         there[q.model.name]
-        if sample == SAMPLE and q.model.name in there and answers(there[q.model.name], q)
+        if sample == SAMPLE and q.model.name in there and stored_answer(there[q.model.name], q)
         else diff_model(q, lambda: context.spark, context.warehouse, salt, sample=sample)
         for q in asked
     ]

@@ -22,8 +22,8 @@ from backfill_assets.evidence.write import RELEASE, digest, digest_of, evidence_
 from backfill_assets.plan.stages import Owned
 from backfill_assets.promote.approval import PlanReview, subject
 from backfill_assets.promote.changed_rows import cadence_of
-from backfill_assets.promote.grounds import grounds
-from backfill_assets.promote.lifecycle import fulfilled, meant_plan
+from backfill_assets.promote.grounds import release_approvals
+from backfill_assets.promote.lifecycle import fulfilled, named_or_newest_plan
 from backfill_assets.promote.release import Sealing
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, Status
@@ -78,7 +78,7 @@ def write_evidence(
     from backfill_assets.evidence.make import Evidence, make
     from backfill_assets.evidence.verify import read_packet
 
-    record = meant_plan(context.control, plan)
+    record = named_or_newest_plan(context.control, plan)
     folder, named = evidence_folder(context, record, moving=after is not None)
     sealed = after is None and (record.status is Status.PROMOTED or bool(named))
     there = read_packet(folder) if sealed else None
@@ -169,7 +169,7 @@ def seal_release(
         at_once=at_once,
         back_to=back_to,
         plans=plans or {},
-        approvals=grounds(case),
+        approvals=release_approvals(case),
         rules=sealing.rules,
     )
     _, files = release_files(context.control, context.log, moving)

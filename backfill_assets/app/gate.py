@@ -15,7 +15,7 @@ from backfill_assets.plan.stages import Plan, Promote, Request
 from backfill_assets.promote.approval import PlanReview, not_counted, why_not
 from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.gate import Case, Verdict, gate
-from backfill_assets.promote.gate_forecast import beforehand
+from backfill_assets.promote.gate_forecast import forecast_obstacles
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.plans import PlanRecord
@@ -36,7 +36,7 @@ def obstacles_ahead(context: Context, plan: Plan, facts: Facts) -> tuple[Obstacl
     if not plan.work or not any(isinstance(s, Promote) for s in plan.stages):
         return ()
     with suppress(StateError):  # what cannot be read is the gate's to say, when somebody promotes
-        return beforehand(cases_of(context, facts).promotion(plan.request, facts, plan), plan)
+        return forecast_obstacles(cases_of(context, facts).promotion(plan.request, facts, plan), plan)
     return ()
 
 

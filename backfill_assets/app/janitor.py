@@ -15,8 +15,8 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.orphans import UNDER_WAY, PacketFolder, orphans
 from backfill_assets.project.settings import cache_folder
 from backfill_assets.promote.clock import check_clock
-from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
-from backfill_assets.promote.janitor import Swept, Unreachable, find_unreachable, sweep
+from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
+from backfill_assets.promote.janitor import Cleanup, Unreachable, find_unreachable, sweep
 from backfill_assets.promote.release import Attempt
 from backfill_assets.state.environment import Environment
 
@@ -27,7 +27,7 @@ class Housework:
 
     rounds: Unreachable
     caches: tuple[CacheFile, ...]
-    crowds: tuple[Crowd, ...]
+    crowds: tuple[Corrections, ...]
     packets: tuple[PacketFolder, ...] = ()
     """Packets of releases that did not happen."""
 
@@ -47,7 +47,7 @@ class Cleared:
     """What the janitor found and did."""
 
     found: Housework
-    swept: Swept | None = None
+    swept: Cleanup | None = None
     """What was removed; None: nothing was to be changed."""
     joined: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model → why its corrections could not be joined; "" where they are."""
@@ -67,7 +67,7 @@ def find_garbage(context: Context) -> Housework:
     rounds = find_unreachable(context.control, context.storage, now=now, retention=context.retention)
     caches = old_cache_files(cache_folder(context.project.root), before=now - context.retention)
     shown = context.control.environments.read(context.environment)
-    crowded = crowds(context.control, context.log, context.project, shown)
+    crowded = find_many_corrections(context.control, context.log, context.project, shown)
     return Housework(rounds=rounds, caches=tuple(caches), crowds=tuple(crowded), packets=_orphans(context, now))
 
 
@@ -100,13 +100,13 @@ def _real_now(context: Context) -> datetime:
     return max(context.now(), datetime.now(UTC))
 
 
-def _join(context: Context, crowd: Crowd) -> str:
+def _join(context: Context, crowd: Corrections) -> str:
     model = context.project.models[crowd.pointer.model]
 
     def show(pointer: Pointer) -> Environment:
         def look() -> Attempt:
             facts = context.facts()
-            return Attempt(case=joined_case(crowd, pointer, context.control, context.project, facts, context.log))
+            return Attempt(case=compaction_case(crowd, pointer, context.control, context.project, facts, context.log))
 
         done = release_by_case(context, look)
         if not done.verdict.open:
@@ -114,7 +114,7 @@ def _join(context: Context, crowd: Crowd) -> str:
         return done.environment
 
     try:
-        join(crowd, context.control, context.log, model, context.engine, show=show)
+        compact(crowd, context.control, context.log, model, context.engine, show=show)
     except BackfillError as error:
         return str(error)
     return ""

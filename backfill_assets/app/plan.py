@@ -15,7 +15,7 @@ from backfill_assets.plan.plan import by_now, make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import request_of, stored_plan
 from backfill_assets.plan.uncovered import Uncovered, uncovered
-from backfill_assets.promote.lifecycle import find_plan, look
+from backfill_assets.promote.lifecycle import find_plan, read_claim
 from backfill_assets.state.plans import PlanRecord
 
 
@@ -60,7 +60,7 @@ def find_uncovered(context: Context, plan: Plan) -> tuple[Uncovered, ...]:
 
 def claim_of(context: Context, plan: Plan) -> Claim:
     """How the plan stands to those that are open: which it continues, replaces or collides with."""
-    return look(context.control, plan, by=context.user)
+    return read_claim(context.control, plan, by=context.user)
 
 
 def worded(context: Context, plan: Plan, claim: Claim) -> Plan:

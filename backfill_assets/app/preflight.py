@@ -23,7 +23,7 @@ class Preflight:
     findings: tuple[Gap, ...]
 
 
-def look_before(context: Context, request: Request) -> Preflight:
+def read_preflight(context: Context, request: Request) -> Preflight:
     """A sheet of each model that a plan changes, and what is missing; also which days sources have."""
     facts = context.facts(every_version=request.all_versions)
     plan = plan_request(context, request, facts=facts)

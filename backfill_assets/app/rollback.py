@@ -17,12 +17,12 @@ from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import Attempt
 from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
-from backfill_assets.promote.rollback_run import RolledBack, go_back, in_the_way, rollback_case
+from backfill_assets.promote.rollback_run import RolledBack, carry_out_rollback, rollback_case, rollback_obstacles
 from backfill_assets.state.environment import Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WentBack:
+class RollbackOutcome:
     """How a rollback ended, and what was built for it."""
 
     ended: RolledBack
@@ -59,7 +59,7 @@ def roll_back(
     reason: str = "",
     run: str = "",
     follow: Follow = unseen,
-) -> WentBack:
+) -> RollbackOutcome:
     """Go back to an older release: build and audit first what it lacks (or not: `at_once`), then move all pointers.
 
     `reason` says why, in the evidence. Nothing moves when anything is in the way or could not be built.
@@ -78,7 +78,7 @@ def roll_back(
     def move(found: Rollback) -> tuple[Environment, Verdict]:
         def look() -> Attempt:
             again, proofs = plan_rollback(context, found.release.id, select)
-            way = in_the_way(again, proofs, at_once=at_once)
+            way = rollback_obstacles(again, proofs, at_once=at_once)
             facts = context.facts()
             return Attempt(
                 case=rollback_case(context.project, facts, context.control, context.log, again, way, at_once=at_once)
@@ -95,5 +95,5 @@ def roll_back(
             end_promoted(context.control, done.environment, by=context.user, views=context.shared_views)
         return done.environment, done.verdict
 
-    ended = go_back(partial(plan_rollback, context), extend, move, release, select, at_once=at_once)
-    return WentBack(ended=ended, carried=tuple(carried))
+    ended = carry_out_rollback(partial(plan_rollback, context), extend, move, release, select, at_once=at_once)
+    return RollbackOutcome(ended=ended, carried=tuple(carried))

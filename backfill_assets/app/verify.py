@@ -15,7 +15,7 @@ from backfill_assets.app.evidence import evidence_folder, is_release, release_fo
 from backfill_assets.evidence.release_tables import Tables
 from backfill_assets.evidence.verify import Verification, verify
 from backfill_assets.evidence.write import MANIFEST
-from backfill_assets.promote.lifecycle import meant_plan
+from backfill_assets.promote.lifecycle import named_or_newest_plan
 from backfill_assets.state.releases import find_release
 
 
@@ -29,7 +29,7 @@ def verify_packet(target: str | None, open_context: Callable[[], Context]) -> Ve
         release = find_release(context.control.releases.all(context.environment), target)
         digest, tables = release.evidence.get(release.id, ""), _tables_of(context.warehouse)
         return verify(release_folder(context, release.id), None, pointed=tables, expected=digest)
-    record = meant_plan(context.control, target)
+    record = named_or_newest_plan(context.control, target)
     folder, expected = evidence_folder(context, record)
     return verify(folder, DeltaTableFiles(context.warehouse), expected=expected, genuine=not_genuine)
 

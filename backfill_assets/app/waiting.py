@@ -22,7 +22,7 @@ from backfill_assets.promote.cases import Cases
 from backfill_assets.promote.gate import unaccepted, unapproved
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approval_validity import speaks_for
-from backfill_assets.state.people import perhaps_same, same
+from backfill_assets.state.people import perhaps_same, same_person
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.required_approvals import OWNER, titled, together
 from backfill_assets.state.rules import Rules
@@ -125,7 +125,7 @@ def _waiting(context: Context, facts: Facts, cases: Cases, record: PlanRecord, w
         built=built,
         amendment=amend_stored(context, record, facts, shows),
         lacking=tuple(one for one in lacking if theirs and (not who or speaks_for(who, one.owner, rules))),
-        notices=tuple(i for i in notices if not who or same(rules.people, who, i.consumer.owner)),
+        notices=tuple(i for i in notices if not who or same_person(rules.people, who, i.consumer.owner)),
     )
 
 

@@ -14,11 +14,11 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.published import published
-from backfill_assets.watch.conclusion import Watched, closing
-from backfill_assets.watch.facts import Look
-from backfill_assets.watch.late import late, unsettled
+from backfill_assets.watch.conclusion import Watched, conclude
+from backfill_assets.watch.facts import WatchFacts
+from backfill_assets.watch.late import late_sources, unsettled
 from backfill_assets.watch.notice import Notice
-from backfill_assets.watch.watch import take_a_look, watch
+from backfill_assets.watch.watch import read_watch_facts, watch
 
 if TYPE_CHECKING:
     from backfill_assets.adapters.spark_views import SparkViews
@@ -31,7 +31,7 @@ def watch_environment(context: Context) -> Watched:
     """
     found = _look(context, context.shared_views())
     notices = watch(found)
-    return Watched(environment=found.environment.name, notices=notices, closing=closing(found, notices))
+    return Watched(environment=found.environment.name, notices=notices, closing=conclude(found, notices))
 
 
 def find_late(context: Context) -> tuple[Notice, ...]:
@@ -39,7 +39,7 @@ def find_late(context: Context) -> tuple[Notice, ...]:
 
     Raises StateError, PlanError when what is shown cannot be read as a project.
     """
-    return tuple(notice for notice in late(_look(context, None, footers=False)) if notice.finding)
+    return tuple(notice for notice in late_sources(_look(context, None, footers=False)) if notice.finding)
 
 
 def find_unsettled(context: Context) -> Mapping[str, Ranges]:
@@ -50,7 +50,7 @@ def find_unsettled(context: Context) -> Mapping[str, Ranges]:
     return unsettled(_look(context, None, footers=False))
 
 
-def _look(context: Context, views: SparkViews | None, *, footers: bool = True) -> Look:
+def _look(context: Context, views: SparkViews | None, *, footers: bool = True) -> WatchFacts:
     shown = context.control.environments.read(context.environment)
     if shown.promotion is not None:
         views = None  # they are ready for both releases, and say so
@@ -59,7 +59,7 @@ def _look(context: Context, views: SparkViews | None, *, footers: bool = True) -
     versions = {name: pointer.version for name, pointer in shown.pointers.items()}
     audits = promoted_audits(context.control, context.environment)
     as_shown = replace(context.project, fingerprints={**context.project.fingerprints, **versions})
-    return take_a_look(
+    return read_watch_facts(
         # a missing record is a finding
         published(context.project, shown, records, audits) if recorded else as_shown,
         context.control,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from backfill_assets.audits.relations import INTERVAL, Row, by_interval
-from backfill_assets.audits.scope import Look
+from backfill_assets.audits.scope import AuditScope
 from backfill_assets.audits.text import as_text, interval_start, key_text, literal, quoted
 
 FEW = 1_000_000
@@ -20,14 +20,14 @@ _BOUNDED = ("tinyint", "smallint", "int", "bigint", "decimal", "date", "timestam
 """Types of keys by whose bounds, as texts, a table's files are left out."""
 
 
-def count_across(look: Look, columns: Sequence[str], where: str | None = None) -> dict[datetime, int]:
+def count_across(look: AuditScope, columns: Sequence[str], where: str | None = None) -> dict[datetime, int]:
     """Interval start → how many of its keys are in another interval, too. NULL is a value; only rows count for which
     `where` holds."""
     found = f"SELECT {as_text(_START)} AS {INTERVAL}, count(*) AS bf_keys FROM ({_across(look, columns, where)})"
     return {at: row["bf_keys"] for at, row in by_interval(look.tables.ask(f"{found} GROUP BY {_START}")).items()}
 
 
-def sample_across(look: Look, columns: Sequence[str], where: str | None = None) -> str:
+def sample_across(look: AuditScope, columns: Sequence[str], where: str | None = None) -> str:
     """A query of INTERVAL and `sample`: these keys, each with the first of the other intervals that have it."""
     named = ", ".join(f"{_KEY}{n} AS {quoted(column)}" for n, column in enumerate(columns))
     key = key_text(columns, look.model.mask)
@@ -37,7 +37,7 @@ def sample_across(look: Look, columns: Sequence[str], where: str | None = None) 
     )
 
 
-def _across(look: Look, columns: Sequence[str], where: str | None) -> str:
+def _across(look: AuditScope, columns: Sequence[str], where: str | None) -> str:
     """The keys, one row an interval: its start, the key's parts, and the start of the first other interval."""
     tables, start, only = look.tables, interval_start(look.model), "true" if where is None else f"({where}\n)"
     keys = [f"{_KEY}{n}" for n in range(len(columns))]

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from backfill_assets.audits.kinds import kind_of
 from backfill_assets.audits.relations import INTERVAL, Relations, start_of
-from backfill_assets.audits.scope import Look
+from backfill_assets.audits.scope import AuditScope
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Audit, Model
 
@@ -17,7 +17,7 @@ SAMPLE_SIZE = 5
 def sample_failures(model: Model, audit: Audit, intervals: Ranges, tables: Relations) -> dict[datetime, list[str]]:
     """Interval start → at most SAMPLE_SIZE failing keys. Nothing for an audit that is about whole intervals."""
     found: dict[datetime, list[str]] = defaultdict(list)
-    look = Look(model=model, intervals=intervals, tables=tables)
+    look = AuditScope(model=model, intervals=intervals, tables=tables)
     starts = look.starts
     for query in kind_of(audit).samples(look):
         few = (

@@ -9,14 +9,14 @@ from backfill_assets.audits.counts import Counts
 from backfill_assets.audits.kinds import AuditKind, kind_of
 from backfill_assets.audits.reads import tables_of
 from backfill_assets.audits.relations import Relations, Row, by_interval
-from backfill_assets.audits.scope import Findings, Look, Passes
+from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
 
 
 def scan_audits(model: Model, intervals: Ranges, tables: Relations) -> dict[datetime, Counts]:
     """What each interval amounts to, by its start; for every interval, also one without rows."""
-    look = Look(model=model, intervals=intervals, tables=tables)
+    look = AuditScope(model=model, intervals=intervals, tables=tables)
     audits = [kind_of(audit) for audit in model.audits]
     views = {name: tables.table(name).view for a in audits if a.looked_up() for name in tables_of(a.audit)}
     scan = compile_scan(model, tables.rows(), views, count=tables.count())

@@ -18,7 +18,7 @@ Found = dict[str, dict[datetime, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class AuditScope:
     """The intervals of a model that are judged, by `starts`, and the tables to ask."""
 
     model: Model

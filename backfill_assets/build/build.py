@@ -19,7 +19,7 @@ from backfill_assets.build.events import (
     ModelStarted,
 )
 from backfill_assets.build.outcome import Failure, Outcome, Wait
-from backfill_assets.build.recheck import look, removals_of, removed
+from backfill_assets.build.recheck import current_coverage, removals_of, removed
 from backfill_assets.build.worker import Worker
 from backfill_assets.core.errors import BackfillError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
@@ -47,7 +47,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     began = time.monotonic()
     model, version = bench.project.models[name], bench.version(name)
     removals = removals_of(bench, name)  # before the look: a table that was seen may be removed at any time
-    have, heads = look(bench, name)
+    have, heads = current_coverage(bench, name)
     shown = bench.pointers()
     staying = {n: kept_adopted(shown.get(n), bench.project.fingerprints[n]) for n in have if n != name}
     todo = intervals - have[name].complete - have[name].unaudited
@@ -100,7 +100,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     for again in range(1 + model.retries):
         _run_all(worker, todo)
         worker.audit(intervals)
-        have, _ = look(bench, name)
+        have, _ = current_coverage(bench, name)
         pending = (good | recheck) - have[name].complete - worker.settled
         if not pending or bench.stop.is_set():
             break
@@ -137,7 +137,7 @@ def create_version(bench: Workbench, name: str) -> None:
     removals = removals_of(bench, name)
     if not all(r.done for r in removals):
         raise removed(name)
-    have, heads = look(bench, name)
+    have, heads = current_coverage(bench, name)
     heads = _create_hollow(bench, name, heads)
     first = model.cadence.ceil(model.start)
     job = Job(model=model, version=bench.version(name), inputs=_inputs(bench, model, have, heads))
@@ -227,7 +227,7 @@ def _create_hollow(bench: Workbench, name: str, heads: Mapping[tuple[str, str], 
     for each, upstream in upstream_models(bench.project, bench.project.models[name]).items():
         version = bench.project.fingerprints[each]
         if found[each, version] < 0:
-            there, seen = look(bench, each)
+            there, seen = current_coverage(bench, each)
             above = _create_hollow(bench, each, seen)
             first = upstream.cadence.ceil(upstream.start)
             job = Job(model=upstream, version=version, inputs=_inputs(bench, upstream, there, above))

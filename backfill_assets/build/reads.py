@@ -15,7 +15,7 @@ from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.patch import segments_beside
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, by_version
-from backfill_assets.state.shown_state import as_shown, standing
+from backfill_assets.state.shown_state import as_shown, shown_state
 from backfill_assets.state.tables import version_coverage
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _segments(bench: Workbench, shown: Environment, name: str) -> Segments:
     found, head = version_coverage(
         groups.get((name, version), []), bench.log, model=name, version=version, audits=digest
     )
-    known = standing(pointer, groups, bench.log, audits=digest) if pointer and not patch else None
+    known = shown_state(pointer, groups, bench.log, audits=digest) if pointer and not patch else None
     have = as_shown(found, version, pointer, known)
     green = Segments.of_table(version, head, have.green)
     if patch:

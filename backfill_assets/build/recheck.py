@@ -14,11 +14,11 @@ from backfill_assets.plan.patch import segments_beside
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.state.ledger import DECIDING, Coverage, by_version
 from backfill_assets.state.removals import Removal
-from backfill_assets.state.shown_state import as_shown, standing
+from backfill_assets.state.shown_state import as_shown, shown_state
 from backfill_assets.state.tables import version_coverage
 
 
-def look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[str, str], int]]:
+def current_coverage(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[str, str], int]]:
     """What the model and its upstream models have now, and the table commit at which each version was seen."""
     upstreams = upstream_models(bench.project, bench.project.models[name])
     pointers = bench.pointers()
@@ -33,7 +33,7 @@ def look(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[s
         )
         if (pointer := pointers.get(each)) is None:
             return found
-        return as_shown(found, version, pointer, standing(pointer, groups, bench.log, audits=digest))
+        return as_shown(found, version, pointer, shown_state(pointer, groups, bench.log, audits=digest))
 
     have = {name: seen(name, bench.version(name))}
     for each in upstreams:

@@ -25,7 +25,7 @@ from backfill_assets.build.engine_restart import on_engine
 from backfill_assets.build.events import Audited, BatchDivided, BatchDone, BatchFailed, BatchStarted
 from backfill_assets.build.outcome import Failure
 from backfill_assets.build.reads import audit_reads
-from backfill_assets.build.recheck import look, removals_of, removed
+from backfill_assets.build.recheck import current_coverage, removals_of, removed
 from backfill_assets.core.errors import BackfillError, BuildError, EngineDiedError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.pin import Pins
@@ -123,7 +123,7 @@ class Worker:
         unaudited: the next run sees to them.
         """
         name = self.job.model.name
-        have = look(self.bench, name)[0][name]
+        have = current_coverage(self.bench, name)[0][name]
         batches = have.batches(ranges & have.unaudited)
         pending = Ranges.of(part for part, _ in batches)
         if pending.span is None or self.bench.stop.is_set():
@@ -177,7 +177,7 @@ class Worker:
                 why=f"{interval} is not of it",
                 fix=f"backfill apply --restate {self.job.model.name}:{interval} computes it beside",
             )
-        have = look(self.bench, self.job.model.name)[0][self.job.model.name]
+        have = current_coverage(self.bench, self.job.model.name)[0][self.job.model.name]
         copied = self.bench.copies.get(self.job.model.name, NO_COPY)
         if copied.version != self.job.version:  # a plan that was stored may be of other code
             copied = NO_COPY
@@ -229,7 +229,7 @@ class Worker:
     def _audit(self, ranges: Ranges) -> None:
         """Audit what of these is built, where it is read from: what is shown at another commit than the newest, and
         corrections, are audited as they are shown. The verdicts are recorded."""
-        all_have, heads = look(self.bench, self.job.model.name)
+        all_have, heads = current_coverage(self.bench, self.job.model.name)
         have = all_have[self.job.model.name]
         beside = NO_ROWS
         if self.job.model.name not in self.bench.patches:

@@ -100,10 +100,10 @@ def preflight(
     For each model: target, window, key, sources and what they cover, late rows, timestamps, rules, acceptance,
     downstream, owners, way back; then what is missing. Code 4 when something of it blocks. Needs no Spark.
     """
-    from backfill_assets.app.preflight import look_before
+    from backfill_assets.app.preflight import read_preflight
     from backfill_assets.cli.preflight import print_preflight
 
-    found = look_before(open_place(), request)
+    found = read_preflight(open_place(), request)
     if as_json:
         listed = {"inventory": [s.to_json() for s in found.sheets], "findings": [f.to_json() for f in found.findings]}
         print_json({"id": found.plan.id, **listed})

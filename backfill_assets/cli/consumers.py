@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from backfill_assets.cli.terminal import grid, out
-from backfill_assets.contracts.answer_changes import moved
+from backfill_assets.contracts.answer_changes import answer_changes
 from backfill_assets.contracts.confirmed import stale_since
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
 from backfill_assets.core.codec import to_plain
@@ -91,7 +91,7 @@ def _compared(rerun: Rerun) -> str:
         return f"{word}{rerun.candidate.rows} rows; prod cannot answer: {rerun.shown.error}"
     if rerun.same:
         return f"{word}{rerun.candidate.rows} rows, the same as prod's"
-    how = moved(to_plain(rerun.shown), to_plain(rerun.candidate))
+    how = answer_changes(to_plain(rerun.shown), to_plain(rerun.candidate))
     return f"{word}{rerun.candidate.rows} rows, which differ from prod's: {one_line(how)}"
 
 

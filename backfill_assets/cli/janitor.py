@@ -12,7 +12,7 @@ from backfill_assets.cli.estimates import BYTES, quantity
 from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.intervals import ranges_json
-from backfill_assets.promote.janitor import Kept, Swept
+from backfill_assets.promote.janitor import Cleanup, KeptTable
 from backfill_assets.state.tables import StoredTable
 
 
@@ -58,7 +58,7 @@ def print_housework(found: Housework, days: int) -> None:
         what = f"{crowd.tables} tables of corrections, {short(crowd.intervals)}: each view opens all of them"
         console.print(Text("  join  ", style="yellow") + Text(crowd.pointer.model, style="bold") + f"  {what}")
     kept = grid(0)
-    groups: dict[str, list[Kept]] = defaultdict(list)
+    groups: dict[str, list[KeptTable]] = defaultdict(list)
     for each in rounds.kept:
         groups[each.why + (f"; can go from {each.until:%Y-%m-%d} on" if each.until else "")].append(each)
     for why, tables in groups.items():
@@ -70,7 +70,7 @@ def print_housework(found: Housework, days: int) -> None:
         console.print(styled("[yellow]No record knows {}/{}:[/] it is left alone", stored.model, stored.version))
 
 
-def print_cleared(found: Housework, swept: Swept, joined: Mapping[str, str]) -> None:
+def print_cleared(found: Housework, swept: Cleanup, joined: Mapping[str, str]) -> None:
     """What was really deleted and joined."""
     freed = sum(r.bytes for r in swept.removed) + sum(c.bytes for c in (*found.caches, *found.packets))
     files = len(found.caches) + sum(len(p.files) for p in found.packets)
@@ -78,7 +78,7 @@ def print_cleared(found: Housework, swept: Swept, joined: Mapping[str, str]) -> 
     for model, problem in joined.items():
         said = f"{model}: its tables of corrections are one now; no row is another one"
         out().print(Text(problem, style="yellow") if problem else said)
-    for removal in swept.pardoned:
+    for removal in swept.unmarked:
         out().print(f"{removal.model} {removal.version} stays: somebody came to need it")
 
 
@@ -103,7 +103,7 @@ def janitor_json(done: Cleared) -> dict[str, object]:
         "packets": [{"name": p.name, "bytes": p.bytes, "written": p.written.isoformat()} for p in found.packets],
         "caches": [{"path": str(c.path), "bytes": c.bytes} for c in found.caches],
         "removed": swept and [{"model": r.model, "version": r.version, "bytes": r.bytes} for r in swept.removed],
-        "pardoned": swept and [{"model": r.model, "version": r.version} for r in swept.pardoned],
+        "pardoned": swept and [{"model": r.model, "version": r.version} for r in swept.unmarked],
     }
 
 

@@ -37,7 +37,7 @@ def plans(waiting_for: Annotated[str | None, typed(WAITING_FOR)] = None, as_json
     plans, and changes of the rules, lack, with the command that gives it. Needs no Spark.
     """
     from backfill_assets.cli.plans import plan_json, print_plans
-    from backfill_assets.promote.lifecycle import undone
+    from backfill_assets.promote.lifecycle import rolled_back_plans
 
     place = open_place()
     if waiting_for is not None:
@@ -52,7 +52,7 @@ def plans(waiting_for: Annotated[str | None, typed(WAITING_FOR)] = None, as_json
         return
     control = place.control
     records = control.plans.all()
-    back = undone(control, records)
+    back = rolled_back_plans(control, records)
     if as_json:
         print_json([plan_json(r) | {"undone_by": back.get(r.id)} for r in records])
     else:

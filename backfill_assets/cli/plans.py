@@ -12,7 +12,7 @@ from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.escaping import one_line
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.leases import Claim
-from backfill_assets.promote.lifecycle import Abandoned, Opened, beside_text, collision_text, plan_text
+from backfill_assets.promote.lifecycle import Abandoned, Opened, collision_text, parallel_plan_text, plan_text
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, Status
 
@@ -30,7 +30,7 @@ def print_claim(claim: Claim) -> None:
     for old in claim.supersedes:
         console.print(f"Applying it replaces your {plan_text(old)}")
     for other in claim.beside:
-        console.print(Text(beside_text(other), style="yellow"))
+        console.print(Text(parallel_plan_text(other), style="yellow"))
     if claim.continues:
         console.print(f"This is what is left of {plan_text(claim.continues)}")
 
@@ -51,7 +51,7 @@ def claim_json(claim: Claim) -> dict[str, object]:
 def print_opened(opened: Opened) -> None:
     """Which older plans ended because this one began, and which are open beside it."""
     for other in opened.beside:
-        out().print(Text(beside_text(other), style="yellow"))
+        out().print(Text(parallel_plan_text(other), style="yellow"))
     for old in opened.superseded:
         out().print(f"Replaced your {plan_text(old)}; its candidate environment is gone")
 

@@ -272,9 +272,9 @@ def verify(
     Needs neither Spark nor a network.
     """
     if everything:
-        from backfill_assets.cli.warehouse_commands import print_whole
+        from backfill_assets.cli.warehouse_commands import print_integrity
 
-        print_whole(every_file=True, as_json=as_json)
+        print_integrity(every_file=True, as_json=as_json)
         return
     from backfill_assets.app.context import Context
     from backfill_assets.app.verify import verify_packet

@@ -18,7 +18,7 @@ from backfill_assets.core.wording import amount
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.promote.rollback import Rollback, Step
-from backfill_assets.promote.rollback_run import RolledBack, in_the_way
+from backfill_assets.promote.rollback_run import RolledBack, rollback_obstacles
 
 
 def run_rollback(
@@ -36,7 +36,7 @@ def run_rollback(
     if not as_json:
         print_look(found, proofs, at_once=at_once)
     if dry_run:
-        obstacles = in_the_way(found, proofs, at_once=at_once)
+        obstacles = rollback_obstacles(found, proofs, at_once=at_once)
         if as_json:
             typer.echo(json.dumps(rollback_json(found, proofs, obstacles), indent=2, default=str))
         else:

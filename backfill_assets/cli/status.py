@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from rich.text import Text
 
-from backfill_assets.adapters.heartbeat import alive, home, read_beats
+from backfill_assets.adapters.heartbeat import is_running, machine_name, read_heartbeats
 from backfill_assets.app.context import Context
 from backfill_assets.app.faults import find_faults
 from backfill_assets.cli.faults import print_faults
@@ -17,7 +17,7 @@ from backfill_assets.cli.terminal import grid, out
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.core.wording import amount
 from backfill_assets.plan.faults import Fault
-from backfill_assets.state.heartbeats import silence
+from backfill_assets.state.heartbeats import why_stopped
 from backfill_assets.state.ledger import Entry, Kind
 
 
@@ -137,7 +137,7 @@ def read_status(place: Context) -> Status:
     facts = place.facts()
     models = facts.bounded(place.project).models
     entries = place.control.ledger.entries()
-    beats, here = read_beats(place.warehouse), home()
+    beats, here = read_heartbeats(place.warehouse), machine_name()
     found: list[ModelStatus] = []
     for name, model in models.items():
         version, covered = place.project.fingerprints[name], facts.coverage[name]
@@ -145,7 +145,7 @@ def read_status(place: Context) -> Status:
         pointer = facts.environment.pointers.get(name)
         missing = model.expected(facts.now) - covered.complete
         begun = unfinished(mine)
-        why = {e.run: silence(beats, e.run, home=here, alive=alive) for e in begun}
+        why = {e.run: why_stopped(beats, e.run, home=here, alive=is_running) for e in begun}
         running = tuple(e for e in begun if not why[e.run])
         stopped = [Stopped(entry=e, why=why[e.run]) for e in begun if why[e.run] and missing & Ranges((e.interval,))]
         failures = [e for e in mine if e.kind in (Kind.FAILED, Kind.INVALIDATED)]

@@ -62,9 +62,9 @@ def doctor(
     Java, jars, disk, configuration, files and state; says how to mend what is wrong.
     """
     if deep:
-        from backfill_assets.cli.warehouse_commands import print_whole
+        from backfill_assets.cli.warehouse_commands import print_integrity
 
-        print_whole(every_file=False, as_json=as_json)
+        print_integrity(every_file=False, as_json=as_json)
         return
     from backfill_assets.cli.doctor import examine, print_checks
 

@@ -34,7 +34,7 @@ def warehouse(
     """
     from backfill_assets.adapters.accepting import adopt as adopt_it
     from backfill_assets.adapters.accepting import forget as forget_it
-    from backfill_assets.adapters.accepting import standing
+    from backfill_assets.adapters.accepting import warehouse_status
     from backfill_assets.adapters.account import account
     from backfill_assets.adapters.repair import repair as repair_it
     from backfill_assets.core.errors import SettingsError
@@ -54,7 +54,7 @@ def warehouse(
         forget_it(settings, root)
     for one in repair_it(settings, root, by=account()) if repair else ():
         err().print(Text(f"set aside: commit {one.commit} of {one.table}, now {one.place}"))
-    found = standing(settings, root)
+    found = warehouse_status(settings, root)
     if as_json:
         print_json(found.to_json())
     else:
@@ -161,12 +161,12 @@ def restore(
         raise typer.Exit(INCOMPLETE)
 
 
-def print_whole(*, every_file: bool, as_json: bool) -> None:
+def print_integrity(*, every_file: bool, as_json: bool) -> None:
     """Look at everything that the warehouse holds, and say what is damaged. Exits with 1 when anything is."""
-    from backfill_assets.adapters.integrity import look_at_all
+    from backfill_assets.adapters.integrity import check_integrity
 
     place = open_place()
-    found = look_at_all(place.control, place.warehouse, every_file=every_file)
+    found = check_integrity(place.control, place.warehouse, every_file=every_file)
     if as_json:
         print_json(found.to_json())
     else:

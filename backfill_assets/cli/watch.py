@@ -6,7 +6,7 @@ from rich.text import Text
 
 from backfill_assets.cli.terminal import out
 from backfill_assets.plan.commands import restate_command
-from backfill_assets.watch.conclusion import Closing, Watched
+from backfill_assets.watch.conclusion import Conclusion, Watched
 from backfill_assets.watch.notice import Notice
 
 
@@ -36,7 +36,7 @@ def _print(notice: Notice) -> None:
         console.print(Text(f"  fix: {notice.remedy}"))
 
 
-def _seams(closing: Closing) -> list[str]:
+def _seams(closing: Conclusion) -> list[str]:
     """Which models a routine run has extended since the release, and when the others are due."""
     gone_on = [f"{s.model} ({s.extended_by})" for s in closing.seams if s.extended_by]
     waiting = [f"{s.model} by {s.due:%Y-%m-%d %H:%M} UTC" for s in closing.seams if not s.extended_by and s.due]

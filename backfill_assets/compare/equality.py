@@ -18,7 +18,7 @@ _FLOATS = ("float", "double")
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 
 
-def same(one: str, other: str, kind: Type, tolerance: float, depth: int = 0) -> str:
+def equal_sql(one: str, other: str, kind: Type, tolerance: float, depth: int = 0) -> str:
     """SQL that is true or false, never NULL: whether two expressions of this type are the same. NULL is NULL.
 
     >>> same("a", "b", "decimal(9,2)", 1e-9)
@@ -37,24 +37,24 @@ def same(one: str, other: str, kind: Type, tolerance: float, depth: int = 0) -> 
     match kind["type"]:
         case "array":
             x, y, z = (f"{v}{depth}" for v in ("x", "y", "z"))
-            inner = same(x, y, kind["elementType"], tolerance, depth + 1)
+            inner = equal_sql(x, y, kind["elementType"], tolerance, depth + 1)
             pairs = f"forall(zip_with({one}, {other}, ({x}, {y}) -> {inner}), {z} -> {z})"
             return _both(one, other, f"size({one}) = size({other}) AND {pairs}")
         case "map":
             k = f"k{depth}"
             here, there = f"element_at({one}, {k})", f"element_at({other}, {k})"
-            inner = same(here, there, kind["valueType"], tolerance, depth + 1)
+            inner = equal_sql(here, there, kind["valueType"], tolerance, depth + 1)
             entries = f"forall(map_keys({one}), {k} -> map_contains_key({other}, {k}) AND {inner})"
             return _both(one, other, f"size({one}) = size({other}) AND {entries}")
         case "struct":
             names = [(quoted(f["name"]), f["type"]) for f in kind["fields"]]
-            parts = [same(f"{one}.{n}", f"{other}.{n}", t, tolerance, depth) for n, t in names]
+            parts = [equal_sql(f"{one}.{n}", f"{other}.{n}", t, tolerance, depth) for n, t in names]
             return _both(one, other, " AND ".join(parts) or "true")
         case _:  # a user-defined type
             return f"{one} <=> {other}"
 
 
-def common(one: Type, other: Type) -> Type:
+def common_type(one: Type, other: Type) -> Type:
     """The type to compare two columns in, when a column's type changed: one that holds both, else text.
 
     >>> common("integer", "long"), common("decimal(9,2)", "long"), common("float", "long"), common("date", "string")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from backfill_assets.audits.text import quoted
 from backfill_assets.compare.diff import DiffColumn
-from backfill_assets.compare.equality import Type, cast, common, kind_of, same
+from backfill_assets.compare.equality import Type, cast, common_type, equal_sql, kind_of
 from backfill_assets.compare.questions import Question
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence
@@ -89,7 +89,7 @@ class Query:
         and all of such a key count as unpaired. Where keys are known to be `unique`, numbering is left out.
         """
         different = [
-            f"bf_paired AND NOT ({same(f'o_c{i}', f'n_c{i}', self.columns[i].type, self.tolerance)}) AS d{i}"
+            f"bf_paired AND NOT ({equal_sql(f'o_c{i}', f'n_c{i}', self.columns[i].type, self.tolerance)}) AS d{i}"
             for i in compared
         ]
         taken = [
@@ -167,7 +167,7 @@ def compile_diff(question: Question, old: Fields, new: Fields) -> Query:
     for low in (*there, *(n for n in here if n not in there)):
         a, b = here.get(low), there.get(low)
         known = [side[2] for side in (a, b) if side]
-        kind = common(known[0], known[-1])
+        kind = common_type(known[0], known[-1])
         columns.append(
             Column(
                 column=DiffColumn(

@@ -6,7 +6,7 @@ from backfill_assets.compare.diff import ModelDiff
 from backfill_assets.compare.questions import Question
 
 
-def answers(known: ModelDiff, question: Question) -> bool:
+def stored_answer(known: ModelDiff, question: Question) -> bool:
     """Whether a comparison is of exactly the question's rows, and tells of them what it asks: commits do not change.
 
     Views that list other columns by now, and what is masked by now and was not then, have to be asked again.

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
-Said = Mapping[str, Any]
+StoredAnswer = Mapping[str, Any]
 """An answer as plain values (`Reruns.to_json`)."""
-TOLD = 3
+MOST_NAMED = 3
 """How many columns, or values of a row, are told."""
 
 
-def moved(shown: Said | None, candidate: Said) -> str:
+def answer_changes(shown: StoredAnswer | None, candidate: StoredAnswer) -> str:
     """How many rows came or went, which totals moved, and else which value of the first rows; "" where nobody can tell.
 
     >>> moved({"rows": 3, "sums": {"spend": 200.0}}, {"rows": 2, "sums": {"spend": 150.0}})
@@ -23,14 +23,14 @@ def moved(shown: Said | None, candidate: Said) -> str:
     found = [f"{shown['rows']:,} rows → {candidate['rows']:,}"] if shown["rows"] != candidate["rows"] else []
     found += list(_columns(shown, candidate))
     sums = list(_sums(shown.get("sums", {}), candidate.get("sums", {})))
-    found += sums[:TOLD] + ([f"and {len(sums) - TOLD} more totals"] if len(sums) > TOLD else [])
+    found += sums[:MOST_NAMED] + ([f"and {len(sums) - MOST_NAMED} more totals"] if len(sums) > MOST_NAMED else [])
     if not sums:
-        found += list(_values(shown, candidate))[:TOLD]
+        found += list(_values(shown, candidate))[:MOST_NAMED]
     same = shown.get("checksum") == candidate.get("checksum")
     return "; ".join(found) or ("the same values" if same else "other values, the same totals")
 
 
-def _columns(shown: Said, candidate: Said) -> Iterator[str]:
+def _columns(shown: StoredAnswer, candidate: StoredAnswer) -> Iterator[str]:
     old, new = shown.get("columns", ()), candidate.get("columns", ())
     if more := [c for c in new if c not in old]:
         yield f"new: {', '.join(more)}"
@@ -55,7 +55,7 @@ def _sums(old: Mapping[str, float | None], new: Mapping[str, float | None]) -> I
     yield from (text for _, text in sorted(moves))
 
 
-def _values(shown: Said, candidate: Said) -> Iterator[str]:
+def _values(shown: StoredAnswer, candidate: StoredAnswer) -> Iterator[str]:
     """What differs in the first row that does, of those that were kept."""
     if shown.get("columns") != candidate.get("columns"):
         return

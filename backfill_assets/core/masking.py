@@ -60,7 +60,7 @@ def hide_values(text: str) -> str:
     return _QUOTED.sub(HIDDEN, text)
 
 
-def hides(sql: str, masks: Mapping[str, Collection[str]]) -> bool:
+def hides_values(sql: str, masks: Mapping[str, Collection[str]]) -> bool:
     """Whether a query may show values of masked columns. `masks` are by table, of those that the query may read.
 
     A word of the text that is a masked column's name counts, wherever it is, and so does a star.

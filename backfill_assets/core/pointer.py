@@ -10,7 +10,7 @@ from typing import Any
 
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Column
-from backfill_assets.core.segments import Held, Segment, Segments
+from backfill_assets.core.segments import IntervalCounts, Segment, Segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +110,10 @@ def pointer_from_json(text: str) -> Pointer:
     )
 
 
-def _held_json(held: Held) -> dict[str, object]:
+def _held_json(held: IntervalCounts) -> dict[str, object]:
     start, end = held.interval.start.isoformat(), held.interval.end.isoformat()
     return {"start": start, "end": end, "files": held.files, "rows": held.rows}
 
 
-def _held(raw: Mapping[str, Any]) -> Held:
-    return Held(interval=Interval(utc(raw["start"]), utc(raw["end"])), files=raw["files"], rows=raw["rows"])
+def _held(raw: Mapping[str, Any]) -> IntervalCounts:
+    return IntervalCounts(interval=Interval(utc(raw["start"]), utc(raw["end"])), files=raw["files"], rows=raw["rows"])

@@ -11,7 +11,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class IntervalCounts:
     """How many files and rows a table had of an interval, at a commit, when a promotion pointed at it.
 
     A commit never changes: another count means that the table's log, or a file, is damaged.
@@ -31,7 +31,7 @@ class Segment:
     interval: Interval
     columns: tuple[tuple[str, str], ...] = ()
     """Name and type of the table's columns where they are not the pointer's: rows of older logic."""
-    held: Held | None = field(default=None, compare=False)
+    held: IntervalCounts | None = field(default=None, compare=False)
     """What a promotion counted; of a wider interval when this is a part of what was promoted."""
 
     @property

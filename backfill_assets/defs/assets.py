@@ -15,7 +15,7 @@ from backfill_assets.defs.metadata import describe_model, model_key, model_metad
 from backfill_assets.defs.partitions import mapping, partitions
 from backfill_assets.defs.report import log_checks, recorded
 from backfill_assets.defs.runs import Runs
-from backfill_assets.defs.warning_filters import quiet
+from backfill_assets.defs.warning_filters import ignore_preview_warnings
 
 MODELS_GROUP = "models"
 
@@ -44,7 +44,7 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
     )
     def compute(context: dg.AssetExecutionContext) -> Iterator[Any]:
         order = Order(model=model, context=context)
-        with quiet():
+        with ignore_preview_warnings():
             output = dg.Output(order, data_version=dg.DataVersion(project.fingerprints[model.name]))
         yield output  # the io manager builds while this waits, and raises unless everything is green
         assert order.outcome is not None

@@ -20,7 +20,7 @@ from backfill_assets.defs.plans import plans_job
 from backfill_assets.defs.rules import rules_job
 from backfill_assets.defs.runs import Runs
 from backfill_assets.defs.spark_resource import PYSPARK, spark_resource
-from backfill_assets.defs.warning_filters import quiet
+from backfill_assets.defs.warning_filters import ignore_preview_warnings
 from backfill_assets.defs.watch import watch_checks, watch_schedule
 
 
@@ -35,7 +35,7 @@ def build_definitions(project: str | Path | None = None) -> dg.Definitions:
 def definitions(workspace: Context) -> dg.Definitions:
     """The definitions of an open workspace."""
     runs = Runs(workspace)
-    with quiet():
+    with ignore_preview_warnings():
         models = [model_asset(model, runs) for model in workspace.project.models.values()]
     routine, looks = routine_job(workspace), watch_checks(workspace)
     return dg.Definitions(

@@ -13,7 +13,9 @@ MOST = 500
 """Partitions whose events are looked at: one stranger is enough."""
 
 
-def stranger(instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Collection[str], warehouse: str) -> str:
+def foreign_reporter(
+    instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Collection[str], warehouse: str
+) -> str:
     """What to tell of runs that materialized these partitions, and not for this warehouse; "" when there are none.
 
     What somebody reported by hand belongs to no run: it is no stranger's.

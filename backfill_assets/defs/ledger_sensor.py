@@ -17,7 +17,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.defs.checks import summary_evaluations
-from backfill_assets.defs.foreign_events import stranger
+from backfill_assets.defs.foreign_events import foreign_reporter
 from backfill_assets.defs.metadata import DATA_VERSION_TAG, model_key
 from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.report import materializations, recorded
@@ -114,7 +114,7 @@ def _unreported(
     green = {model.cadence.key(i.start) for i in (have.green - have.partial).split(model.cadence)}
     events: list[Report] = []
     if untrue := there - green:
-        if told := stranger(instance, model_key(name), untrue, workspace.warehouse):
+        if told := foreign_reporter(instance, model_key(name), untrue, workspace.warehouse):
             warn(told)
             return [], True
         instance.wipe_assets([model_key(name)])

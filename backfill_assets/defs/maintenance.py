@@ -15,7 +15,7 @@ from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.runs import following, run_name
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.request_parsing import instant
-from backfill_assets.promote.rollback_run import in_the_way
+from backfill_assets.promote.rollback_run import rollback_obstacles
 
 
 def rollback_job(workspace: Context) -> dg.JobDefinition:
@@ -33,7 +33,7 @@ def rollback_job(workspace: Context) -> dg.JobDefinition:
                 Log(context).info(f"{step.model}: back to release {found.release.id}, {lacks}")
             files = sum(p.files for p in proofs)
             if config["dry_run"]:
-                obstacles = in_the_way(found, proofs, at_once=config["now"])
+                obstacles = rollback_obstacles(found, proofs, at_once=config["now"])
                 Log(context).info(f"{files} files looked at; nothing was changed")
             else:
                 ended = roll_back(

@@ -34,7 +34,7 @@ from backfill_assets.plan.plan import asked_of
 from backfill_assets.plan.renamed_columns import still_copied
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stored import stored_plan
-from backfill_assets.promote.lifecycle import beside_text, find_plan, request_of
+from backfill_assets.promote.lifecycle import find_plan, parallel_plan_text, request_of
 from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.required_approvals import titled
 
@@ -66,7 +66,7 @@ def plan_of(place: Context, step: dg.AssetExecutionContext, model: Model, interv
             return ""
         plan = opened.plan.id
         for other in opened.beside:
-            Log(step).info(beside_text(other))
+            Log(step).info(parallel_plan_text(other))
     step.instance.add_run_tags(run.run_id, {PLAN_TAG: plan, RECORDED_TAG: plan})
     return plan
 

@@ -18,7 +18,7 @@ from backfill_assets.core.model import Model
 from backfill_assets.plan.patch import segments_beside
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.ledger import DECIDING, by_version
-from backfill_assets.state.shown_state import as_shown, standing
+from backfill_assets.state.shown_state import as_shown, shown_state
 from backfill_assets.state.tables import version_coverage
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def version_frame(workspace: Context, model: Model, asked: Interval | None) -> D
         groups.get((model.name, version), []), workspace.log, model=model.name, version=version, audits=digest
     )
     shown = workspace.control.environments.read(workspace.environment).pointers.get(model.name)
-    have = as_shown(found, version, shown, standing(shown, groups, workspace.log, audits=digest) if shown else None)
+    have = as_shown(found, version, shown, shown_state(shown, groups, workspace.log, audits=digest) if shown else None)
     wanted = Ranges((asked,)) if asked else have.complete
     if lacking := wanted - have.complete:
         raise BuildError(

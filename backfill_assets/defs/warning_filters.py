@@ -10,7 +10,7 @@ from dagster_shared.utils.warnings import BetaWarning
 
 
 @contextmanager
-def quiet() -> Generator[None]:
+def ignore_preview_warnings() -> Generator[None]:
     """Inside, nothing is said of backfill policies, pools and data versions being "beta": our tests watch them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BetaWarning)

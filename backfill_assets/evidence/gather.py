@@ -31,9 +31,7 @@ from backfill_assets.state.proofs import Proof, newest
 from backfill_assets.state.releases import Move
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage
-from backfill_assets.state.versions import Version
-
-Versions = Mapping[tuple[str, str], Version]
+from backfill_assets.state.versions import Version, VersionRecords
 
 
 def gather(
@@ -132,7 +130,7 @@ def _subject(
     control: Control,
     log: TableLog,
     tables: TableReader,
-    versions: Versions,
+    versions: VersionRecords,
     target: Target,
     *,
     entries: Sequence[Entry],

@@ -12,14 +12,14 @@ from backfill_assets.evidence.sentences import (
     because,
     effect,
     in_words,
-    moved,
     partial,
     rules_notes,
+    values_changed,
     what_changed,
     who_accepted,
 )
 from backfill_assets.evidence.shape import ModelPart, Packet
-from backfill_assets.evidence.value_changes import compared, moves
+from backfill_assets.evidence.value_changes import compared, value_changes
 
 
 def release_note(packet: Packet) -> str:
@@ -100,7 +100,7 @@ def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
         said += effect(m.change, compared(packet.data_diff, m.model))
         if why := because(m.change):
             said.append(f"The reason: {why}.")
-    return said + [moved(move) for move in moves(packet.data_diff, m.model)[:1]]
+    return said + [values_changed(move) for move in value_changes(packet.data_diff, m.model)[:1]]
 
 
 def _stays(packet: Packet) -> list[str]:

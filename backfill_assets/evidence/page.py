@@ -25,7 +25,7 @@ from backfill_assets.evidence.sentences import (
     what_changed,
 )
 from backfill_assets.evidence.shape import Check, ModelPart, Packet, Range, Section
-from backfill_assets.evidence.value_changes import Move, compared, moves, row_series, value_series
+from backfill_assets.evidence.value_changes import ValueChange, compared, row_series, value_changes, value_series
 from backfill_assets.state.required_approvals import titled
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class ModelView:
     band: str
     legend: list[tuple[str, str]]
     charts: list[Chart]
-    moves: list[Move]
+    moves: list[ValueChange]
     columns: list[ColumnView]
     samples: list[Section]
     diff: list[tuple[str, str]]
@@ -149,7 +149,7 @@ def _view(m: ModelPart, packet: Packet) -> ModelView:
             )
             for s in series[:CHARTS]
         ],
-        moves=moves(packet.data_diff, m.model),
+        moves=value_changes(packet.data_diff, m.model),
         columns=column_views(m, compared(packet.data_diff, m.model)),
         samples=list((compared(packet.data_diff, m.model) or {}).get("samples", ()))[:8],
         diff=[(_line_kind(line), line) for line in m.code.diff.splitlines()],

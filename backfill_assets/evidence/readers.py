@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backfill_assets.contracts.answer_changes import moved
+from backfill_assets.contracts.answer_changes import answer_changes
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.wording import listed
 from backfill_assets.evidence.formatting import day, few, number
@@ -66,7 +66,7 @@ def moved_in(rerun: Section) -> str:
         return "it was asked of the new rows only"
     if rerun["same"]:
         return "nothing: the same answer"
-    return moved(rerun["shown"], rerun["candidate"]) or "nobody can tell: it failed over one of the two"
+    return answer_changes(rerun["shown"], rerun["candidate"]) or "nobody can tell: it failed over one of the two"
 
 
 def answers(packet: Packet) -> list[str]:

@@ -19,7 +19,7 @@ from backfill_assets.evidence.shape import (
     Packet,
     Summary,
 )
-from backfill_assets.evidence.value_changes import Move, compared, moves
+from backfill_assets.evidence.value_changes import ValueChange, compared, value_changes
 from backfill_assets.plan.category import Category
 from backfill_assets.state.required_approvals import titled
 
@@ -38,7 +38,7 @@ def summary(packet: Packet) -> Summary:
             *answers(packet),
         ],
         accepted=[*who_accepted(packet.approvals), *still_needed(packet)],
-        mind=to_mind(packet),
+        mind=reminders(packet),
     )
 
 
@@ -61,7 +61,7 @@ def what_changed(m: ModelPart, packet: Packet) -> list[str]:
             said.append(f"The reason: {why}.")
         said += [f"{capital(line)}." for line in m.lineage[:SAID]]
     if m.kind != "new":
-        said += [moved(move) for move in moves(packet.data_diff, m.model)[:SAID]]
+        said += [values_changed(move) for move in value_changes(packet.data_diff, m.model)[:SAID]]
     if missing := ranges_from_json(m.ranges.missing):
         said.append(f"Not there yet: {in_words(m, missing)}.")
     return [" ".join(said)]
@@ -125,7 +125,7 @@ def because(change: Change) -> str:
     )
 
 
-def moved(move: Move) -> str:
+def values_changed(move: ValueChange) -> str:
     """How the values of a column moved, in one sentence."""
     said = f"In {number(move.changed)} of {count(move.rows, 'row')}, {move.column} has another value"
     if move.before is not None and move.after is not None:
@@ -205,7 +205,7 @@ def accepted_by(packet: Packet, finding: FindingPart) -> str:
     return "; ".join(said)
 
 
-def to_mind(packet: Packet) -> list[str]:
+def reminders(packet: Packet) -> list[str]:
     """What nobody may overlook."""
     said = [sentence for m in packet.models for sentence in partial(m)]
     said += [f"{sentence[0].upper()}{sentence[1:]}." for sentence in packet.plan.amended]

@@ -14,7 +14,7 @@ Measure = Literal["rows", "total", "average"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class ValueChange:
     """A column of both sides that holds something else.
 
     `before` and `after` are totals of whole numbers and averages of others; None for what has neither.
@@ -51,7 +51,7 @@ class Series:
         return all(value is None for value in self.old)
 
 
-def moves(diff: ProofPart | None, model: str) -> list[Move]:
+def value_changes(diff: ProofPart | None, model: str) -> list[ValueChange]:
     """The columns that moved, the most changed rows first."""
     raw = compared(diff, model)
     if raw is None:
@@ -60,7 +60,7 @@ def moves(diff: ProofPart | None, model: str) -> list[Move]:
     both = {c["name"] for c in raw["columns"] if c["old_type"] and c["new_type"]}
     rows = int(total["rows"]["unchanged"]) + int(total["rows"]["changed"])
     found = [
-        Move(
+        ValueChange(
             column=name,
             changed=m["changed"],
             rows=rows,
@@ -95,7 +95,7 @@ def value_series(diff: ProofPart | None, model: str) -> list[Series]:
     kinds = {c["name"]: c["kind"] for c in raw["columns"]}
     found: list[Series] = []
     more = [c["name"] for c in raw["columns"] if c["old_type"] is None and not c["masked"]]
-    for column in [*(move.column for move in moves(diff, model)), *more]:
+    for column in [*(move.column for move in value_changes(diff, model)), *more]:
         if kinds[column] not in ("integer", "decimal", "float"):
             continue
         measure, of = _MEASURES[kinds[column] == "integer"]

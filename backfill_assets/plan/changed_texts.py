@@ -77,7 +77,9 @@ def changed_texts(
         by_word = name in project.overrides and record.signature == UNKNOWN
         if same_text(model, record.definition) and not by_word:
             continue
-        if sample := sample_intervals(have.green - have.partial - have.held.covers, model, seed=version + model.text):
+        if sample := sample_intervals(
+            have.green - have.partial - have.shown_apart.covers, model, seed=version + model.text
+        ):
             marker = (model.updated_at or "").lower()
             found.append(
                 ChangedText(

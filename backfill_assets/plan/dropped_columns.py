@@ -6,7 +6,7 @@ to compute all of them, so that whoever goes back finds them. See decision 0031.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from backfill_assets.core.errors import StateError
@@ -16,12 +16,10 @@ from backfill_assets.core.segments import logic_of
 from backfill_assets.project.algorithm import ALGORITHM
 from backfill_assets.project.stored import from_definition
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.versions import Version
-
-Versions = Mapping[tuple[str, str], Version]
+from backfill_assets.state.versions import Version, VersionRecords
 
 
-def with_hidden_columns(project: Project, shown: Environment, versions: Versions) -> Project:
+def with_hidden_columns(project: Project, shown: Environment, versions: VersionRecords) -> Project:
     """The project with the version that is shown of each model whose code has the same rows and values, and fewer
     columns; these are `hidden`."""
     hidden: dict[str, tuple[str, ...]] = {}
@@ -38,7 +36,7 @@ def with_hidden_columns(project: Project, shown: Environment, versions: Versions
     return replace(project, fingerprints=fingerprints, hidden=hidden) if hidden else project
 
 
-def hidden_columns(shown: Environment, versions: Versions) -> dict[str, tuple[str, ...]]:
+def hidden_columns(shown: Environment, versions: VersionRecords) -> dict[str, tuple[str, ...]]:
     """The columns that the views of an environment do not list of the versions that they show."""
     found: dict[str, tuple[str, ...]] = {}
     for name, pointer in shown.pointers.items():
@@ -49,7 +47,7 @@ def hidden_columns(shown: Environment, versions: Versions) -> dict[str, tuple[st
     return found
 
 
-def with_stored_definitions(project: Project, versions: Versions) -> Project:
+def with_stored_definitions(project: Project, versions: VersionRecords) -> Project:
     """The project as builds need it: models with hidden columns by the definition of their version, under the audits,
     the bounds and the pace that the code says."""
     models = {n: _stored(project.models[n], versions[n, project.fingerprints[n]]) for n in project.hidden}
@@ -71,7 +69,7 @@ def view_changes(project: Project, pointer: Pointer, known: Sequence[str]) -> tu
     return tuple(c for c in known if c not in now and c not in hidden), tuple(c for c in now if c in hidden)
 
 
-def _dropped(project: Project, name: str, record: Version, versions: Versions) -> tuple[str, ...]:
+def _dropped(project: Project, name: str, record: Version, versions: VersionRecords) -> tuple[str, ...]:
     """The columns that the code drops of a version, when it does nothing else to it and the version can go on."""
     own, old, model = project.signatures.get(name, UNKNOWN), record.signature, project.models[name]
     if UNKNOWN in (own, old) or record.algorithm != ALGORITHM or own.code or old.code:
@@ -89,7 +87,7 @@ def _dropped(project: Project, name: str, record: Version, versions: Versions) -
     return dropped
 
 
-def _is_there(project: Project, record: Version, ref: ColumnRef, versions: Versions) -> bool:
+def _is_there(project: Project, record: Version, ref: ColumnRef, versions: VersionRecords) -> bool:
     """Whether an upstream column that only a dropped column reads still is what it was."""
     if ref.table in project.sources:
         columns = project.sources[ref.table].columns

@@ -20,11 +20,11 @@ from backfill_assets.plan.lineage_changes import ColumnTexts, written_then
 from backfill_assets.plan.versions import BuiltVersion, invalidated, shown_segments
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import DECIDING, Coverage, Entry, by_version
+from backfill_assets.state.ledger import DECIDING, Coverage, EntriesByVersion, Entry, by_version
 from backfill_assets.state.releases import Release, shown_last
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
 from backfill_assets.state.settling import Settling
-from backfill_assets.state.shown_state import Groups, Standing, as_shown, standing
+from backfill_assets.state.shown_state import ShownState, as_shown, shown_state
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.text_checks import TextCheck
 
@@ -45,7 +45,7 @@ class Facts:
     patched: Mapping[str, Coverage] = field(default_factory=dict[str, Coverage])
     """Of revisions, by their version; with `patched_heads`."""
     patched_heads: Mapping[str, int] = field(default_factory=dict[str, int])
-    standing: Mapping[str, Standing] = field(default_factory=dict[str, Standing])
+    standing: Mapping[str, ShownState] = field(default_factory=dict[str, ShownState])
     """What is known of the rows that the environment shows of each model."""
     shown: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
     """Of the version that the environment's pointer of a model shows."""
@@ -117,7 +117,9 @@ def read_facts(
     names = [name for name in project.models if models is None or name in models]
     groups = by_version(control.ledger.entries(kinds=DECIDING))
     seen = _coverages(project, groups, log, names, now)
-    states = standings(project, {n: p for n, p in shown.pointers.items() if models is None or n in names}, groups, log)
+    states = shown_states(
+        project, {n: p for n, p in shown.pointers.items() if models is None or n in names}, groups, log
+    )
     read = {u.name for name in names for u in project.models[name].upstreams}
     read |= {table for name in names for table in audit_tables(project.models[name])}
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -208,14 +210,16 @@ def bounded_now(
     return bounded(project, extents, now, {name: covered.built for name, (covered, _) in seen.items()})
 
 
-def standings(project: Project, pointers: Mapping[str, Pointer], groups: Groups, log: TableLog) -> dict[str, Standing]:
+def shown_states(
+    project: Project, pointers: Mapping[str, Pointer], groups: EntriesByVersion, log: TableLog
+) -> dict[str, ShownState]:
     """What is known of what is shown: by the audits of the code where that is what the code says; else by those that
     were there."""
 
-    def one(pointer: Pointer) -> Standing:
+    def one(pointer: Pointer) -> ShownState:
         model, fingerprint = project.models.get(pointer.model), project.fingerprints.get(pointer.model)
         audits = audits_digest(model) if model and fingerprint == pointer.version else None
-        return standing(pointer, groups, log, audits=audits)
+        return shown_state(pointer, groups, log, audits=audits)
 
     return {name: one(pointer) for name, pointer in pointers.items()}
 

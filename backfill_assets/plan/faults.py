@@ -13,7 +13,7 @@ from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.model import Project
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.shown_state import Standing
+from backfill_assets.state.shown_state import ShownState
 
 
 class FaultKind(StrEnum):
@@ -56,21 +56,21 @@ class Fault:
 def faults(
     project: Project,
     shown: Environment,
-    standing: Mapping[str, Standing],
+    standing: Mapping[str, ShownState],
     damaged: Mapping[str, Mapping[str, Ranges]],
 ) -> tuple[Fault, ...]:
     """All that is wrong with what an environment shows, in its order of models. `damaged` are, by model, the problems
     with files and the shown intervals that they are about."""
     found: list[Fault] = []
     for name, pointer in shown.pointers.items():
-        for kind, what, intervals in _of(standing.get(name, Standing()), damaged.get(name, {})):
+        for kind, what, intervals in _of(standing.get(name, ShownState()), damaged.get(name, {})):
             if part := intervals & pointer.covers:
                 remedy = _remedy(project, shown, name, part)
                 found.append(Fault(kind=kind, model=name, what=what, intervals=part, remedy=remedy))
     return tuple(found)
 
 
-def _of(state: Standing, damaged: Mapping[str, Ranges]) -> Iterator[tuple[FaultKind, str, Ranges]]:
+def _of(state: ShownState, damaged: Mapping[str, Ranges]) -> Iterator[tuple[FaultKind, str, Ranges]]:
     lost = Ranges.of(i for part in damaged.values() for i in part)
     if lost:
         listed = "; ".join([*damaged][:3])

@@ -46,7 +46,7 @@ def kept_segments(pointer: Pointer | None, version: str) -> Segments:
 def segments_beside(pointer: Pointer | None, version: str, have: Coverage) -> Segments:
     """What is read of a version from other tables and commits than its newest: what a pointer shows beside its table,
     and what it shows as it was before somebody else wrote there."""
-    return Segments((*kept_segments(pointer, version), *have.held)).joined()
+    return Segments((*kept_segments(pointer, version), *have.shown_apart)).joined()
 
 
 def restatement(

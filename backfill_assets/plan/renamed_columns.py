@@ -21,7 +21,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import batches, split_open
 from backfill_assets.project.algorithm import ALGORITHM, taken_whole
 from backfill_assets.state.ledger import Coverage
-from backfill_assets.state.shown_state import Part, Standing
+from backfill_assets.state.shown_state import ShownPart, ShownState
 
 
 def renaming(project: Project, facts: Facts, name: str) -> Copied | None:
@@ -35,7 +35,7 @@ def renaming(project: Project, facts: Facts, name: str) -> Copied | None:
     if not _same_upstreams(project, facts, project.models[name]):
         return None
     columns = _paired(facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN), pointer)
-    segments = _good(project, project.models[name], pointer, facts.standing.get(name, Standing()))
+    segments = _good(project, project.models[name], pointer, facts.standing.get(name, ShownState()))
     if not columns or not segments or _another_key(project.models[name], columns):
         return None
     return Copied(version=project.fingerprints[name], segments=segments, columns=columns)
@@ -50,7 +50,7 @@ def still_copied(project: Project, facts: Facts, name: str, planned: Copied, int
     return found.cut(planned.covers & fit)
 
 
-def outdated(have: Coverage, shown: Standing) -> Ranges:
+def outdated(have: Coverage, shown: ShownState) -> Ranges:
     """The intervals that were copied from what was shown once, where rows of the same logic, but of another batch, are
     shown by now: a correction came between."""
     found: list[Interval] = []
@@ -106,7 +106,7 @@ def _same_upstreams(project: Project, facts: Facts, model: Model) -> bool:
     return all(name in shown and shown[name].version == project.fingerprints[name] for name in above)
 
 
-def _good(project: Project, model: Model, pointer: Pointer, known: Standing) -> Segments:
+def _good(project: Project, model: Model, pointer: Pointer, known: ShownState) -> Segments:
     """What is shown of the newest logic, corrections included, that was computed (not adopted) from what the code
     reads, and of which nothing bad is known."""
     bad = Ranges.of(part for found in (*known.red.values(), *known.foreign.values()) for part in found)
@@ -115,7 +115,7 @@ def _good(project: Project, model: Model, pointer: Pointer, known: Standing) -> 
     return Segments(replace(p.segment, held=None) for p in mine).without(bad).joined()
 
 
-def _read_the_same(project: Project, model: Model, part: Part) -> bool:
+def _read_the_same(project: Project, model: Model, part: ShownPart) -> bool:
     """Whether a part's batch read just the tables that the model reads, models in the versions that the code says, and
     no rows of another logic beside."""
     said = cast("Mapping[str, Mapping[str, Any]]", (part.entry.inputs if part.entry else None) or {})

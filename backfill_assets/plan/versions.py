@@ -13,10 +13,7 @@ from backfill_assets.plan.patch import Patch, affected_by
 from backfill_assets.plan.stages import Invalidate
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, Entry, Kind
-from backfill_assets.state.versions import Version
-
-Table = tuple[str, str]
-"""Model and version."""
+from backfill_assets.state.versions import Version, VersionKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +42,9 @@ def invalidated(entries: Iterable[Entry]) -> dict[str, Ranges]:
     return {reason: Ranges.of(parts) for reason, parts in found.items()}
 
 
-def shown_segments(environments: Iterable[Environment]) -> dict[Table, Segments]:
+def shown_segments(environments: Iterable[Environment]) -> dict[VersionKey, Segments]:
     """What these environments show of each version's table."""
-    found: dict[Table, list[Segment]] = {}
+    found: dict[VersionKey, list[Segment]] = {}
     for environment in environments:
         for name, pointer in environment.pointers.items():
             for segment in pointer.segments:
@@ -58,8 +55,8 @@ def shown_segments(environments: Iterable[Environment]) -> dict[Table, Segments]
 def invalidations(
     restate: Sequence[tuple[str, Interval]],
     patches: Mapping[str, Patch],
-    versions: Mapping[Table, BuiltVersion],
-    shown: Mapping[Table, Segments],
+    versions: Mapping[VersionKey, BuiltVersion],
+    shown: Mapping[VersionKey, Segments],
 ) -> tuple[Invalidate, ...]:
     """What is built of versions, other than the patches' own, that the restated intervals reach through all that they
     read; without what is shown at the commit that it was built in, and what was invalidated for this before.
@@ -70,7 +67,7 @@ def invalidations(
     under = {(n, logic_of(p.version)): p.below.covers for n, p in patches.items()}
     named = ", ".join(f"{name} {interval}" for name, interval in restate)
     reason = f"all versions of {named} are restated ({digest(*sorted(p.version for p in patches.values()))[:8]})"
-    reached: dict[Table, Ranges] = {}
+    reached: dict[VersionKey, Ranges] = {}
     found: list[Invalidate] = []
     for key in sorted(versions):
         there = versions[key]
@@ -94,10 +91,10 @@ def invalidations(
 
 
 def _reached(
-    key: Table,
+    key: VersionKey,
     restate: Sequence[tuple[str, Interval]],
-    versions: Mapping[Table, BuiltVersion],
-    known: dict[Table, Ranges],
+    versions: Mapping[VersionKey, BuiltVersion],
+    known: dict[VersionKey, Ranges],
 ) -> Ranges:
     """The version's intervals that are restated, or read any that is. A revision is reached as its logic is."""
     if key not in known:

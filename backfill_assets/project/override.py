@@ -17,7 +17,7 @@ from backfill_assets.project.algorithm import version_of
 from backfill_assets.project.records import Records
 
 
-def hold(
+def check_overrides(
     root: Path, model: Model, own: Signature, records: Records, problems: list[Problem], warnings: list[Problem]
 ) -> tuple[Signature, Override | None]:
     """The signature that the model counts with, and the override if it holds; what is wrong with it otherwise.

@@ -21,7 +21,7 @@ from backfill_assets.project.files import misnamed, model_files
 from backfill_assets.project.fingerprint import declared_key, model_signature, source_signature, unique_columns
 from backfill_assets.project.linking import Linked, link
 from backfill_assets.project.outputs import Outputs
-from backfill_assets.project.override import hold
+from backfill_assets.project.override import check_overrides
 from backfill_assets.project.python_files import read_python_models
 from backfill_assets.project.records import ReadRecords, Records, named, recorded_as
 from backfill_assets.project.repeatable import hidden_uses, not_executed, refusals, remarks, typed_uses, unseen
@@ -101,7 +101,7 @@ def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Re
     def count(model: Model, own: Signature) -> Signature:
         if settings.untrusted:
             own = recorded_as(model, own, there)
-        meant, override = hold(root, model, own, there, problems, warnings[model.name])
+        meant, override = check_overrides(root, model, own, there, problems, warnings[model.name])
         if override is not None:
             overrides[model.name] = override
         return meant

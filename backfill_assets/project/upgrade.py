@@ -34,19 +34,21 @@ class Unproved(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Here:
+class LoadedSettings:
     """What records of 4096d34 lack, as the loaded project has it: the entries of its sources, its Spark settings."""
 
     sources: Mapping[str, str]
     spark: Mapping[str, str]
 
     @classmethod
-    def of(cls, project: Project) -> Here:
+    def of(cls, project: Project) -> LoadedSettings:
         """Those of a project."""
         return cls(sources={s.name: s.declared for s in project.sources.values()}, spark=project.settings.spark)
 
 
-def signature_now(model: str, version: str, stored: Mapping[Key, Stored], here: Here | None = None) -> Signature:
+def signature_now(
+    model: str, version: str, stored: Mapping[Key, Stored], here: LoadedSettings | None = None
+) -> Signature:
     """The signature that this release gives what a version's record says.
 
     Raises Unproved when the record does not say enough, when this release cannot read it, or when it reads a query
@@ -89,7 +91,7 @@ def signature_now(model: str, version: str, stored: Mapping[Key, Stored], here: 
     return signature
 
 
-def _completed(name: str, found: Stored, here: Here | None) -> Stored:
+def _completed(name: str, found: Stored, here: LoadedSettings | None) -> Stored:
     """A record of 4096d34 with the file that it reads as, and what it lacks as it is now."""
     from backfill_assets.project.unnumbered.files import file_of
     from backfill_assets.project.unnumbered.model import settings_then

@@ -33,7 +33,7 @@ of a session (measured on 2 cores, with up to 40 tables of one row)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crowd:
+class Corrections:
     """Corrections of one model, from more tables than it should have, and the revision that takes their rows."""
 
     pointer: Pointer
@@ -49,19 +49,19 @@ class Crowd:
         return self.corrections.covers
 
 
-def crowds(
+def find_many_corrections(
     control: Control, log: TableLog, project: Project, environment: Environment, most: int = MOST_CORRECTIONS
-) -> list[Crowd]:
+) -> list[Corrections]:
     """The environment's models that show more than `most` tables of corrections.
 
     Not those that an open plan is about, whose code is another one than what is shown, or of whose rows the records do
     not know everything: these are left as they are.
     """
     planned, records = _planned(control), control.versions.all()
-    found: list[Crowd] = []
+    found: list[Corrections] = []
     for name, pointer in environment.pointers.items():
         mine = pointer.segments.of_logic(pointer.version).in_other_tables(pointer.version)
-        crowd = Crowd(
+        crowd = Corrections(
             pointer=pointer,
             corrections=Segments(s for s in mine if not s.columns and not is_adopted(s.version)),
             version=revision_of(pointer.version, digest("joined", pointer.id)[:8]),
@@ -74,8 +74,8 @@ def crowds(
     return found
 
 
-def join(
-    crowd: Crowd,
+def compact(
+    crowd: Corrections,
     control: Control,
     log: TableLog,
     model: Model,
@@ -103,8 +103,8 @@ def join(
         raise
 
 
-def joined_case(
-    crowd: Crowd, pointer: Pointer, control: Control, project: Project, facts: Facts, log: TableLog
+def compaction_case(
+    crowd: Corrections, pointer: Pointer, control: Control, project: Project, facts: Facts, log: TableLog
 ) -> Case:
     """What the gate is asked about a copy that was compared. Raises PromotionError when the model moved, or a plan of
     it was opened, while it was made."""
@@ -128,7 +128,7 @@ def joined_case(
 
 
 def _copied(
-    crowd: Crowd, control: Control, log: TableLog, model: Model, engine: Callable[[], Engine], blank: Entry
+    crowd: Corrections, control: Control, log: TableLog, model: Model, engine: Callable[[], Engine], blank: Entry
 ) -> Pointer:
     """Make the copy, compare it, and record what it is: the pointer that shows it."""
     pointer = crowd.pointer
@@ -158,12 +158,12 @@ def _planned(control: Control) -> set[str]:
     return {target.model for plan in control.plans.all() if plan.live for target in plan.targets}
 
 
-def _record(versions: Mapping[tuple[str, str], Version], crowd: Crowd) -> Version:
+def _record(versions: Mapping[tuple[str, str], Version], crowd: Corrections) -> Version:
     newest = max((versions[crowd.pointer.model, s.version] for s in crowd.corrections), key=lambda v: v.created)
     return replace(newest, version=crowd.version, created=datetime.now(UTC))
 
 
-def _is_vouched_for(control: Control, log: TableLog, crowd: Crowd) -> bool:
+def _is_vouched_for(control: Control, log: TableLog, crowd: Corrections) -> bool:
     name = crowd.pointer.model
     groups = by_version(control.ledger.entries([name], kinds=DECIDING))
     return all(
@@ -174,7 +174,7 @@ def _is_vouched_for(control: Control, log: TableLog, crowd: Crowd) -> bool:
 
 
 def _copied_entries(
-    control: Control, crowd: Crowd, model: Model, blank: Entry, rows: Mapping[datetime, int]
+    control: Control, crowd: Corrections, model: Model, blank: Entry, rows: Mapping[datetime, int]
 ) -> list[Entry]:
     """What the ledger says of the corrections, said of their copy: when and from what they were computed, and what
     audits found. A part of a batch took its part of the batch's time."""

@@ -40,7 +40,7 @@ from backfill_assets.promote.proposal import propose
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import Version
 
-FORESEEN: tuple[Rule, ...] = (
+RULES_BEFORE_BUILDING: tuple[Rule, ...] = (
     built,
     audited,
     with_rows,
@@ -53,7 +53,7 @@ FORESEEN: tuple[Rule, ...] = (
     known,
 )
 """What can be judged before building."""
-AFTERWARDS: Mapping[Rule, str] = {
+RULES_AFTER_BUILDING: Mapping[Rule, str] = {
     compared: "`apply` compares when all is built",
     approved: "the plan names whose approval it needs; they approve rows that are there",
     accepted: "findings are about rows that are there",
@@ -63,7 +63,7 @@ AFTERWARDS: Mapping[Rule, str] = {
 """What cannot, and why."""
 
 
-def beforehand(case: Case, plan: Plan) -> tuple[Obstacle, ...]:
+def forecast_obstacles(case: Case, plan: Plan) -> tuple[Obstacle, ...]:
     """What the gate will refuse the plan for, if all that it builds is built and passes its audits.
 
     `case` is what the gate would be asked now.
@@ -74,7 +74,7 @@ def beforehand(case: Case, plan: Plan) -> tuple[Obstacle, ...]:
     models = [name for name in plan.models if name not in waits.union(plan.held)]
     wanted = propose(facts.bounded(case.project), facts, versions, case.request, models, plan.patches)
     then = replace(case, facts=facts, versions=versions, wanted=wanted)
-    return (*gate(then, FORESEEN).obstacles, *_from_nothing(case, plan))
+    return (*gate(then, RULES_BEFORE_BUILDING).obstacles, *_from_nothing(case, plan))
 
 
 def _as_built(facts: Facts, project: Project, plan: Plan) -> Facts:

@@ -7,7 +7,7 @@ from backfill_assets.promote.gate import Case, covered_by
 from backfill_assets.state.approvals import Approval
 
 
-def grounds(case: Case) -> tuple[Approval, ...]:
+def release_approvals(case: Case) -> tuple[Approval, ...]:
     """Oldest first. None where nobody's approval is needed."""
     found: list[Approval] = []
     for review in case.reviews if case.required else ():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from backfill_assets.core.errors import ConflictError, StateError
-from backfill_assets.promote.reachable import Table, reachable
+from backfill_assets.promote.reachable import VersionKey, reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.plans import PlanRecord
@@ -26,7 +26,7 @@ RUNS_FOR = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class KeptTable:
     """A table that stays, and why. `until` is set when only its age keeps it."""
 
     table: StoredTable
@@ -35,7 +35,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Goes:
+class GarbageTable:
     """A table that nothing needs, and since when nobody has used it."""
 
     table: StoredTable
@@ -48,19 +48,19 @@ class Unreachable:
     """What the janitor finds. `unknown` are folders that no record knows: they are left alone."""
 
     revision: int
-    goes: tuple[Goes, ...]
-    kept: tuple[Kept, ...]
+    goes: tuple[GarbageTable, ...]
+    kept: tuple[KeptTable, ...]
     unknown: tuple[StoredTable, ...]
     unfinished: tuple[Removal, ...]
     """Removals that a janitor began who is not there any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
+class Cleanup:
     """What the janitor did."""
 
     removed: tuple[Removal, ...]
-    pardoned: tuple[Removal, ...]
+    unmarked: tuple[Removal, ...]
     """Somebody came to need these while the janitor was about to delete them."""
 
 
@@ -71,8 +71,8 @@ def find_unreachable(control: Control, storage: TableStorage, *, now: datetime, 
     removals = control.removals.all()
     needed = _needed(control, now - retention)
     used = _last_used(control)
-    goes: list[Goes] = []
-    kept: list[Kept] = []
+    goes: list[GarbageTable] = []
+    kept: list[KeptTable] = []
     unknown: list[StoredTable] = []
     for stored in storage.tables():
         table = stored.model, stored.version
@@ -80,14 +80,14 @@ def find_unreachable(control: Control, storage: TableStorage, *, now: datetime, 
         if removal and not removal.done:
             continue  # it is being removed
         if table in needed:
-            kept.append(Kept(table=stored, why=needed[table]))
+            kept.append(KeptTable(table=stored, why=needed[table]))
         elif table not in used:
             unknown.append(stored)
         elif (until := used[table] + retention) > now:
-            kept.append(Kept(table=stored, why=f"used at {used[table]:%Y-%m-%d %H:%M} UTC", until=until))
+            kept.append(KeptTable(table=stored, why=f"used at {used[table]:%Y-%m-%d %H:%M} UTC", until=until))
         else:
             why = "no environment shows it, no open plan leads to it, no release can go back to it"
-            goes.append(Goes(table=stored, why=why, since=used[table]))
+            goes.append(GarbageTable(table=stored, why=why, since=used[table]))
     real = datetime.now(UTC)
     return Unreachable(
         revision=revision,
@@ -98,7 +98,7 @@ def find_unreachable(control: Control, storage: TableStorage, *, now: datetime, 
     )
 
 
-def sweep(control: Control, storage: TableStorage, *, now: datetime, retention: timedelta, by: str) -> Swept:
+def sweep(control: Control, storage: TableStorage, *, now: datetime, retention: timedelta, by: str) -> Cleanup:
     """Remove what can go, and what an interrupted janitor left. Killed anywhere, the next one goes on."""
     for _ in range(_ATTEMPTS):
         found = find_unreachable(control, storage, now=now, retention=retention)
@@ -112,19 +112,19 @@ def sweep(control: Control, storage: TableStorage, *, now: datetime, retention: 
         raise StateError("environments are too busy", why="every attempt lost its race", fix="try again in a minute")
     needed = _needed(control, now - retention)
     pardoned = [r for r in begun if r.table in needed]
-    control.removals.pardon(pardoned)
+    control.removals.unmark(pardoned)
     # What another one began may be half gone: whoever wants it meanwhile was refused, and builds it anew.
     removed = [r for r in begun if r.table not in needed] + control.removals.take_over(found.unfinished)
     for removal in removed:
         storage.remove(removal.model, removal.version)
         control.removals.finish(removal)
-    return Swept(removed=tuple(removed), pardoned=tuple(pardoned))
+    return Cleanup(removed=tuple(removed), unmarked=tuple(pardoned))
 
 
 _ATTEMPTS = 20
 
 
-def _needed(control: Control, since: datetime) -> dict[Table, str]:
+def _needed(control: Control, since: datetime) -> dict[VersionKey, str]:
     """The tables that must stay whatever their age, and why."""
     environments = [control.environments.read(name) for name in control.environments.names()]
     recent = [r for r in control.releases.everywhere() if r.at >= since]
@@ -132,7 +132,7 @@ def _needed(control: Control, since: datetime) -> dict[Table, str]:
     return _running(control.ledger.entries(), datetime.now(UTC)) | found
 
 
-def _running(entries: Iterable[Entry], now: datetime) -> dict[Table, str]:
+def _running(entries: Iterable[Entry], now: datetime) -> dict[VersionKey, str]:
     begun: dict[str, Entry] = {}
     ended: set[str] = set()
     for entry in entries:
@@ -147,9 +147,9 @@ def _running(entries: Iterable[Entry], now: datetime) -> dict[Table, str]:
     }
 
 
-def _last_used(control: Control) -> dict[Table, datetime]:
+def _last_used(control: Control) -> dict[VersionKey, datetime]:
     """When each table was last written to, shown, or a plan's: from records, not from files."""
-    used: dict[Table, datetime] = {}
+    used: dict[VersionKey, datetime] = {}
     for table, at in _uses(
         control.versions.all().values(),
         control.ledger.entries(),
@@ -162,7 +162,7 @@ def _last_used(control: Control) -> dict[Table, datetime]:
 
 def _uses(
     versions: Collection[Version], entries: Iterable[Entry], plans: Iterable[PlanRecord], releases: Iterable[Release]
-) -> Iterable[tuple[Table, datetime]]:
+) -> Iterable[tuple[VersionKey, datetime]]:
     yield from (((v.model, v.version), v.created) for v in versions)
     yield from (((e.model, e.version), e.at) for e in entries)
     yield from (((t.model, t.version), p.since) for p in plans for t in p.targets)

@@ -50,7 +50,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Freed:
+class UnreachableTable:
     """A version table that nothing reaches any more. `bytes` were written to it in all."""
 
     model: str
@@ -66,7 +66,7 @@ class Abandoned:
     plan: PlanRecord
     already: bool
     """It had been abandoned before."""
-    freed: tuple[Freed, ...]
+    freed: tuple[UnreachableTable, ...]
 
 
 def open_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened | None:
@@ -121,7 +121,7 @@ def record_move(control: Control, plan: Plan, pointers: Sequence[Pointer], *, by
     raise StateError("the plans are too busy", why="every attempt lost its race", fix="try again in a minute")
 
 
-def look(control: Control, plan: Plan, *, by: str) -> Claim:
+def read_claim(control: Control, plan: Plan, *, by: str) -> Claim:
     """What `open_plan` would find; nothing is written."""
     records = control.plans.all()
     return _claim(control, plan, records, by=by) if records else Claim()
@@ -161,7 +161,7 @@ def collision_text(collision: Collision) -> str:
     return f"{plan_text(collision.plan)} also changes {', '.join(collision.models)}"
 
 
-def beside_text(beside: ParallelPlan) -> str:
+def parallel_plan_text(beside: ParallelPlan) -> str:
     """`plan ab12 (by ana, since 14:02 UTC) is open for the same versions: …`, and what to do about it."""
     return (
         f"{plan_text(beside.plan)} is open for the same versions, by another request, and stays as it is: "
@@ -226,7 +226,9 @@ def abandon(control: Control, log: TableLog, warehouse: str, plan: str, *, by: s
         plan=find_plan(control, record.id),
         already=already,
         freed=tuple(
-            Freed(model=m, version=v, path=table_path(warehouse, m, v), bytes=sum(c.bytes for c in log.commits(m, v)))
+            UnreachableTable(
+                model=m, version=v, path=table_path(warehouse, m, v), bytes=sum(c.bytes for c in log.commits(m, v))
+            )
             for m, v in alone
         ),
     )
@@ -264,7 +266,7 @@ def fulfilled(control: Control, shown: Environment) -> list[PlanRecord]:
     return [r for r in control.plans.all() if r.live and r.environment == shown.name and _shows(shown, r)]
 
 
-def undone(control: Control, records: Sequence[PlanRecord]) -> dict[str, str]:
+def rolled_back_plans(control: Control, records: Sequence[PlanRecord]) -> dict[str, str]:
     """Plan → the rollback that took away what it had promoted; not of plans of which all is shown, or came back."""
     found: dict[str, str] = {}
     done = [r for r in records if r.status is Status.PROMOTED]
@@ -307,7 +309,7 @@ def find_plan(control: Control, name: str) -> PlanRecord:
     )
 
 
-def meant_plan(control: Control, name: str | None) -> PlanRecord:
+def named_or_newest_plan(control: Control, name: str | None) -> PlanRecord:
     """The plan that somebody names (`find_plan`), or else the newest one: open ones first, then promoted ones.
 
     Raises PlanError when there is none.

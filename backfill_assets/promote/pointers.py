@@ -31,7 +31,7 @@ def pin(
     only, unless the version has those intervals by now.
     """
     model, version = project.models[name], project.fingerprints[name]
-    stays = facts.coverage[name].held
+    stays = facts.coverage[name].shown_apart
     shown = facts.environment.pointers.get(name)
     own = Segments(
         (

@@ -9,22 +9,19 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.releases import Release
-from backfill_assets.state.versions import Version
-
-Table = tuple[str, str]
-"""Model and version."""
+from backfill_assets.state.versions import Version, VersionKey
 
 
 def reachable(
     environments: Iterable[Environment],
     plans: Iterable[PlanRecord],
-    versions: Mapping[Table, Version],
+    versions: Mapping[VersionKey, Version],
     releases: Iterable[Release] = (),
-) -> dict[Table, str]:
+) -> dict[VersionKey, str]:
     """The tables that environments point at, that open plans lead to, or that one could go back to by these releases;
     and all that those were built from. Each with what keeps it.
     """
-    todo = deque[tuple[Table, str]]()
+    todo = deque[tuple[VersionKey, str]]()
     for environment in environments:
         todo += _pointed(environment.pointers.values(), f"{environment.name} shows it")
     for plan in plans:
@@ -33,7 +30,7 @@ def reachable(
     for release in sorted(releases, key=lambda r: r.revision, reverse=True):
         both = [p for m in release.moves for p in (m.before, m.after) if p is not None]
         todo += _pointed(both, f"release {release.id} of {release.environment} can be gone back to, or undone")
-    found: dict[Table, str] = {}
+    found: dict[VersionKey, str] = {}
     while todo:
         table, why = todo.popleft()
         if table not in found:
@@ -43,5 +40,5 @@ def reachable(
     return found
 
 
-def _pointed(pointers: Iterable[Pointer], why: str) -> list[tuple[Table, str]]:
+def _pointed(pointers: Iterable[Pointer], why: str) -> list[tuple[VersionKey, str]]:
     return [((p.model, s.version), why) for p in pointers for s in p.segments]

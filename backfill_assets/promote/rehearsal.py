@@ -15,7 +15,7 @@ from backfill_assets.core.segments import Segment
 from backfill_assets.promote.changed_rows import cadence_of
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.ledger import DECIDING, Ledger, by_version
-from backfill_assets.state.table_contents import contents, differs
+from backfill_assets.state.table_contents import difference, table_contents
 from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouched
 
 _MOMENT = timedelta(microseconds=1)
@@ -53,7 +53,7 @@ def rehearse(
         except StateError as error:
             return Readable(broken=(f"{error.what}: {error.why}",)), NOTHING
         found = storage.readable(model, version, commit, segment.interval, footers=footers)
-        if not found.broken and (why := differs(segment, contents(log, model, version, commit))):
+        if not found.broken and (why := difference(segment, table_contents(log, model, version, commit))):
             found = replace(found, broken=(f"commit {commit} of {version} has {why}",))
         return found, Ranges((segment.interval,)) - good
 

@@ -18,7 +18,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.rules import Rules
-from backfill_assets.state.table_contents import counted
+from backfill_assets.state.table_contents import with_counts
 from backfill_assets.state.tables import TableLog
 
 
@@ -100,7 +100,7 @@ def release_case(
         if not verdict.open or not verdict.moves:
             return Released(environment=case.environment, verdict=verdict, attempt=attempt, packets=digests)
         in_force = rules(case)
-        pointers = counted(log, verdict.pointers)
+        pointers = with_counts(log, verdict.pointers)
         sealing = Sealing(release=release, attempt=attempt, pointers=pointers, removed=verdict.removed, rules=in_force)
         digests = dict(evidence(sealing))
         if not digests.get(release):

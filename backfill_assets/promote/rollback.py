@@ -27,9 +27,7 @@ from backfill_assets.state.releases import Release, find_release, grown, shown_a
 from backfill_assets.state.replaced_rows import written_over
 from backfill_assets.state.rules import Rules, declared_rules
 from backfill_assets.state.tables import TableLog, version_coverage
-from backfill_assets.state.versions import Version
-
-Versions = Mapping[tuple[str, str], Version]
+from backfill_assets.state.versions import Version, VersionRecords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +208,7 @@ def _differs(shown: Pointer | None, older: Pointer | None, over: Ranges, log: Ta
     return False
 
 
-def _model(project: Project, versions: Versions, name: str, version: str) -> Model | None:
+def _model(project: Project, versions: VersionRecords, name: str, version: str) -> Model | None:
     """The model as a version defines it; None when its record is too old to tell."""
     if project.fingerprints.get(name) == version:
         return project.models[name]
@@ -291,7 +289,7 @@ def _apart(
     after: Environment,
     seen: Environment,
     then: Mapping[str, Pointer],
-    versions: Versions,
+    versions: VersionRecords,
     steps: Sequence[Step],
     left: Sequence[Step],
     release: Release,
@@ -313,7 +311,7 @@ def _apart(
     return found
 
 
-def _upstream(step: Step, versions: Versions) -> set[str]:
+def _upstream(step: Step, versions: VersionRecords) -> set[str]:
     pointers = [p for p in (step.shown, step.older) if p is not None]
     return {u for p in pointers if (v := versions.get((step.model, p.version))) for u in v.upstream}
 

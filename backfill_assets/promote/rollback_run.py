@@ -21,11 +21,11 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.replaced_rows import replaced
 from backfill_assets.state.tables import TableLog
 
-LOOKS = 4
+MOST_ATTEMPTS = 4
 """How often what is lacking is built: the environment may gain intervals meanwhile."""
 
 
-class Look(Protocol):
+class ReadRollback(Protocol):
     """Says what going back to a release would be, as things are now."""
 
     def __call__(self, release: str | None, select: Sequence[str]) -> tuple[Rollback, list[Readability]]: ...
@@ -41,7 +41,7 @@ class RolledBack:
     moved: Environment | None
 
 
-def in_the_way(found: Rollback, proofs: Sequence[Readability], *, at_once: bool) -> tuple[Obstacle, ...]:
+def rollback_obstacles(found: Rollback, proofs: Sequence[Readability], *, at_once: bool) -> tuple[Obstacle, ...]:
     """All that forbids to go back; `at_once` takes losses into the bargain."""
     removed = {o.model for o in found.obstacles if o.intervals}  # by the janitor: that says it all
     seen = [p for p in proofs if p.model not in removed]
@@ -49,8 +49,8 @@ def in_the_way(found: Rollback, proofs: Sequence[Readability], *, at_once: bool)
     return tuple(hard if at_once else [*hard, *found.losses, *doubtful([p for p in seen if not p.broken])])
 
 
-def go_back(
-    look: Look,
+def carry_out_rollback(
+    look: ReadRollback,
     build: Callable[[Rollback], None],
     move: Callable[[Rollback], tuple[Environment, Verdict]],
     release: str | None,
@@ -60,8 +60,8 @@ def go_back(
 ) -> RolledBack:
     """Carry it out. What is lacking and could not be built is in the result's `found`; then nothing has moved."""
     found, proofs = look(release, select)
-    for _ in range(LOOKS):
-        obstacles = in_the_way(found, proofs, at_once=at_once)
+    for _ in range(MOST_ATTEMPTS):
+        obstacles = rollback_obstacles(found, proofs, at_once=at_once)
         if obstacles or not found.steps or at_once or not found.lacking:
             break
         build(found)
@@ -69,7 +69,7 @@ def go_back(
         found, proofs = look(found.release.id, select)
         if [s.lacks for s in found.steps] == [s.lacks for s in before.steps]:
             break  # it could not be built
-    obstacles = in_the_way(found, proofs, at_once=at_once)
+    obstacles = rollback_obstacles(found, proofs, at_once=at_once)
     ready = bool(found.steps) and not obstacles and (at_once or not found.lacking)
     if not ready:
         return RolledBack(found=found, proofs=tuple(proofs), obstacles=obstacles, moved=None)

@@ -24,7 +24,7 @@ from backfill_assets.state.approval_validity import (
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.people import perhaps_same, person_of, same
+from backfill_assets.state.people import perhaps_same, person_of, same_person
 from backfill_assets.state.required_approvals import everybody
 from backfill_assets.state.rules import (
     GENERAL,
@@ -72,7 +72,9 @@ def asked_for(rules: Rules, wanted: Rules, shown: Collection[str]) -> tuple[str,
     for owner in asked:
         may = [(owner,) if (listed := listed_for(owner, r)) is None else listed for r in (rules, wanted)]
         theirs = {*may[0], *may[1]}
-        if may[0] != may[1] or any(same(r.people, t, o) for r in (rules, wanted) for t in touched for o in theirs):
+        if may[0] != may[1] or any(
+            same_person(r.people, t, o) for r in (rules, wanted) for t in touched for o in theirs
+        ):
             found.add(owner)
     return tuple(sorted(found))
 
@@ -98,7 +100,7 @@ def missing_approvals(
     missing: dict[str, str] = {}
     counted: list[Approval] = []
     for owner in asked_for(rules, record.rules, shown):
-        if owner not in everybody(rules, rules.owners) and same(rules.people, record.account, owner):
+        if owner not in everybody(rules, rules.owners) and same_person(rules.people, record.account, owner):
             continue
         given = [a for a in approvals if a.owner == owner]
         problems = [(a, change_objection(a, rules, record, now=now, genuine=genuine)) for a in reversed(given)]
@@ -122,7 +124,7 @@ def change_objection(
     problem = objection(approval, rules, authors=(record.account,), now=now, genuine=genuine)
     if not problem or somebody_may(approval.owner, rules) or not approval.account or approval.signature:
         return problem
-    itself = same(rules.people, approval.account, approval.by)
+    itself = same_person(rules.people, approval.account, approval.by)
     return "" if itself and not perhaps_same(rules.people, approver(approval), record.account) else problem
 
 

@@ -47,7 +47,7 @@ _LOOKING = frozenset({"exists", "glob", "is_dir", "is_file", "iterdir", "lstat",
 """Methods of a path that look at the disk."""
 
 
-class Reach:
+class ExternalAccess:
     """Looks at the nodes of one module. `names`: what each imported name means, in full."""
 
     def __init__(self, tree: ast.Module, names: Mapping[str, str]) -> None:

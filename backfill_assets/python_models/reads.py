@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from backfill_assets.python_models.external_access import HIDDEN_NAMES, Reach
+from backfill_assets.python_models.external_access import HIDDEN_NAMES, ExternalAccess
 
 _OPENERS = ("open", "io.open", "codecs.open", "pathlib.Path", "Path")
 _READING = ("read_text", "read_bytes", "open")
@@ -53,7 +53,7 @@ def build_reads(modules: Iterable[tuple[str, ast.Module]], root: Path) -> BuildR
     unseen: dict[Unseen, None] = {}
     for name, tree in modules:
         names = dict(_imports(tree))
-        reach, told = Reach(tree, names), set[int]()
+        reach, told = ExternalAccess(tree, names), set[int]()
         for node in ast.walk(tree):  # what is around something comes before it
             if id(node) in told:
                 continue

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.people import folded, is_listed, perhaps_same, person_of, same
+from backfill_assets.state.people import folded, is_listed, perhaps_same, person_of, same_person
 from backfill_assets.state.rules import Rules, principals
 
 Genuine = Callable[[Approval], str]
@@ -31,7 +31,7 @@ def objection(
             return "without a signature of somebody in allowed_signers (approvals.signatures: required)"
         if not approval.account:
             return "an earlier release recorded it without the account that gave it"
-        if not same(rules.people, approval.account, approval.by):
+        if not same_person(rules.people, approval.account, approval.by):
             return f"the account {approval.account} is not known to be {approval.by} (people in the rules)"
     elif problem := genuine(approval):
         return problem
@@ -72,7 +72,9 @@ def who_may(owner: str, rules: Rules) -> str:
     if listed is not None:
         return ", ".join(listed)
     if is_listed(rules.people, owner):
-        accounts = [a for person, each in rules.people.items() if same(rules.people, person, owner) for a in each]
+        accounts = [
+            a for person, each in rules.people.items() if same_person(rules.people, person, owner) for a in each
+        ]
         return f"{owner} ({', '.join(accounts)})"
     return f"{owner} itself (people lists no account of it, approvals.owners nobody for it)"
 
@@ -81,8 +83,8 @@ def speaks_for(name: str, owner: str, rules: Rules) -> bool:
     """Whether somebody, by whichever of their names, may approve for an owner, unless they made the plan."""
     listed = listed_for(owner, rules)
     if listed is not None:
-        return any(same(rules.people, name, one) for one in listed)
-    return not owner or same(rules.people, name, owner)
+        return any(same_person(rules.people, name, one) for one in listed)
+    return not owner or same_person(rules.people, name, owner)
 
 
 def somebody_may(owner: str, rules: Rules) -> bool:
@@ -90,7 +92,9 @@ def somebody_may(owner: str, rules: Rules) -> bool:
     listed = listed_for(owner, rules)
     if not owner or (listed and rules.approvals.signatures != "required"):
         return True
-    signed = any(same(rules.people, name, key) for name in listed or (owner,) for key in principals(rules.signers))
+    signed = any(
+        same_person(rules.people, name, key) for name in listed or (owner,) for key in principals(rules.signers)
+    )
     return signed or (is_listed(rules.people, owner) and rules.approvals.signatures != "required")
 
 

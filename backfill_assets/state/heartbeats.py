@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 EVERY = 5.0
 """Seconds between two signs of life."""
-SILENT_AFTER = 30.0
+STOPPED_AFTER = 30.0
 """Seconds without one after which a process is taken for stopped, wherever it ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beat:
+class Heartbeat:
     """The last sign of life of one process of a run. `age` is in seconds, by the clock of the place where it is kept.
 
     `home` names the machine and the process namespace in which `pid` means something.
@@ -24,7 +24,7 @@ class Beat:
     age: float
 
 
-def silence(beats: Iterable[Beat], run: str, *, home: str, alive: Callable[[int], bool]) -> str:
+def why_stopped(beats: Iterable[Heartbeat], run: str, *, home: str, alive: Callable[[int], bool]) -> str:
     """Why a run is taken for stopped; "" while one of its processes is at work.
 
     `home` and `alive` are those of the process that asks: where it can see another one, that decides at once.
@@ -32,7 +32,7 @@ def silence(beats: Iterable[Beat], run: str, *, home: str, alive: Callable[[int]
     mine = [beat for beat in beats if beat.run == run]
     if not mine:
         return "it ended without a word"
-    if any(b.age <= SILENT_AFTER and (b.home != home or alive(b.pid)) for b in mine):
+    if any(b.age <= STOPPED_AFTER and (b.home != home or alive(b.pid)) for b in mine):
         return ""
     newest = min(mine, key=lambda b: b.age)
     if newest.home == home and not alive(newest.pid):

@@ -158,6 +158,10 @@ class Ledger:
         self._table.compact()
 
 
+EntriesByVersion = Mapping[tuple[str, str], Sequence[Entry]]
+"""By model and version."""
+
+
 def by_version(entries: Iterable[Entry]) -> Mapping[tuple[str, str], list[Entry]]:
     """Entries by (model, version), in the order given."""
     groups: dict[tuple[str, str], list[Entry]] = defaultdict(list)
@@ -193,7 +197,7 @@ class Coverage:
     refused: tuple[tuple[Interval, str], ...] = ()
     """What is missing because it was invalidated, and the reason that was given: an audit that failed, for one."""
     sources: tuple[tuple[Interval, Entry], ...] = ()
-    held: Segments = NO_ROWS
+    shown_apart: Segments = NO_ROWS
 
     @property
     def built(self) -> Ranges:
@@ -218,7 +222,7 @@ class Coverage:
             lapsed=self.lapsed,
             refused=self.refused,
             sources=tuple((part, entry) for whole, entry in self.sources for part in Ranges((whole,)) - ranges),
-            held=self.held.without(ranges),
+            shown_apart=self.shown_apart.without(ranges),
         )
 
     def batches(self, ranges: Ranges) -> list[tuple[Interval, Entry]]:

@@ -26,7 +26,7 @@ def person_of(people: People, name: str) -> str:
     return name
 
 
-def same(people: People, one: str, other: str) -> bool:
+def same_person(people: People, one: str, other: str) -> bool:
     """Whether two names are known to be of one person: they are equal, or `people` lists both for one.
 
     >>> same({"ana@example.com": ("ana",)}, "ana", "ana@example.com")
@@ -54,7 +54,7 @@ def perhaps_same(people: People, one: str, other: str) -> bool:
     >>> perhaps_same({"ana@example.com": ("ana.k",), "ana@other.com": ("ana",)}, "ana", "ana@example.com")
     False
     """
-    if same(people, one, other):
+    if same_person(people, one, other):
         return True
     if is_listed(people, one) and is_listed(people, other):
         return False

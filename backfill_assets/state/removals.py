@@ -18,9 +18,8 @@ from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.state.environment import ENVIRONMENTS, GONE, MARKED, REMOVALS, table_of
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.store import Filter, Row, Store
+from backfill_assets.state.versions import VersionKey
 
-Table = tuple[str, str]
-"""Model and version."""
 DIES_AFTER = timedelta(hours=24)
 """How long a janitor is taken to be alive when nothing else tells."""
 
@@ -43,7 +42,7 @@ class Removal:
     pid: int
 
     @property
-    def table(self) -> Table:
+    def table(self) -> VersionKey:
         return self.model, self.version
 
     def owned(self, *, now: datetime) -> bool:
@@ -67,17 +66,19 @@ class Removals:
     def __init__(self, store: Store) -> None:
         self._table = store.table(ENVIRONMENTS)
 
-    def all(self) -> dict[Table, Removal]:
+    def all(self) -> dict[VersionKey, Removal]:
         """Every removal, by table."""
         rows = self._table.read({"environment": [REMOVALS]})
         return {r.table: r for r in map(_removal, rows)}
 
-    def of(self, tables: Collection[Table]) -> list[Removal]:
+    def of(self, tables: Collection[VersionKey]) -> list[Removal]:
         """The last removals of these tables."""
         names = [f"{model}/{version}" for model, version in tables]
         return [_removal(row) for row in self._table.read({"environment": [REMOVALS], "model": names})]
 
-    def mark_for_deletion(self, tables: Mapping[Table, tuple[str, int]], *, revision: int, by: str) -> list[Removal]:
+    def mark_for_deletion(
+        self, tables: Mapping[VersionKey, tuple[str, int]], *, revision: int, by: str
+    ) -> list[Removal]:
         """Begin to remove tables (why, and how many bytes), in one commit: from now on nothing can be pointed at them.
 
         Raises ConflictError, having written nothing, when any environment moved since `revision`: look again.
@@ -111,11 +112,11 @@ class Removals:
         """The table is gone."""
         self._put([replace(removal, done=True, at=datetime.now(UTC))], expected={removal.table: removal})
 
-    def pardon(self, removals: Collection[Removal]) -> None:
+    def unmark(self, removals: Collection[Removal]) -> None:
         """Somebody came to need these tables: they stay."""
         self._put([], expected={r.table: r for r in removals})
 
-    def _put(self, rows: Sequence[Removal], expected: Mapping[Table, Removal]) -> list[Removal]:
+    def _put(self, rows: Sequence[Removal], expected: Mapping[VersionKey, Removal]) -> list[Removal]:
         """Write rows in the place of those that are expected to be there, as far as they still are."""
         for _ in range(_ATTEMPTS):
             revision = self._table.revision()

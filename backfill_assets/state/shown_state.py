@@ -14,15 +14,12 @@ from dataclasses import dataclass, field, replace
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, Segments
-from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind
+from backfill_assets.state.ledger import Coverage, Dirt, EntriesByVersion, Entry, Kind
 from backfill_assets.state.tables import TableLog, compare_log
-
-Groups = Mapping[tuple[str, str], Sequence[Entry]]
-"""The ledger's entries by model and version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ShownPart:
     """A part of a segment that one batch built. `entry` is None where the ledger knows no batch of these rows."""
 
     segment: Segment
@@ -35,10 +32,10 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ShownState:
     """What is shown of a model, part by part, and what is known of it."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ShownPart, ...] = ()
     partial: Ranges = NOTHING
     """Built while it was open: such rows are replaced once the interval is over."""
     unaudited: Ranges = NOTHING
@@ -50,14 +47,14 @@ class Standing:
     unknown: Ranges = NOTHING
     """The ledger knows no batch of these rows, or their table does not have that commit."""
 
-    def of(self, version: str) -> tuple[Part, ...]:
+    def of(self, version: str) -> tuple[ShownPart, ...]:
         """The parts that are of a version's logic."""
         return tuple(p for p in self.parts if p.segment.logic == version)
 
 
-def standing(pointer: Pointer, groups: Groups, log: TableLog, *, audits: str | None) -> Standing:
+def shown_state(pointer: Pointer, groups: EntriesByVersion, log: TableLog, *, audits: str | None) -> ShownState:
     """What is known of all that a pointer shows. `audits` is the digest of the present audits (None: of whichever)."""
-    parts: list[Part] = []
+    parts: list[ShownPart] = []
     partial: list[Interval] = []
     unaudited: list[Interval] = []
     unknown: list[Interval] = []
@@ -68,7 +65,7 @@ def standing(pointer: Pointer, groups: Groups, log: TableLog, *, audits: str | N
         head = log.head(pointer.model, segment.version)
         known, spots = compare_log(entries, log, pointer.model, segment.version, head) if head >= 0 else ((), [])
         for part, entry in _built(known if head >= segment.commit else (), segment):
-            parts.append(Part(segment=replace(segment, interval=part), entry=entry))
+            parts.append(ShownPart(segment=replace(segment, interval=part), entry=entry))
             if entry is None:
                 unknown.append(part)
                 continue
@@ -85,7 +82,7 @@ def standing(pointer: Pointer, groups: Groups, log: TableLog, *, audits: str | N
             if spot.table_commit > segment.commit:
                 hit = Ranges((segment.interval,)) & Ranges((spot.interval or segment.interval,))
                 foreign[_who(spot)].extend(hit)
-    return Standing(
+    return ShownState(
         parts=tuple(parts),
         partial=Ranges.of(partial),
         unaudited=Ranges.of(unaudited),
@@ -95,7 +92,7 @@ def standing(pointer: Pointer, groups: Groups, log: TableLog, *, audits: str | N
     )
 
 
-def as_shown(head: Coverage, version: str, pointer: Pointer | None, shown: Standing | None) -> Coverage:
+def as_shown(head: Coverage, version: str, pointer: Pointer | None, shown: ShownState | None) -> Coverage:
     """What there is of a version, where an environment shows parts of it: those count as they are shown.
 
     `head` is what the newest commit of the version's table has. What is shown is complete, and stays at its commit,
@@ -117,7 +114,7 @@ def as_shown(head: Coverage, version: str, pointer: Pointer | None, shown: Stand
         empty=kept.empty,
         lapsed=kept.lapsed - held,
         sources=tuple(sorted(sources, key=lambda s: s[0])),
-        held=Segments(p.segment for p in stays if p.segment.version == version),
+        shown_apart=Segments(p.segment for p in stays if p.segment.version == version),
     )
 
 
@@ -133,7 +130,7 @@ def _built(entries: Sequence[Entry], segment: Segment) -> list[tuple[Interval, E
     return [*found, *((part, None) for part in left)]
 
 
-def _is_newest(part: Part, version: str, head: Coverage) -> bool:
+def _is_newest(part: ShownPart, version: str, head: Coverage) -> bool:
     """Whether the table's newest commit still has the rows that are shown, and they count."""
     if part.segment.version != version or part.entry is None:
         return False

@@ -9,7 +9,7 @@ from datetime import datetime
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import Held, Segment, Segments
+from backfill_assets.core.segments import IntervalCounts, Segment, Segments
 from backfill_assets.state.tables import TableLog
 
 
@@ -20,19 +20,19 @@ class Contents:
     files: Mapping[datetime, int]
     rows: Mapping[datetime, int]
 
-    def of(self, interval: Interval) -> Held:
+    def of(self, interval: Interval) -> IntervalCounts:
         """What there is of an interval."""
         files, rows = (sum(n for at, n in counts.items() if interval.holds(at)) for counts in (self.files, self.rows))
-        return Held(interval=interval, files=files, rows=rows)
+        return IntervalCounts(interval=interval, files=files, rows=rows)
 
 
-def contents(log: TableLog, model: str, version: str, commit: int) -> Contents:
+def table_contents(log: TableLog, model: str, version: str, commit: int) -> Contents:
     """The contents of a version's table. Raises StateError when it is gone or damaged."""
     files = {at: len(paths) for at, paths in log.files(model, version, commit).items()}
     return Contents(files=files, rows=log.rows(model, version, commit))
 
 
-def counted(log: TableLog, pointers: Sequence[Pointer]) -> tuple[Pointer, ...]:
+def with_counts(log: TableLog, pointers: Sequence[Pointer]) -> tuple[Pointer, ...]:
     """The pointers, each segment with what its table holds of it: what a promotion writes down.
 
     Raises StateError when a table does not give what an earlier promotion counted, or cannot be read.
@@ -42,15 +42,15 @@ def counted(log: TableLog, pointers: Sequence[Pointer]) -> tuple[Pointer, ...]:
     def count(model: str, segment: Segment) -> Segment:
         key = (model, segment.version, segment.commit)
         if key not in seen:
-            seen[key] = contents(log, *key)
-        if why := differs(segment, seen[key]):
-            raise short(model, segment, why)
+            seen[key] = table_contents(log, *key)
+        if why := difference(segment, seen[key]):
+            raise changed_table_error(model, segment, why)
         return replace(segment, held=seen[key].of(segment.interval))
 
     return tuple(replace(p, segments=Segments(count(p.model, s) for s in p.segments)) for p in pointers)
 
 
-def differs(segment: Segment, there: Contents) -> str:
+def difference(segment: Segment, there: Contents) -> str:
     """How a table's contents differ from what was promoted of a segment; "" when they do not, or nobody counted."""
     if segment.held is None or (found := there.of(segment.held.interval)) == segment.held:
         return ""
@@ -58,7 +58,7 @@ def differs(segment: Segment, there: Contents) -> str:
     return f"{found.rows} rows in {found.files} files of {was.interval}; {was.rows} in {was.files} were promoted"
 
 
-def short(model: str, segment: Segment, why: str) -> StateError:
+def changed_table_error(model: str, segment: Segment, why: str) -> StateError:
     """The refusal to take a table's rows for those that were promoted."""
     return StateError(
         f"the table of {model} {segment.version} does not give at commit {segment.commit} what was promoted",

@@ -36,13 +36,13 @@ def sign_again(control: Control, project: Project) -> dict[tuple[str, str], str]
 def _signed_again(
     control: Control, known: Mapping[tuple[str, str], Version], old: Sequence[Version], project: Project
 ) -> tuple[dict[tuple[str, str], Version], dict[tuple[str, str], str]]:
-    from backfill_assets.project.upgrade import Here, Unproved, signature_now
+    from backfill_assets.project.upgrade import LoadedSettings, Unproved, signature_now
 
     stored = {
         key: {**v.definition, "upstream": _logic(v.upstream), "signed": v.signature if v.written is None else v.written}
         for key, v in known.items()
     }
-    here = Here.of(project)
+    here = LoadedSettings.of(project)
     signed: dict[tuple[str, str], Version] = {}
     unproved: dict[tuple[str, str], str] = {}
     for v in old:

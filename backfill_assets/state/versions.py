@@ -16,6 +16,9 @@ from backfill_assets.project.records import Recorded
 from backfill_assets.state.rows import from_row, to_row
 from backfill_assets.state.store import Row, Store, TableSpec
 
+VersionKey = tuple[str, str]
+"""Model and version."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
@@ -41,6 +44,7 @@ class Version:
         return int(cast(Any, self.definition.get("algorithm", UNNUMBERED)))
 
 
+VersionRecords = Mapping[VersionKey, Version]
 NAMED_BY = "named_by"
 """In a definition that was signed again: the algorithm that its version's name is of."""
 VERSIONS = TableSpec(

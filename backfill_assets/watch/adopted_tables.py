@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.commands import restate_argument, restate_command
-from backfill_assets.watch.facts import AdoptedTable, Look
+from backfill_assets.watch.facts import AdoptedTable, WatchFacts
 from backfill_assets.watch.notice import Kind, Notice
 
 
-def adopted(look: Look) -> tuple[Notice, ...]:
+def changed_adopted_tables(look: WatchFacts) -> tuple[Notice, ...]:
     """A notice for each adopted table that is another one by now, or gone."""
     return tuple(
         Notice(
@@ -34,7 +34,7 @@ def _what(one: AdoptedTable) -> str:
     return ""
 
 
-def _remedy(look: Look, one: AdoptedTable) -> str:
+def _remedy(look: WatchFacts, one: AdoptedTable) -> str:
     cadence = look.project.models[one.model].cadence
     last = Ranges(tuple(one.intervals)[-1:])
     again = restate_command(restate_argument(one.model, cadence, last))

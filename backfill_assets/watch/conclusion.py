@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from backfill_assets.plan.commands import restate_command
-from backfill_assets.watch.facts import Look
+from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.freshness import Seam, last_change, seams
 from backfill_assets.watch.notice import Notice
 
@@ -15,7 +15,7 @@ _HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closing:
+class Conclusion:
     """Where the watch after the last change stands. `release` is empty when there was none."""
 
     release: str
@@ -70,7 +70,7 @@ class Watched:
 
     environment: str
     notices: tuple[Notice, ...]
-    closing: Closing
+    closing: Conclusion
 
     @property
     def findings(self) -> tuple[Notice, ...]:
@@ -92,10 +92,10 @@ class Watched:
         }
 
 
-def closing(look: Look, notices: Sequence[Notice]) -> Closing:
+def conclude(look: WatchFacts, notices: Sequence[Notice]) -> Conclusion:
     """The verdict on the last release that did more than to add intervals."""
     release = last_change(look)
-    return Closing(
+    return Conclusion(
         release=release.id if release else "",
         at=release.at if release else None,
         back=bool(release and release.back_to),

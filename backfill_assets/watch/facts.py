@@ -14,13 +14,13 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.releases import Release
 from backfill_assets.state.settling import Settling
-from backfill_assets.state.shown_state import Standing
+from backfill_assets.state.shown_state import ShownState
 from backfill_assets.state.versions import Version
-from backfill_assets.watch.stale_inputs import Older
+from backfill_assets.watch.stale_inputs import StaleInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class SourceChange:
     """Something that changed a source's rows: a Delta commit, or a file that was written.
 
     `touches` is the time that its files may hold rows of; None: they do not say.
@@ -34,10 +34,10 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class SourceHistory:
     """What is known of a source's changes: those after the commit `since`, or all its files as they are now."""
 
-    changes: Sequence[Change] = ()
+    changes: Sequence[SourceChange] = ()
     since: int = -1
     """Delta: what came after this commit is known, what came until then is not."""
     head: int = -1
@@ -71,7 +71,7 @@ class AdoptedTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class WatchFacts:
     """One look at an environment and what it was built from."""
 
     now: datetime
@@ -89,20 +89,20 @@ class Look:
     """Oldest first."""
     entries: Mapping[tuple[str, str], Sequence[Entry]]
     """The ledger's, by model and version."""
-    histories: Mapping[str, History] = field(default_factory=dict[str, History])
+    histories: Mapping[str, SourceHistory] = field(default_factory=dict[str, SourceHistory])
     """By source."""
     newest: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
     """Source → the instant after its newest row, where that is known."""
     rows: Mapping[str, Mapping[datetime, int]] = field(default_factory=dict[str, "Mapping[datetime, int]"])
     """Model → start of an interval → rows shown of it."""
     proofs: Sequence[Readability] = ()
-    standing: Mapping[str, Standing] = field(default_factory=dict[str, Standing])
+    standing: Mapping[str, ShownState] = field(default_factory=dict[str, ShownState])
     """What is known of what is shown."""
     versions: Mapping[tuple[str, str], Version] = field(default_factory=dict[tuple[str, str], Version])
     """The record of every version, by (model, version)."""
     kept: frozenset[Mismatch] = frozenset()
     """Models that are shown beside another version of an upstream with a proof, or an owner's acceptance."""
-    older: Sequence[Older] = ()
+    older: Sequence[StaleInput] = ()
     """What is shown beside newer rows of what it was computed from, without a proof or an owner's acceptance."""
     adopted: Sequence[AdoptedTable] = ()
     settling: Settling | None = None

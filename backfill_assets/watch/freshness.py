@@ -13,7 +13,7 @@ from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.releases import Release
-from backfill_assets.watch.facts import Look
+from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Kind, Notice
 
 DUE_AFTER = timedelta(days=1)
@@ -31,7 +31,7 @@ class Seam:
     """When the next interval should be shown; None: none is to come."""
 
 
-def fresh(look: Look) -> tuple[Notice, ...]:
+def freshness(look: WatchFacts) -> tuple[Notice, ...]:
     """A notice for each model and source that is behind."""
     found: list[Notice] = []
     for name, pointer in look.environment.pointers.items():
@@ -53,7 +53,7 @@ def fresh(look: Look) -> tuple[Notice, ...]:
     return tuple(found)
 
 
-def seams(look: Look) -> tuple[Seam, ...]:
+def seams(look: WatchFacts) -> tuple[Seam, ...]:
     """The seam of every model that is shown, at its last release that did more than to add intervals."""
     found: list[Seam] = []
     for name, pointer in look.environment.pointers.items():
@@ -68,7 +68,7 @@ def seams(look: Look) -> tuple[Seam, ...]:
     return tuple(found)
 
 
-def last_change(look: Look, model: str | None = None) -> Release | None:
+def last_change(look: WatchFacts, model: str | None = None) -> Release | None:
     """The newest release that did more than routine runs do (to one model)."""
     for release in reversed(look.releases):
         if not release.settling and any(not m.growth for m in release.moves if model in (None, m.model)):
@@ -76,13 +76,13 @@ def last_change(look: Look, model: str | None = None) -> Release | None:
     return None
 
 
-def _lacking(look: Look, model: Model, pointer: Pointer) -> Ranges:
+def _lacking(look: WatchFacts, model: Model, pointer: Pointer) -> Ranges:
     """The intervals after the newest one shown that should be there."""
     expected = model.expected(look.now - DUE_AFTER)
     return expected - Ranges((expected.span,)).until(_end(pointer)) if expected.span else expected
 
 
-def _behind(look: Look, model: Model, pointer: Pointer, lacking: Ranges) -> Notice:
+def _behind(look: WatchFacts, model: Model, pointer: Pointer, lacking: Ranges) -> Notice:
     seam = next((s for s in seams(look) if s.model == model.name), None)
     last = f"the newest shown is {_end(pointer) - timedelta(seconds=1):%Y-%m-%d}"
     kind, what = Kind.STALE, f"{lacking.count(model.cadence)} {model.cadence.value} intervals are not shown; {last}"
@@ -93,7 +93,7 @@ def _behind(look: Look, model: Model, pointer: Pointer, lacking: Ranges) -> Noti
     return Notice(kind=kind, model=model.name, intervals=lacking, what=what, remedy="backfill routine")
 
 
-def _last_failure(look: Look, name: str, pointer: Pointer, lacking: Ranges) -> str:
+def _last_failure(look: WatchFacts, name: str, pointer: Pointer, lacking: Ranges) -> str:
     """The first line of why these intervals were not built, or did not pass, if nothing happened since."""
     entries = look.entries.get((name, pointer.version), ())
     tried = [e for e in entries if lacking & Ranges((e.interval,)) and e.kind is not Said.STARTED]

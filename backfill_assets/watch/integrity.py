@@ -8,7 +8,7 @@ from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.faults import FaultKind, faults
 from backfill_assets.promote.mismatches import shown_apart
 from backfill_assets.promote.rehearsal import damages
-from backfill_assets.watch.facts import Look
+from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Kind, Notice
 
 _BACKUP = "; or restore the files from a backup"
@@ -16,7 +16,7 @@ STUCK_AFTER = timedelta(hours=1)
 """A promotion takes seconds, and minutes with many views in a shared catalog."""
 
 
-def whole(look: Look) -> tuple[Notice, ...]:
+def integrity(look: WatchFacts) -> tuple[Notice, ...]:
     """A notice for each model with files that cannot be read, rows that the ledger does not vouch for, a version
     without a record, an upstream of another version, or a view that says something else."""
     found: list[Notice] = []

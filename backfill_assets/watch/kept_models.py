@@ -19,10 +19,10 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import KEPT, newest
 from backfill_assets.state.releases import Move, Release
-from backfill_assets.watch.stale_inputs import Older
+from backfill_assets.watch.stale_inputs import StaleInput
 
 
-def kept(
+def kept_models(
     control: Control, releases: Sequence[Release], found: Sequence[Mismatch], apart: Callable[[Mismatch], bool]
 ) -> frozenset[Mismatch]:
     """Those of the mismatches that somebody proved or accepted. `releases` of the environment, oldest first; `apart`
@@ -30,7 +30,7 @@ def kept(
     return frozenset(m for m in found if _is_kept(control, releases, m, apart))
 
 
-def kept_beside(control: Control, releases: Sequence[Release], environment: Environment, older: Older) -> bool:
+def is_kept_beside(control: Control, releases: Sequence[Release], environment: Environment, older: StaleInput) -> bool:
     """The same of a model that was computed from older rows of one version of its upstream: whether the release that
     showed the newer ones rests on such a plan."""
     reader = environment.pointers[older.model].version

@@ -19,7 +19,7 @@ from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import affected_interval, restatement
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
-from backfill_assets.watch.facts import Change, History, Look
+from backfill_assets.watch.facts import SourceChange, SourceHistory, WatchFacts
 from backfill_assets.watch.notice import Kind, Notice
 from backfill_assets.watch.stale_inputs import shown_parts
 
@@ -39,7 +39,7 @@ class _Found:
     """Sources of which a changed file has rows of several days, and does not say which of them are others now."""
 
 
-def late(look: Look) -> tuple[Notice, ...]:
+def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
     """A notice for each model that shows intervals which its sources changed since; and what cannot be told, once a
     source.
 
@@ -62,7 +62,7 @@ def late(look: Look) -> tuple[Notice, ...]:
     return tuple(found)
 
 
-def unsettled(look: Look) -> dict[str, Ranges]:
+def unsettled(look: WatchFacts) -> dict[str, Ranges]:
     """Model → the provisional intervals that its sources changed since they were built, and that nobody has gone back
     to. What comes to a source at one time may belong to any time that the model's window reaches back to."""
     found: dict[str, Ranges] = {}
@@ -78,12 +78,14 @@ def unsettled(look: Look) -> dict[str, Ranges]:
     return found
 
 
-def _stale(look: Look, model: Model, pointer: Pointer, blind: dict[str, str], back: timedelta = timedelta()) -> _Found:
+def _stale(
+    look: WatchFacts, model: Model, pointer: Pointer, blind: dict[str, str], back: timedelta = timedelta()
+) -> _Found:
     """What its sources changed since, and into `blind` what they do not let anybody tell. `back`: how much earlier than
     a source says what it changed may belong."""
     found, parts = _Found(), Ranges()
     for source in [u.name for u in model.upstreams if u.name in look.project.sources]:
-        history = look.histories.get(source, History(unwatched="nobody looked at it"))
+        history = look.histories.get(source, SourceHistory(unwatched="nobody looked at it"))
         if history.unwatched:
             blind[source] = f"late rows cannot be noticed: {history.unwatched}"
         else:
@@ -94,11 +96,11 @@ def _stale(look: Look, model: Model, pointer: Pointer, blind: dict[str, str], ba
 
 
 def _of_source(
-    look: Look,
+    look: WatchFacts,
     model: Model,
     pointer: Pointer,
     source: str,
-    history: History,
+    history: SourceHistory,
     found: _Found,
     blind: dict[str, str],
     back: timedelta,
@@ -106,7 +108,7 @@ def _of_source(
     """The parts of what is shown that one source touched since they were built; why goes into `found`."""
     expected, parts = model.expected(look.now), list[Interval]()
     timeless = look.project.sources[source].time_column is None
-    memory: dict[object, tuple[Ranges, list[Change], bool]] = {}
+    memory: dict[object, tuple[Ranges, list[SourceChange], bool]] = {}
     for segment, part, entry in shown_parts(look.entries, pointer):
         if is_adopted(segment.version):  # no source of this project was read for it
             continue
@@ -146,24 +148,24 @@ def _of_source(
     return Ranges.of(parts)
 
 
-def _since(said: Mapping[str, object], entry: Entry, history: History) -> list[Change]:
+def _since(said: Mapping[str, object], entry: Entry, history: SourceHistory) -> list[SourceChange]:
     """The changes that came after what a build read."""
     if "commit" in said:
         read = cast(int, said["commit"])
         if read > history.head or made_anew(said, _table_at(history, read)):
-            return [Change(name="the table was made anew", touches=None)]
+            return [SourceChange(name="the table was made anew", touches=None)]
         return [c for c in history.changes if c.commit > read]
     if said["files"] == history.digest:
         return []
     return _files_since(said, entry, history)
 
 
-def _table_at(history: History, commit: int) -> Pin:
+def _table_at(history: SourceHistory, commit: int) -> Pin:
     table = history.table_at(commit)
     return {"table": table} if table else {}
 
 
-def _files_since(said: Mapping[str, object], entry: Entry, history: History) -> list[Change]:
+def _files_since(said: Mapping[str, object], entry: Entry, history: SourceHistory) -> list[SourceChange]:
     """The files that were written after the batch ended, and, where these do not explain it, that some are gone.
 
     A batch checks before it begins that the files are those of its plan, so a younger file is another one.
@@ -172,11 +174,11 @@ def _files_since(said: Mapping[str, object], entry: Entry, history: History) -> 
     old, count = len(history.changes) - len(young), cast(int, said.get("count", 0))
     if old > count or count - old > len(young) or not young:
         gone = "files were removed, or replaced by ones with an older time"
-        return [*young, Change(name=gone, touches=None)]
+        return [*young, SourceChange(name=gone, touches=None)]
     return young
 
 
-def _sum(model: Model, changes: list[Change], back: timedelta) -> tuple[Ranges, list[Change], bool]:
+def _sum(model: Model, changes: list[SourceChange], back: timedelta) -> tuple[Ranges, list[SourceChange], bool]:
     """The model's intervals that the changes reach, the changes, and whether one of them does not say."""
     vague = any(c.touches is None for c in changes)
     spans = (t for c in changes if c.touches is not None for t in c.touches)
@@ -184,7 +186,7 @@ def _sum(model: Model, changes: list[Change], back: timedelta) -> tuple[Ranges, 
     return Ranges.of(affected_interval(model, t) for t in touched), changes, vague
 
 
-def _notice(look: Look, model: Model, stale: _Found) -> Notice:
+def _notice(look: WatchFacts, model: Model, stale: _Found) -> Notice:
     arguments = restate_argument(model.name, model.cadence, stale.intervals)
     asked = [(model.name, part) for part in stale.intervals]
     patches = restatement(look.project, look.environment, asked, {}, look.now, {})
@@ -213,7 +215,7 @@ def _notice(look: Look, model: Model, stale: _Found) -> Notice:
     )
 
 
-def _settling(look: Look, model: Model, pointer: Pointer, intervals: Ranges) -> Notice:
+def _settling(look: WatchFacts, model: Model, pointer: Pointer, intervals: Ranges) -> Notice:
     """What the next routine run builds again; a finding where the last one could not."""
     remedy = "backfill routine"
     if why := look.project.redeclared.get(model.name) or _last_try(look, model.name, pointer, intervals):
@@ -225,7 +227,7 @@ def _settling(look: Look, model: Model, pointer: Pointer, intervals: Ranges) -> 
     return Notice(kind=Kind.SETTLING, model=model.name, intervals=intervals, what=what, remedy=remedy)
 
 
-def _last_try(look: Look, name: str, pointer: Pointer, intervals: Ranges) -> str:
+def _last_try(look: WatchFacts, name: str, pointer: Pointer, intervals: Ranges) -> str:
     """Why the last try to build any of these beside what is shown was in vain; "" when it was not."""
     shown = {s.version for s in pointer.segments}
     tried = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.watch.facts import Look
+from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Kind, Notice
 
 NEWEST = 3
@@ -19,7 +19,7 @@ FACTOR = 2.0
 are for the audit `trend`, which knows its model."""
 
 
-def row_counts(look: Look) -> tuple[Notice, ...]:
+def row_counts(look: WatchFacts) -> tuple[Notice, ...]:
     """A notice for each model whose newest intervals have far more or fewer rows than is usual."""
     found: list[Notice] = []
     for name, pointer in look.environment.pointers.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, cast
@@ -22,13 +22,11 @@ from backfill_assets.core.segments import Segment, logic_of
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.patch import affected_interval
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import Coverage, Entry, coverage
-
-Groups = Mapping[tuple[str, str], Sequence[Entry]]
+from backfill_assets.state.ledger import Coverage, EntriesByVersion, Entry, coverage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Older:
+class StaleInput:
     """Intervals of a model that were computed from older rows of `of` of an upstream than those of a segment of it."""
 
     model: str
@@ -38,10 +36,10 @@ class Older:
     shown: Segment
 
 
-def older(project: Project, environment: Environment, entries: Groups) -> tuple[Older, ...]:
+def stale_inputs(project: Project, environment: Environment, entries: EntriesByVersion) -> tuple[StaleInput, ...]:
     """What of an environment is shown beside newer rows of what it was computed from. `project` as it shows it."""
     tables = _Tables(entries)
-    found: list[Older] = []
+    found: list[StaleInput] = []
     for name, pointer in environment.pointers.items():
         model = project.models.get(name)
         for upstream in model.upstreams if model else ():
@@ -51,7 +49,7 @@ def older(project: Project, environment: Environment, entries: Groups) -> tuple[
     return tuple(found)
 
 
-def shown_parts(entries: Groups, pointer: Pointer) -> Iterator[tuple[Segment, Interval, Entry]]:
+def shown_parts(entries: EntriesByVersion, pointer: Pointer) -> Iterator[tuple[Segment, Interval, Entry]]:
     """The segment, and the BUILT entry, of every part of what a pointer shows; but what was open when it was built."""
     for segment in pointer.segments:
         have = coverage(entries.get((pointer.model, segment.version), ()), audits="", commit=segment.commit)
@@ -63,7 +61,7 @@ def shown_parts(entries: Groups, pointer: Pointer) -> Iterator[tuple[Segment, In
 class _Tables:
     """Which batch wrote what, by the ledger."""
 
-    entries: Groups
+    entries: EntriesByVersion
     _at: dict[tuple[str, str, int], Coverage] = field(default_factory=dict[tuple[str, str, int], Coverage])
 
     def at(self, model: str, version: str, commit: int) -> Coverage:
@@ -73,7 +71,7 @@ class _Tables:
         return self._at[key]
 
 
-def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, below: Pointer) -> Iterator[Older]:
+def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, below: Pointer) -> Iterator[StaleInput]:
     shown = sorted(shown_parts(tables.entries, below), key=lambda s: s[1])
     ends = [part.end for _, part, _ in shown]
     found: dict[Segment, tuple[list[Interval], list[Interval]]] = defaultdict(lambda: ([], []))
@@ -90,7 +88,7 @@ def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, b
                     of.append(late)
                     intervals += Ranges((part,)) & Ranges((affected_interval(model, late),))
     for segment, (intervals, of) in found.items():
-        yield Older(
+        yield StaleInput(
             model=model.name,
             intervals=Ranges.of(intervals),
             upstream=upstream.name,

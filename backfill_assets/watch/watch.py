@@ -11,31 +11,31 @@ from typing import Protocol
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.plan.facts import standings
+from backfill_assets.plan.facts import shown_states
 from backfill_assets.promote.mismatches import pairs_apart, shown_apart
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import DECIDING, Entry, by_version
+from backfill_assets.state.ledger import DECIDING, EntriesByVersion, Entry, by_version
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.settling import settling_by
-from backfill_assets.state.shown_state import Groups, Standing, standing
+from backfill_assets.state.shown_state import ShownState, shown_state
 from backfill_assets.state.tables import TableLog, TableStorage, rows_of
-from backfill_assets.watch.adopted_tables import adopted as notices_of_adopted
-from backfill_assets.watch.facts import AdoptedTable, History, Look
-from backfill_assets.watch.freshness import fresh
-from backfill_assets.watch.integrity import whole
-from backfill_assets.watch.kept_models import kept, kept_beside
-from backfill_assets.watch.late import late
+from backfill_assets.watch.adopted_tables import changed_adopted_tables as notices_of_adopted
+from backfill_assets.watch.facts import AdoptedTable, SourceHistory, WatchFacts
+from backfill_assets.watch.freshness import freshness
+from backfill_assets.watch.integrity import integrity
+from backfill_assets.watch.kept_models import is_kept_beside, kept_models
+from backfill_assets.watch.late import late_sources
 from backfill_assets.watch.notice import Notice
 from backfill_assets.watch.rows import row_counts
-from backfill_assets.watch.stale_inputs import older
+from backfill_assets.watch.stale_inputs import stale_inputs
 
 
 class SourceReader(Protocol):
     """Says what happened to sources, without reading rows."""
 
-    def history(self, source: Source, since: int) -> History:
+    def history(self, source: Source, since: int) -> SourceHistory:
         """What changed it: a Delta table's commits after `since`, or all files."""
         ...
 
@@ -44,13 +44,13 @@ class SourceReader(Protocol):
         ...
 
 
-def watch(look: Look) -> tuple[Notice, ...]:
+def watch(look: WatchFacts) -> tuple[Notice, ...]:
     """Everything that is found: what is broken, what is late, what is behind, what is odd; then what cannot be told."""
-    found = [*whole(look), *late(look), *notices_of_adopted(look), *fresh(look), *row_counts(look)]
+    found = [*integrity(look), *late_sources(look), *notices_of_adopted(look), *freshness(look), *row_counts(look)]
     return tuple(sorted(found, key=lambda n: not n.finding))
 
 
-def take_a_look(
+def read_watch_facts(
     project: Project,
     control: Control,
     log: TableLog,
@@ -66,7 +66,7 @@ def take_a_look(
     adopted: Sequence[AdoptedTable],
     views: Mapping[str, str],
     footers: bool = True,
-) -> Look:
+) -> WatchFacts:
     """Read what the watch is decided from. `project` is as the environment shows it, with the audits that were
     promoted; `fingerprints` are of the loaded code, and `digests` of its audits, where the environment shows it;
     `footers`: whether those of all files that are shown are read."""
@@ -82,7 +82,7 @@ def take_a_look(
         proofs = rehearse(list(pointers.values()), storage, log, control.ledger, footers=footers)
         releases, versions = control.releases.all(environment.name), control.versions.all()
         apart = shown_apart(project, environment, versions)
-        return Look(
+        return WatchFacts(
             now=now,
             at=at,
             lasts=lasts,
@@ -97,10 +97,12 @@ def take_a_look(
             proofs=proofs,
             versions=versions,
             older=[
-                o for o in older(project, environment, entries) if not kept_beside(control, releases, environment, o)
+                o
+                for o in stale_inputs(project, environment, entries)
+                if not is_kept_beside(control, releases, environment, o)
             ],
             settling=settling_by(control.rules.of(environment.name), releases, now),
-            kept=kept(control, releases, apart, lambda m: m in pairs_apart(project, m, versions)),
+            kept=kept_models(control, releases, apart, lambda m: m in pairs_apart(project, m, versions)),
             standing=_standing(project, pointers, entries, log, digests),
             adopted=adopted,
             views=views,
@@ -108,13 +110,17 @@ def take_a_look(
 
 
 def _standing(
-    project: Project, pointers: Mapping[str, Pointer], entries: Groups, log: TableLog, digests: Mapping[str, str]
-) -> dict[str, Standing]:
+    project: Project,
+    pointers: Mapping[str, Pointer],
+    entries: EntriesByVersion,
+    log: TableLog,
+    digests: Mapping[str, str],
+) -> dict[str, ShownState]:
     """What is known of what is shown: red by the audits that were promoted, or by those that are loaded."""
-    found = standings(project, pointers, entries, log)
+    found = shown_states(project, pointers, entries, log)
     for name, digest in digests.items():
         if name in found:
-            loaded = standing(pointers[name], entries, log, audits=digest)
+            loaded = shown_state(pointers[name], entries, log, audits=digest)
             found[name] = replace(found[name], red={**found[name].red, **loaded.red})
     return found
 

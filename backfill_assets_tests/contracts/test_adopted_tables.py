@@ -24,7 +24,7 @@ from backfill_assets.adapters.backup import backup, read_backup
 from backfill_assets.adapters.data_files import COUNTS
 from backfill_assets.adapters.drafting import Guess
 from backfill_assets.adapters.inputs import check_adopted
-from backfill_assets.adapters.integrity import look_at_all
+from backfill_assets.adapters.integrity import check_integrity
 from backfill_assets.adapters.restore import restore
 from backfill_assets.app import adopt as adopting
 from backfill_assets.app import drafts
@@ -153,7 +153,7 @@ def test_any_layout(place: Context, tmp_path: Path, by: list[str] | None) -> Non
     assert not readable.broken and readable.rows == 8
     assert everything(table) == before
     assert not list(Path(place.warehouse, "daily", version).rglob("*.parquet")), "nothing was copied"
-    assert look_at_all(place.control, place.warehouse, every_file=True).problems == ()
+    assert check_integrity(place.control, place.warehouse, every_file=True).problems == ()
     builds = {s.model: s.intervals for s in plan_request(place).stages if isinstance(s, Build)}
     assert builds["daily"] == Ranges((days("07", "10"),)), "only what comes after"
 
@@ -350,7 +350,7 @@ def test_tables_that_are_not_files_alone(place: Context, tmp_path: Path) -> None
     log = mapped / "_delta_log" / f"{0:020}.json"
     log.write_text(log.read_text().replace('"configuration":{', '"configuration":{"delta.columnMapping.mode":"name",'))
     with pytest.raises(StateError, match="cannot be adopted in place") as raised:
-        foreign_table.look_at(str(mapped), time_column="ds")
+        foreign_table.read_foreign_table(str(mapped), time_column="ds")
     assert "--copy" in raised.value.fix
     own = Path(place.warehouse) / "daily" / "x"
     write_deltalake(str(own), rows_of(1, 2))
@@ -386,7 +386,7 @@ def test_files_that_readers_understand_differently(
     table = tmp_path / "legacy"
     write_deltalake(str(table), rows_of(1, 6).append_column("seen", pa.array([date(1500, 1, 1)] * 12)))
     written_again(table, change)
-    found = foreign_table.look_at(str(table), time_column="ds")
+    found = foreign_table.read_foreign_table(str(table), time_column="ds")
     if not said:
         foreign_table.check_files(found, ["ds", "kind", "n", "total", "seen"])
         return
@@ -404,7 +404,7 @@ def test_instants_as_int96(tmp_path: Path, writer: str, year: int, same: bool) -
     write_deltalake(str(table), rows_of(1, 6).append_column("seen", at))
     by = {"org.apache.spark.version": writer} if writer else {}
     written_again(table, lambda t: t.replace_schema_metadata(by), use_deprecated_int96_timestamps=True)
-    found = foreign_table.look_at(str(table), time_column="ds")
+    found = foreign_table.read_foreign_table(str(table), time_column="ds")
     if same:
         foreign_table.check_files(found, ["ds", "seen"])
     else:
@@ -419,10 +419,10 @@ def test_paths_that_lead_elsewhere(table: Path, path: str) -> None:
     [file] = table.glob("*.parquet")
     log.write_text(log.read_text().replace(f'"path":"{file.name}"', f'"path":"{path}"'))
     with pytest.raises(StateError, match="outside of its folder"):
-        foreign_table.look_at(str(table), time_column="ds")
+        foreign_table.read_foreign_table(str(table), time_column="ds")
     table.rename(table.parent / "a%20b")
     with pytest.raises(StateError, match="has an escape in it"):
-        foreign_table.look_at(str(table.parent / "a%20b"), time_column="ds")
+        foreign_table.read_foreign_table(str(table.parent / "a%20b"), time_column="ds")
 
 
 def test_adopting_looks_into_files(place: Context, table: Path) -> None:

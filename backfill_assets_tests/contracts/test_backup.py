@@ -29,7 +29,7 @@ from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.state.table_contents import counted
+from backfill_assets.state.table_contents import with_counts
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, days
 from backfill_assets_tests.projects import kill, script, start
@@ -66,7 +66,7 @@ class House:
         promote(
             control.environments,
             seen,
-            counted(DeltaTableLog(self.warehouse), [pointer]),
+            with_counts(DeltaTableLog(self.warehouse), [pointer]),
             None,
             note=ReleaseNote(by="ana"),
         )

@@ -27,7 +27,7 @@ from backfill_assets.core.errors import DataError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.lifecycle import meant_plan
+from backfill_assets.promote.lifecycle import named_or_newest_plan
 from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell
@@ -151,7 +151,7 @@ def test_after_a_kill_all_days_are_of_the_state_at_plan_time(killed: Path) -> No
     assert all(o.ok for o in outcomes.values())
     assert built(place) == {**at_plan, "09": 1}
     assert read(place) == {f"{d:02}": 0 for d in range(1, 9)} | {"09": 2}
-    first = meant_plan(place.control, None)
+    first = named_or_newest_plan(place.control, None)
     (model,) = write_evidence(place, first.id).packet.models
     assert {b.interval[0][8:10]: b.inputs["clicks"]["commit"] for b in model.batches}.items() <= read(place).items()
     assert len(model.batches) >= 8
@@ -176,7 +176,7 @@ def test_killed_again_it_still_reads_the_first_state(killed: Path) -> None:
 def test_a_plan_says_it_before_anything_is_built(killed: Path) -> None:
     """`plan` and its JSON and Markdown name the commit that is read, and the one that is there."""
     add(killed, 5)
-    record = meant_plan(counting(killed).control, None)
+    record = named_or_newest_plan(counting(killed).control, None)
     said = f"reads clicks at commit 0, as plan {record.id} froze it: it is at commit 1 by now"
     assert said in " ".join(backfill_here("plan", project=killed).out.split())
     assert said in backfill_here("plan", "--markdown", project=killed).out
@@ -202,7 +202,7 @@ def test_red_day_is_built_from_the_mended_source(root: Path) -> None:
     plan, _ = build(again)
     assert read(again) == {f"{d:02}": 0 for d in range(1, 9)} | {"03": 1, "06": 1}
     assert built(again) == counts(root / "data" / "clicks", 0) | {"03": 7, "06": 7}
-    record = meant_plan(again.control, None)
+    record = named_or_newest_plan(again.control, None)
     assert words(again, plan) == [
         f"counts 2024-01-07 reads clicks at commit 0, as plan {record.id} froze it: it is at commit 1 by now",
         f"counts 2024-01-03 reads clicks at commit 1, not at commit 0 as plan {record.id} froze it: not_null failed",
@@ -277,7 +277,7 @@ def test_vacuumed_pin_is_refused_with_the_way_out(killed: Path) -> None:
     rows = DeltaTable(table).to_pyarrow_table()
     write_deltalake(table, pa.concat_tables([rows, rows]), mode="overwrite", partition_by=["day"])
     assert DeltaTable(table).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
-    record = meant_plan(counting(killed).control, None)
+    record = named_or_newest_plan(counting(killed).control, None)
     refused = backfill_here("apply", project=killed)
     told = " ".join(refused.err.split())
     assert refused.code == 1
@@ -296,7 +296,7 @@ def test_table_made_anew_is_refused_with_the_way_out(killed: Path) -> None:
     table = killed / "data" / "clicks"
     shutil.rmtree(table)
     add(killed, *range(1, 9), rows=5)
-    record = meant_plan(counting(killed).control, None)
+    record = named_or_newest_plan(counting(killed).control, None)
     for command in ("plan", "apply"):
         refused = backfill_here(command, project=killed)
         told = " ".join(refused.err.split())
@@ -309,7 +309,7 @@ def test_table_made_anew_is_refused_with_the_way_out(killed: Path) -> None:
     place = counting(killed)
     plan, _ = build(place)
     assert built(place) == counts(table, 0)
-    opened = meant_plan(place.control, None)
+    opened = named_or_newest_plan(place.control, None)
     assert place.control.plans.document(opened.id)["sources"] == {n: dict(p) for n, p in plan.sources.items()}  # type: ignore[index]
 
 
@@ -322,7 +322,7 @@ def test_red_day_reads_the_table_that_was_made_anew(root: Path) -> None:
     add(root, *range(1, 9), rows=5)
     again = counting(root)
     plan, _ = build(again)
-    record = meant_plan(again.control, None)
+    record = named_or_newest_plan(again.control, None)
     assert words(again, plan) == [
         "counts 2024-01-03 reads clicks at commit 0 of the table that was made anew, not at commit 0"
         f" as plan {record.id} froze it: not_null failed"
@@ -353,12 +353,12 @@ def test_changed_files_are_said(killed: Path) -> None:
     costs = killed / "data" / "costs"
     costs.mkdir(parents=True)
     (costs / "a.csv").write_text("at,n\n2024-01-01T00:00:00Z,1\n")
-    backfill_here("abandon", meant_plan(counting(killed).control, None).id, project=killed)
+    backfill_here("abandon", named_or_newest_plan(counting(killed).control, None).id, project=killed)
     (killed / "models" / "counts.sql").write_text(COUNTS.format(source="costs"))
     assert finish(start(*script(DIES, killed)), 120).code == -9
     (costs / "b.csv").write_text("at,n\n2024-01-02T00:00:00Z,1\n")
     place = counting(killed)
-    plan, record = plan_request(place), meant_plan(place.control, None)
+    plan, record = plan_request(place), named_or_newest_plan(place.control, None)
     remedy = f"backfill abandon {record.id}; backfill withdraw counts:2024-01-01..2024-01-03; then apply again"
     assert words(place, plan) == [
         f"costs changed since plan {record.id} froze it (1 files then, 2 now), and files cannot be read as they were: "

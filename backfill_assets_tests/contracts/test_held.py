@@ -19,13 +19,13 @@ from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.pointer import Pointer, pointer_from_json
-from backfill_assets.core.segments import Held, Segment, Segments
+from backfill_assets.core.segments import IntervalCounts, Segment, Segments
 from backfill_assets.core.settings import Settings
 from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.state.control import Control
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.state.table_contents import counted
+from backfill_assets.state.table_contents import with_counts
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, days
@@ -50,7 +50,7 @@ def pointer(tmp_path: Path) -> Pointer:
     columns = (("ds", "date"), ("id", "bigint"), ("batch", "string"), ("failing", "bigint"))
     segment = Segment(version="a-1", commit=6, interval=parts)
     bare = Pointer(model="a", time_column="ds", timestamps=False, columns=columns, segments=(segment,))
-    promote(environments, environments.read("prod"), counted(DeltaTableLog(str(tmp_path)), [bare]), None)
+    promote(environments, environments.read("prod"), with_counts(DeltaTableLog(str(tmp_path)), [bare]), None)
     return environments.read("prod").pointers["a"]
 
 
@@ -64,7 +64,7 @@ def lose_a_line(warehouse: Path, commit: int) -> None:
 def test_a_promotion_writes_down_what_it_points_at(tmp_path: Path, pointer: Pointer) -> None:
     """Files and rows of each segment; the counts take no part in what a pointer is."""
     (segment,) = pointer.segments
-    assert segment.held == Held(interval=days("01", "06"), files=6, rows=18)
+    assert segment.held == IntervalCounts(interval=days("01", "06"), files=6, rows=18)
     assert pointer_from_json(pointer.to_json()).segments[0].held == segment.held
     bare = replace(pointer, segments=(replace(segment, held=None),))
     assert bare == pointer and bare.id == pointer.id
@@ -84,7 +84,7 @@ def test_lost_rows_are_refused_by_readers_promotions_and_the_watch(tmp_path: Pat
             read_pointer(broken, str(tmp_path), start="2024-01-01", end="2024-01-02")
         assert why in refused.value.why
         with pytest.raises(StateError, match="does not give at commit 6 what was promoted"):
-            counted(log, [broken])
+            with_counts(log, [broken])
         (found,) = rehearse([broken], storage, log, ledger)
         assert found.broken == (f"commit 6 of a-1 has {why}",)
 

@@ -12,7 +12,7 @@ import pytest
 
 import backfill_assets
 from backfill_assets.adapters import warehouse as module
-from backfill_assets.adapters.accepting import adopt, forget, migrate, standing
+from backfill_assets.adapters.accepting import adopt, forget, migrate, warehouse_status
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.warehouse import open_store, read_identity, read_memory, write_identity
 from backfill_assets.app.context import Context
@@ -135,7 +135,7 @@ def test_records_that_are_not_as_they_were_are_refused_until_somebody_says_so(ho
     """By everybody who opens them; a deliberate act goes on with what is there, and is kept."""
     DAMAGES[name](house, house.warehouse)
     refused(house, "lost|older|gone|damaged|another")
-    assert standing(house.settings, house.root).problem is not None
+    assert warehouse_status(house.settings, house.root).problem is not None
     if name.startswith("folder"):
         with pytest.raises(StateError, match="nothing to adopt"):
             adopt(house.settings, house.root, by="ana", why="x")
@@ -147,7 +147,7 @@ def test_records_that_are_not_as_they_were_are_refused_until_somebody_says_so(ho
     made = adopt(house.settings, house.root, by="ana", why="the disk is gone")
     assert made.history[-1]["why"] == "the disk is gone" and made.generation == 1
     house.open()
-    assert standing(house.settings, house.root).problem is None
+    assert warehouse_status(house.settings, house.root).problem is None
     house.promote(A1)
 
 

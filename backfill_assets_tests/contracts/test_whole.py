@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from backfill_assets.adapters.integrity import look_at_all
+from backfill_assets.adapters.integrity import check_integrity
 from backfill_assets.adapters.reader import read_pointer
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.audits.result import AuditResult
@@ -25,7 +25,7 @@ from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.proofs import DIFF, Proof
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.rules import Rules
-from backfill_assets.state.table_contents import counted
+from backfill_assets.state.table_contents import with_counts
 from backfill_assets.state.text_checks import TextCheck
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.contracts.test_backup import COLUMNS, House
@@ -47,7 +47,7 @@ def data_file(house: House) -> Path:
 @pytest.mark.parametrize("every_file", [True, False])
 def test_a_whole_warehouse(house: House, every_file: bool) -> None:
     """All records, pointers and files are read, and nothing is found."""
-    found = look_at_all(house.open(), house.warehouse, every_file=every_file)
+    found = check_integrity(house.open(), house.warehouse, every_file=every_file)
     assert found.problems == ()
     assert (found.pointers, found.files, found.rows) == (1, 3, 9) and found.records > 0
 
@@ -62,13 +62,13 @@ def test_a_flipped_bit_is_found(house: House) -> None:
         if "add" in line:
             line["add"]["size"] = file.stat().st_size
     log.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    assert look_at_all(house.open(), house.warehouse, every_file=True).problems == ()
+    assert check_integrity(house.open(), house.warehouse, every_file=True).problems == ()
     content = bytearray(file.read_bytes())
     column = pq.ParquetFile(file).metadata.row_group(0).column(0)
     begin = column.dictionary_page_offset or column.data_page_offset
     content[begin + column.total_compressed_size - 1] ^= 1
     file.write_bytes(bytes(content))
-    (problem,) = look_at_all(house.open(), house.warehouse, every_file=True).problems
+    (problem,) = check_integrity(house.open(), house.warehouse, every_file=True).problems
     assert file.name in problem
 
 
@@ -79,7 +79,7 @@ def test_damage_within_one_row_group_is_found(house: House) -> None:
     _note_size(house, file)
     pointer = house.open().environments.read("prod").pointers["a"]
     whole = read_pointer(pointer, house.warehouse)
-    assert look_at_all(house.open(), house.warehouse, every_file=True).problems == ()
+    assert check_integrity(house.open(), house.warehouse, every_file=True).problems == ()
     found = pq.ParquetFile(file).metadata
     assert found.num_row_groups == 3
     chunk = found.row_group(1).column(0)
@@ -88,7 +88,7 @@ def test_damage_within_one_row_group_is_found(house: House) -> None:
     file.write_bytes(bytes(content))
     for group in (0, 2):
         assert pq.ParquetFile(file).read_row_group(group).num_rows == 1
-    (problem,) = look_at_all(house.open(), house.warehouse, every_file=True).problems
+    (problem,) = check_integrity(house.open(), house.warehouse, every_file=True).problems
     assert "ds=2024-01-02" in problem and file.name in problem
     with pytest.raises(StateError, match="cannot be read") as told:
         read_pointer(pointer, house.warehouse)
@@ -111,10 +111,10 @@ def test_missing_and_cut_files_are_found(house: House) -> None:
     """By name."""
     file = data_file(house)
     file.write_bytes(file.read_bytes()[:-1])
-    (problem,) = look_at_all(house.open(), house.warehouse, every_file=False).problems
+    (problem,) = check_integrity(house.open(), house.warehouse, every_file=False).problems
     assert file.name in problem and "bytes" in problem
     file.unlink()
-    (problem,) = look_at_all(house.open(), house.warehouse, every_file=False).problems
+    (problem,) = check_integrity(house.open(), house.warehouse, every_file=False).problems
     assert file.name in problem
 
 
@@ -191,7 +191,7 @@ def test_each_control_table_is_read(house: House, table: str) -> None:
     nothing is taken for empty."""
     with_all_records(house)
     folder = Path(house.warehouse, "_control", table)
-    assert look_at_all(house.open(), house.warehouse, every_file=False).problems == ()
+    assert check_integrity(house.open(), house.warehouse, every_file=False).problems == ()
     damages: list[Callable[[Path], None]] = [lose_a_file, cut_a_file, cut_the_log, hole_in_the_log]
     for damage in damages:
         before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
@@ -200,7 +200,7 @@ def test_each_control_table_is_read(house: House, table: str) -> None:
         assert any(table in p or table.replace("_", " ") in p for p in problems), (damage.__name__, problems)
         for path, content in before.items():
             path.write_bytes(content)
-    assert look_at_all(house.open(), house.warehouse, every_file=False).problems == ()
+    assert check_integrity(house.open(), house.warehouse, every_file=False).problems == ()
 
 
 def _problems(house: House) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ def _problems(house: House) -> tuple[str, ...]:
     from backfill_assets.core.errors import BackfillError
 
     try:
-        return look_at_all(house.open(), house.warehouse, every_file=False).problems
+        return check_integrity(house.open(), house.warehouse, every_file=False).problems
     except BackfillError as error:
         return (str(error),)
 
@@ -221,9 +221,9 @@ def test_a_pointer_to_what_is_not_there(house: House, version: str, commit: int,
     control = house.open()
     seen = control.environments.read("prod")
     pointer = seen.pointers["a"]
-    (first, *others) = counted(DeltaTableLog(house.warehouse), [pointer])[0].segments
+    (first, *others) = with_counts(DeltaTableLog(house.warehouse), [pointer])[0].segments
     assert first.held is not None
     wrong = replace(first, version=version, commit=commit, held=replace(first.held, rows=first.held.rows + more))
     promote(control.environments, seen, [replace(pointer, segments=(wrong, *others))], None, note=ReleaseNote(by="ana"))
-    problems = look_at_all(house.open(), house.warehouse, every_file=False).problems
+    problems = check_integrity(house.open(), house.warehouse, every_file=False).problems
     assert problems and all("prod a" in p for p in problems), problems

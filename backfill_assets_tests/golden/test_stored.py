@@ -48,7 +48,7 @@ from backfill_assets.core.model import (
     Upstream,
 )
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import Held, Segment, Segments
+from backfill_assets.core.segments import IntervalCounts, Segment, Segments
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.evidence.tables import DataFile, TableCommit, TableState
 from backfill_assets.project.stored import from_definition, to_definition
@@ -183,7 +183,7 @@ POINTER = Pointer(
     segments=Segments(
         (
             Segment(version="v0", commit=2, interval=DAYS, columns=(("id", "bigint"),)),
-            Segment(version="v1", commit=7, interval=MORE, held=Held(interval=MORE, files=2, rows=9)),
+            Segment(version="v1", commit=7, interval=MORE, held=IntervalCounts(interval=MORE, files=2, rows=9)),
         )
     ),
 )

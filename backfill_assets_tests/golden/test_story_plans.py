@@ -37,7 +37,7 @@ from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Recorded, Records, no_records
 from backfill_assets.project.settings import EMBEDDED_PROJECT
 from backfill_assets.project.stored import to_definition
-from backfill_assets.promote.lifecycle import Abandoned, Freed
+from backfill_assets.promote.lifecycle import Abandoned, UnreachableTable
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, Entry, Kind
 from backfill_assets.state.plans import PlanRecord, Status, Target
@@ -303,7 +303,9 @@ def test_abandon_and_plan_again(tmp_path: Path, check: Callable[..., None]) -> N
         id="1f3a9c02", environment="prod", targets=(anas,), created=utc("2025-06-23T14:02"), by="ana",
         status=Status.OPEN, since=utc("2025-06-23T14:02"),
     )  # fmt: skip
-    freed = Freed(model=anas.model, version=anas.version, path="warehouse/campaign_performance/…", bytes=2_400_000)
+    freed = UnreachableTable(
+        model=anas.model, version=anas.version, path="warehouse/campaign_performance/…", bytes=2_400_000
+    )
     ended = Abandoned(plan=replace(record, status=Status.ABANDONED), already=False, freed=(freed,))
 
     def before() -> None:

@@ -20,7 +20,7 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.stages import Build, Request
-from backfill_assets.promote.compaction import crowds
+from backfill_assets.promote.compaction import find_many_corrections
 from backfill_assets_tests.projects import (
     approve,
     backfill,
@@ -121,7 +121,7 @@ def test_corrections_are_joined(
     assert shown_daily(root, environment) == expected_daily(root)
     assert not find_garbage(place).crowds, "two tables are not too many"
 
-    monkeypatch.setattr("backfill_assets.app.janitor.crowds", partial(crowds, most=1))
+    monkeypatch.setattr("backfill_assets.app.janitor.find_many_corrections", partial(find_many_corrections, most=1))
     said = backfill_here("janitor", project=root)
     assert said.code == 0 and "2 tables of corrections, 2024-01-02, 2024-01-05" in said.out
     assert {model: shown(root, environment, model) for model in before} == before

@@ -9,9 +9,9 @@ from pydantic import model_validator
 from backfill_assets.audits.counts import Counts, Verdict
 from backfill_assets.audits.kinds.arguments import Metric, Number
 from backfill_assets.audits.kinds.base import AuditKind, bounds, plain
-from backfill_assets.audits.scope import Findings, Look, Passes
+from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.core.intervals import Interval
-from backfill_assets.core.masking import HIDDEN, hides
+from backfill_assets.core.masking import HIDDEN, hides_values
 from backfill_assets.core.model import Model
 
 
@@ -26,13 +26,13 @@ class Measured(AuditKind):
     def distinct(self, model: Model) -> str:
         return self.called if "distinct" in self.metric.lower() else ""
 
-    def find(self, look: Look, passes: Passes, found: Findings) -> None:
+    def find(self, look: AuditScope, passes: Passes, found: Findings) -> None:
         (cell,) = passes.cells[self.called]
         found.values[self.called] = {at: row[cell] for at, row in passes.rows.items()}
 
     def said(self, model: Model, value: float | None) -> str:
         """A value, unless it may be one of a masked column, as `max(salary)` is."""
-        return HIDDEN if hides(f"{self.metric} {model.name}", {model.name: model.mask}) else plain(value)
+        return HIDDEN if hides_values(f"{self.metric} {model.name}", {model.name: model.mask}) else plain(value)
 
 
 class Aggregate(Measured):

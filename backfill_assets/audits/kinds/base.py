@@ -18,7 +18,7 @@ from backfill_assets.audits.kinds.arguments import Condition, Tolerance
 from backfill_assets.audits.lookup import Pairs, lookup_join
 from backfill_assets.audits.reads import once, other_table
 from backfill_assets.audits.relations import INTERVAL
-from backfill_assets.audits.scope import Findings, Look, Passes
+from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.audits.text import interval_text, key_text
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Audit, Model
@@ -108,17 +108,17 @@ class AuditKind(Strict):
         return ""
 
     @classmethod
-    def find_all(cls, audits: Sequence[Any], look: Look, passes: Passes, found: Findings) -> None:
+    def find_all(cls, audits: Sequence[Any], look: AuditScope, passes: Passes, found: Findings) -> None:
         """Counts for all of the model's audits of this kind: some ask one query together."""
         for audit in audits:
             audit.find(look, passes, found)
 
-    def find(self, look: Look, passes: Passes, found: Findings) -> None:
+    def find(self, look: AuditScope, passes: Passes, found: Findings) -> None:
         """Counts for this audit."""
         if cells := passes.cells.get(self.called):
             found.failures[self.called] = {at: row[cells[0]] for at, row in passes.rows.items()}
 
-    def samples(self, look: Look) -> Sequence[str]:
+    def samples(self, look: AuditScope) -> Sequence[str]:
         """Queries of INTERVAL (NULL: any) and `sample`: what fails; none for an audit of whole intervals."""
         return ()
 
@@ -198,7 +198,7 @@ class RowCheck(Filtered):
     def cells(self, model: Model) -> Sequence[str]:
         return [f"count_if({self.failing()})"]
 
-    def samples(self, look: Look) -> Sequence[str]:
+    def samples(self, look: AuditScope) -> Sequence[str]:
         model, tables = look.model, look.tables
         other = other_table(self.audit.arguments)
         join = self.join({} if other is None else {other: tables.table(other).view})

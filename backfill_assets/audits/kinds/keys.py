@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 from backfill_assets.audits.across import count_across, sample_across
 from backfill_assets.audits.kinds.base import AuditKind, Filtered, Tolerant
 from backfill_assets.audits.relations import INTERVAL
-from backfill_assets.audits.scope import Findings, Look, Passes
+from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.audits.text import interval_text, key_text, names
 from backfill_assets.core.model import STABLE_KEY, Model
 from backfill_assets.core.wording import listed
@@ -44,12 +44,12 @@ class UniqueGrain(Tolerant):
     def distinct(self, model: Model) -> str:
         return names(model.grain)
 
-    def find(self, look: Look, passes: Passes, found: Findings) -> None:
+    def find(self, look: AuditScope, passes: Passes, found: Findings) -> None:
         super().find(look, passes, found)
         if self.scope:
             _add(found.failures[self.called], count_across(look, look.model.grain))
 
-    def samples(self, look: Look) -> Sequence[str]:
+    def samples(self, look: AuditScope) -> Sequence[str]:
         elsewhere = [sample_across(look, look.model.grain)] if self.scope else []
         return [_repeated(look, look.model.grain), *elsewhere]
 
@@ -74,10 +74,10 @@ class StableKey(AuditKind):
 
     columns: ColumnNames
 
-    def find(self, look: Look, passes: Passes, found: Findings) -> None:
+    def find(self, look: AuditScope, passes: Passes, found: Findings) -> None:
         found.failures[self.called] = count_across(look, self.columns)
 
-    def samples(self, look: Look) -> Sequence[str]:
+    def samples(self, look: AuditScope) -> Sequence[str]:
         return [sample_across(look, self.columns)]
 
     def rule(self, model: Model) -> str:
@@ -111,12 +111,12 @@ class Unique(Filtered):
     def distinct(self, model: Model) -> str:
         return names(self.columns) if self.where is None else self.called
 
-    def find(self, look: Look, passes: Passes, found: Findings) -> None:
+    def find(self, look: AuditScope, passes: Passes, found: Findings) -> None:
         super().find(look, passes, found)
         if self.scope:
             _add(found.failures[self.called], count_across(look, self.columns, self.where))
 
-    def samples(self, look: Look) -> Sequence[str]:
+    def samples(self, look: AuditScope) -> Sequence[str]:
         elsewhere = [sample_across(look, self.columns, self.where)] if self.scope else []
         return [_repeated(look, self.columns, _only(self.where)), *elsewhere]
 
@@ -152,7 +152,7 @@ def _only(where: str | None) -> str:
     return "" if where is None else f" WHERE {where}\n"
 
 
-def _repeated(look: Look, columns: Sequence[str], where: str = "") -> str:
+def _repeated(look: AuditScope, columns: Sequence[str], where: str = "") -> str:
     """The keys that more than one row has."""
     at = interval_text(look.model)
     return (

@@ -9,7 +9,7 @@ from typing import Any
 from backfill_assets.audits.kinds.arguments import Distance, Records
 from backfill_assets.audits.kinds.base import BITS, AuditKind, interval_literal
 from backfill_assets.audits.relations import INTERVAL, Row
-from backfill_assets.audits.scope import Findings, Look, Passes
+from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.audits.text import hidden, key_text, literal, quoted
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.masking import HIDDEN
@@ -65,7 +65,7 @@ class KnownRecords(AuditKind):
             for first in range(0, len(self.records), BITS)
         ]
 
-    def find(self, look: Look, passes: Passes, found: Findings) -> None:
+    def find(self, look: AuditScope, passes: Passes, found: Findings) -> None:
         known, cells = self._known(look.model), passes.cells.get(self.called, ())
         found.totals[self.called] = {at: len(known.get(at, ())) for at in look.starts}
         found.failures[self.called] = {
@@ -73,7 +73,7 @@ class KnownRecords(AuditKind):
             for at in look.starts
         }  # fmt: skip
 
-    def samples(self, look: Look) -> Sequence[str]:
+    def samples(self, look: AuditScope) -> Sequence[str]:
         known = self._known(look.model)
         return [self._sample(look, number, start) for start in look.starts for number in known.get(start, ())]
 
@@ -103,7 +103,7 @@ class KnownRecords(AuditKind):
         rest = [_near(name, value, within) for name, value in record.items() if name.lower() not in keys]
         return " AND ".join(key), " AND ".join(rest) or "true"
 
-    def _sample(self, look: Look, number: int, start: datetime) -> str:
+    def _sample(self, look: AuditScope, number: int, start: datetime) -> str:
         """The row that a record is about when it is not as expected, or that there is none."""
         model, record = look.model, self.records[number]
         condition, rest = self._conditions(model, record)

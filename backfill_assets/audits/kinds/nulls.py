@@ -10,7 +10,7 @@ from backfill_assets.audits.counts import Counts, Verdict
 from backfill_assets.audits.kinds.arguments import Share
 from backfill_assets.audits.kinds.base import AuditKind, RowCheck, bounds
 from backfill_assets.audits.relations import INTERVAL
-from backfill_assets.audits.scope import Look
+from backfill_assets.audits.scope import AuditScope
 from backfill_assets.audits.text import interval_text, key_text, quoted
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Model
@@ -61,7 +61,7 @@ class NullRate(AuditKind):
     def cells(self, model: Model) -> Sequence[str]:
         return [f"count_if({quoted(self.column)} IS NULL)"]
 
-    def samples(self, look: Look) -> Sequence[str]:
+    def samples(self, look: AuditScope) -> Sequence[str]:
         if self.max_percent is None:
             return ()
         selected = f"{interval_text(look.model)} AS {INTERVAL}, {key_text(look.model.grain, look.model.mask)} AS sample"

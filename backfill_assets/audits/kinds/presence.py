@@ -12,7 +12,7 @@ from backfill_assets.audits.kinds.arguments import Other, Percent, Values
 from backfill_assets.audits.kinds.base import BITS, AuditKind, Tolerant, interval_literal
 from backfill_assets.audits.lookup import Pairs, hit
 from backfill_assets.audits.relations import INTERVAL
-from backfill_assets.audits.scope import Findings, Look, Passes
+from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.audits.text import hidden, interval_text, literal, quoted
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.masking import HIDDEN
@@ -87,13 +87,13 @@ class Entities(Tolerant):
     def expected(self, views: Mapping[str, str]) -> str:
         return f"SELECT count(*) FROM ({self._all(views)})" if self.values is None else ""
 
-    def find(self, look: Look, passes: Passes, found: Findings) -> None:
+    def find(self, look: AuditScope, passes: Passes, found: Findings) -> None:
         rows, (cell,) = passes.rows, passes.cells[self.called]
         total = int(passes.expected[cell]) if self.values is None else len(self.values)
         found.totals[self.called] = dict.fromkeys(look.starts, total)
         found.failures[self.called] = {at: total - (rows[at][cell] if at in rows else 0) for at in look.starts}
 
-    def samples(self, look: Look) -> Sequence[str]:
+    def samples(self, look: AuditScope) -> Sequence[str]:
         model, tables = look.model, look.tables
         other = None if self.of is None else tables.table(self.of)
         secret = hidden(model, self.column) or (

@@ -13,7 +13,7 @@ from backfill_assets.audits.kinds.base import Tolerant
 from backfill_assets.audits.masked import shown_outputs
 from backfill_assets.audits.reads import tables_of
 from backfill_assets.audits.relations import INTERVAL, ROWS, Table, start_of
-from backfill_assets.audits.scope import Findings, Look, Passes
+from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.audits.text import interval_text, key_text, literal
 from backfill_assets.core.masking import HIDDEN
 from backfill_assets.core.model import Model
@@ -32,7 +32,7 @@ class Sql(Tolerant):
     def title(self) -> Sequence[str]:
         return (self.file,)
 
-    def find(self, look: Look, passes: Passes, found: Findings) -> None:
+    def find(self, look: AuditScope, passes: Passes, found: Findings) -> None:
         """The rows that the query gives, by the interval that their time column says.
 
         Rows that do not say are failures of every interval of the contiguous range that the query was asked for.
@@ -52,7 +52,7 @@ class Sql(Tolerant):
                     failures[start] += row[ROWS]
         found.failures[self.called] = failures
 
-    def samples(self, look: Look) -> Sequence[str]:
+    def samples(self, look: AuditScope) -> Sequence[str]:
         given = look.tables.failures(self.audit, look.intervals.span or next(iter(look.intervals)))
         at, shown = _interval(look.model, given), self._row_text(look, given)
         return [f"SELECT {at} AS {INTERVAL}, {shown} AS sample FROM {given.view}"]
@@ -64,7 +64,7 @@ class Sql(Tolerant):
     def rule(self, model: Model) -> str:
         return f"no row from audits/{self.file}.sql"
 
-    def _row_text(self, look: Look, given: Table) -> str:
+    def _row_text(self, look: AuditScope, given: Table) -> str:
         """SQL for a row that the query gives, without what it computes from masked columns of any table."""
         own = look.model.name.lower()
         others = {name.lower(): look.tables.table(name) for name in tables_of(self.audit) if name.lower() != own}

@@ -13,10 +13,10 @@ from backfill_assets.audits.kinds.base import Tolerant, interval_literal
 from backfill_assets.audits.reads import PROD
 from backfill_assets.audits.relations import INTERVAL, Relations, by_interval
 from backfill_assets.audits.relations import Table as View
-from backfill_assets.audits.scope import Findings, Look, Passes
+from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.audits.text import hidden, interval_text, literal, quoted, value_text
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
-from backfill_assets.core.masking import HIDDEN, hides
+from backfill_assets.core.masking import HIDDEN, hides_values
 from backfill_assets.core.model import Model
 from backfill_assets.sql.expressions import columns_of
 
@@ -66,14 +66,14 @@ class Reconcile(Tolerant):
         return [*self.groups.values(), *columns_of(self.of_metric or self.metric)]
 
     @classmethod
-    def find_all(cls, audits: Sequence[Self], look: Look, passes: Passes, found: Findings) -> None:
+    def find_all(cls, audits: Sequence[Self], look: AuditScope, passes: Passes, found: Findings) -> None:
         together: dict[tuple[object, ...], list[Self]] = {}
         for audit in audits:
             together.setdefault((audit.of, audit.period, *audit.groups.items()), []).append(audit)
         for same in together.values():
             _find(same, look, found)
 
-    def samples(self, look: Look) -> Sequence[str]:
+    def samples(self, look: AuditScope) -> Sequence[str]:
         table = self._compared_with(look.tables)
         return [self._differences(look, table)] if table is not None and self._comparable(table) else ()
 
@@ -118,7 +118,7 @@ class Reconcile(Tolerant):
     def _compared_with(self, tables: Relations) -> View | None:
         return tables.shown() if self.of == PROD else tables.table(self.of)
 
-    def _differences(self, look: Look, other: View) -> str:
+    def _differences(self, look: AuditScope, other: View) -> str:
         """INTERVAL and `sample`: the groups in which it fails, with both values."""
         model, mask = look.model, literal(HIDDEN)
         shown = [
@@ -127,7 +127,7 @@ class Reconcile(Tolerant):
         ]
         key = [f"{literal(f'{c}=')}, {text}, ', '" for c, text in zip(self.groups, shown, strict=True)]
         metrics = f"{self.metric} {self.of_metric or ''} {model.name}"
-        told = not hides(metrics, {model.name: (*model.mask, *other.mask)})
+        told = not hides_values(metrics, {model.name: (*model.mask, *other.mask)})
         mine, theirs = (value_text(value) if told else mask for value in ("bf_here0", "bf_there0"))
         said = [*key, mine, literal(" here, "), theirs, literal(f" in {self.of}")]
         differ = f"SELECT * FROM ({_joined([self], look, other)}) WHERE {self.differs(0)}"
@@ -145,7 +145,7 @@ class Reconcile(Tolerant):
         )
 
 
-def _find(audits: Sequence[Reconcile], look: Look, found: Findings) -> None:
+def _find(audits: Sequence[Reconcile], look: AuditScope, found: Findings) -> None:
     """Counts for audits that share the other table and the groups."""
     other = audits[0]._compared_with(look.tables)  # pyright: ignore[reportPrivateUsage]
     able = [audit for audit in audits if other and audit._comparable(other)]  # pyright: ignore[reportPrivateUsage]
@@ -176,7 +176,7 @@ def _not_in(periods: Mapping[datetime, Interval], covers: Ranges | None) -> set[
     return {at for at, whole in periods.items() if covers is not None and Ranges((whole,)) - covers}
 
 
-def _joined(audits: Sequence[Reconcile], look: Look, other: View) -> str:
+def _joined(audits: Sequence[Reconcile], look: AuditScope, other: View) -> str:
     """INTERVAL, the groups as `bf_g0`…, and each audit's metric as `bf_here0`… and `bf_there0`…"""
     by, cadence = audits[0].groups, audits[0].cadence(look.model)
     span = look.intervals.span

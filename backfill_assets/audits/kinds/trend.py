@@ -13,7 +13,7 @@ from backfill_assets.audits.counts import Counts, Verdict
 from backfill_assets.audits.kinds.aggregate import Measured
 from backfill_assets.audits.kinds.arguments import Metric, Reasons
 from backfill_assets.audits.relations import INTERVAL, by_interval
-from backfill_assets.audits.scope import Findings, Found, Look, Passes, number
+from backfill_assets.audits.scope import AuditScope, Findings, Found, Passes, number
 from backfill_assets.audits.text import interval_text
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.model import Model
@@ -41,7 +41,7 @@ class Trend(Measured):
     explained: Reasons | None = None
 
     @classmethod
-    def find_all(cls, audits: Sequence[Self], look: Look, passes: Passes, found: Findings) -> None:
+    def find_all(cls, audits: Sequence[Self], look: AuditScope, passes: Passes, found: Findings) -> None:
         super().find_all(audits, look, passes, found)
         outside = _around(audits, look)
         shift = look.model.cadence.shift
@@ -80,7 +80,7 @@ class Trend(Measured):
         return next((r for at, r in reasons if model.cadence.floor(utc(at)) == interval.start), None)
 
 
-def _around(audits: Sequence[Trend], look: Look) -> Found:
+def _around(audits: Sequence[Trend], look: AuditScope) -> Found:
     """Of each trend, the values of the intervals near the judged ones, as far as they are built or shown."""
     around = look.tables.around()
     found: Found = {audit.called: {} for audit in audits}

@@ -10,7 +10,7 @@ from backfill_assets.audits.kinds.arguments import Bound, Condition, Other, Valu
 from backfill_assets.audits.kinds.base import AuditKind, RowCheck
 from backfill_assets.audits.lookup import Pairs, hit
 from backfill_assets.audits.relations import INTERVAL
-from backfill_assets.audits.scope import Look
+from backfill_assets.audits.scope import AuditScope
 from backfill_assets.audits.text import hidden, interval_text, literal, quoted, value_text
 from backfill_assets.core.masking import HIDDEN
 from backfill_assets.core.model import Model
@@ -105,7 +105,7 @@ class NotConstant(AuditKind):
     def cells(self, model: Model) -> Sequence[str]:
         return [" + ".join(f"CAST({_constant(c)} AS INT)" for c in self.columns)]
 
-    def samples(self, look: Look) -> Sequence[str]:
+    def samples(self, look: AuditScope) -> Sequence[str]:
         at, rows = interval_text(look.model), look.tables.rows()
         values = {
             c: literal(HIDDEN) if hidden(look.model, c) else value_text(f"max({quoted(c)})") for c in self.columns

@@ -8,8 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from backfill_assets.adapters.heartbeat import FORGET_AFTER, alive, beating, home, read_beats, runs_folder
-from backfill_assets.state.heartbeats import silence
+from backfill_assets.adapters.heartbeat import (
+    FORGET_AFTER,
+    is_running,
+    machine_name,
+    read_heartbeats,
+    runs_folder,
+    sending_heartbeats,
+)
+from backfill_assets.state.heartbeats import why_stopped
 
 BEATS = """
 import sys, time
@@ -23,14 +30,16 @@ with beating(sys.argv[1], "killed"):
 def test_it_beats_while_the_run_works(tmp_path: Path) -> None:
     """Blocks of one run share a file; when the last one ends in order, it goes."""
     warehouse = str(tmp_path / "ware house")
-    assert read_beats(warehouse) == []
-    with beating(warehouse, "r"), beating(warehouse, "other"):
-        with beating(warehouse, "r"):
+    assert read_heartbeats(warehouse) == []
+    with sending_heartbeats(warehouse, "r"), sending_heartbeats(warehouse, "other"):
+        with sending_heartbeats(warehouse, "r"):
             pass
-        beats = read_beats(warehouse)
-        assert sorted((b.run, b.home, b.pid) for b in beats) == [(r, home(), os.getpid()) for r in ("other", "r")]
-        assert silence(beats, "r", home=home(), alive=alive) == ""
-    assert read_beats(warehouse) == []
+        beats = read_heartbeats(warehouse)
+        assert sorted((b.run, b.home, b.pid) for b in beats) == [
+            (r, machine_name(), os.getpid()) for r in ("other", "r")
+        ]
+        assert why_stopped(beats, "r", home=machine_name(), alive=is_running) == ""
+    assert read_heartbeats(warehouse) == []
 
 
 def test_a_killed_process_is_known_at_once(tmp_path: Path) -> None:
@@ -38,12 +47,13 @@ def test_a_killed_process_is_known_at_once(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", BEATS, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout and process.stdout.readline() == "there\n"
-        assert silence(read_beats(str(tmp_path)), "killed", home=home(), alive=alive) == ""
+        assert why_stopped(read_heartbeats(str(tmp_path)), "killed", home=machine_name(), alive=is_running) == ""
     finally:
         process.send_signal(signal.SIGKILL)
         process.communicate()
     assert (
-        silence(read_beats(str(tmp_path)), "killed", home=home(), alive=alive) == f"its process {process.pid} is gone"
+        why_stopped(read_heartbeats(str(tmp_path)), "killed", home=machine_name(), alive=is_running)
+        == f"its process {process.pid} is gone"
     )
 
 
@@ -54,11 +64,11 @@ def test_what_lies_in_the_folder_harms_nobody(tmp_path: Path) -> None:
     (folder / "cut.json").write_text('{"run": "x"')
     (folder / "list.json").write_text("[]")
     (folder / "notes.txt").write_text("hello")
-    assert read_beats(str(tmp_path)) == []
+    assert read_heartbeats(str(tmp_path)) == []
     blocked = tmp_path / "blocked"
     blocked.mkdir()
     (blocked / "_control").write_text("a file where a folder should be")
-    with beating(str(blocked), "r"):
+    with sending_heartbeats(str(blocked), "r"):
         pass
 
 

@@ -14,7 +14,7 @@ from backfill_assets.compare.codec import diff_from_json, diff_to_json
 from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Rows, Slice
 from backfill_assets.compare.expect import judge_moves
 from backfill_assets.compare.questions import Question, ask
-from backfill_assets.compare.stored_diffs import answers
+from backfill_assets.compare.stored_diffs import stored_answer
 from backfill_assets_tests.fakes import FakeTables, a_model, a_pointer, days
 
 MODEL = a_model("orders", slices=("kind",), mask=("who",), updated_at="at")
@@ -41,7 +41,7 @@ def stored() -> ModelDiff:
 
 def test_the_same_question() -> None:
     """The same commits, days, columns, masks, slices and tolerance."""
-    assert answers(stored(), asked())
+    assert stored_answer(stored(), asked())
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_same_question() -> None:
 )
 def test_another_question(other: Callable[[], Question]) -> None:
     """Another commit, version, day, column, range, slice, tolerance, mask or key is asked anew."""
-    assert not answers(stored(), other())
+    assert not stored_answer(stored(), other())
 
 
 def test_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:

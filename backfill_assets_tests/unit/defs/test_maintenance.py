@@ -16,7 +16,7 @@ from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.defs.build_definitions import build_definitions
 from backfill_assets.defs.promotions import unreported_views
-from backfill_assets.promote.compaction import Crowd
+from backfill_assets.promote.compaction import Corrections
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.projects import release_by_hand, small_project
 
@@ -138,13 +138,13 @@ def test_what_cannot_be_joined_keeps_nothing_else(
     """The janitor removes what can go, then says why corrections stay apart, by name and with a remedy."""
     place = Context.open(root)
     pointer = place.control.environments.read("prod").pointers["daily"]
-    crowd = Crowd(pointer=pointer, corrections=pointer.segments, version="two.x")
-    monkeypatch.setattr("backfill_assets.app.janitor.crowds", lambda *_: [crowd])
+    crowd = Corrections(pointer=pointer, corrections=pointer.segments, version="two.x")
+    monkeypatch.setattr("backfill_assets.app.janitor.find_many_corrections", lambda *_: [crowd])
 
     def no_java(*_: object, **__: object) -> None:
         raise SettingsError("Java was not found", why="there is none", fix="install it")
 
-    monkeypatch.setattr("backfill_assets.app.janitor.join", no_java)
+    monkeypatch.setattr("backfill_assets.app.janitor.compact", no_java)
     late = (datetime.now(UTC) + timedelta(days=40)).date()
     settings = json.loads((root / "backfill.yml").read_text()) | {"clock": f"{late}"}
     (root / "backfill.yml").write_text(json.dumps(settings))

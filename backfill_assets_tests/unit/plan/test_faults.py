@@ -7,7 +7,7 @@ from dataclasses import replace
 from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.core.model import Audit
-from backfill_assets.plan.facts import standings
+from backfill_assets.plan.facts import shown_states
 from backfill_assets.plan.faults import Fault, faults
 from backfill_assets.promote.rehearsal import damages, rehearse
 from backfill_assets.state.ledger import LEDGER, Kind, by_version
@@ -27,7 +27,7 @@ def published() -> World:
 def found(world: World) -> list[Fault]:
     """What `backfill plan` and `status` say."""
     shown, control = world.control.environments.read("prod"), world.control
-    states = standings(world.project, shown.pointers, by_version(control.ledger.entries()), world.tables)
+    states = shown_states(world.project, shown.pointers, by_version(control.ledger.entries()), world.tables)
     proofs = rehearse(list(shown.pointers.values()), world.tables, world.tables, control.ledger, footers=False)
     return list(faults(world.project, shown, states, damages(world.project, proofs)))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.core.errors import ProjectError
-from backfill_assets.core.masking import hide_values, hides
+from backfill_assets.core.masking import hide_values, hides_values
 from backfill_assets.project.loader import load_project
 from backfill_assets_tests.projects import write_project
 
@@ -92,7 +92,7 @@ def test_messages_and_queries() -> None:
     """Spark quotes values; a query may show them by name or by a star."""
     assert hide_values("invalid input 'it\\'s me@x' of \"a\" here") == "invalid input *** of *** here"
     people = {"users": ("contact",)}
-    assert hides("SELECT * FROM prod.users", people)
-    assert hides("SELECT max(Contact) FROM prod.Users", people)
-    assert not hides("SELECT count(*) FROM prod.users", people)
-    assert not hides("SELECT * FROM prod.orders", people)
+    assert hides_values("SELECT * FROM prod.users", people)
+    assert hides_values("SELECT max(Contact) FROM prod.Users", people)
+    assert not hides_values("SELECT count(*) FROM prod.users", people)
+    assert not hides_values("SELECT * FROM prod.orders", people)

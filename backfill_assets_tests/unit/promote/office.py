@@ -13,7 +13,7 @@ from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import release_case
 from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
-from backfill_assets.promote.rollback_run import RolledBack, go_back, in_the_way, rollback_case
+from backfill_assets.promote.rollback_run import RolledBack, carry_out_rollback, rollback_case, rollback_obstacles
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.releases import Release
@@ -92,7 +92,7 @@ class Office:
         def move(found: Rollback) -> tuple[Environment, Verdict]:
             def case() -> Case:
                 again, proofs = self.look(found.release.id, select)
-                way = in_the_way(again, proofs, at_once=at_once)
+                way = rollback_obstacles(again, proofs, at_once=at_once)
                 facts = world.facts(self.now)
                 return rollback_case(world.project, facts, world.control, world.tables, again, way, at_once=at_once)
 
@@ -109,4 +109,4 @@ class Office:
             )
             return done.environment, done.verdict
 
-        return go_back(self.look, build, move, release, select, at_once=at_once)
+        return carry_out_rollback(self.look, build, move, release, select, at_once=at_once)

@@ -12,7 +12,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment, Segments
 from backfill_assets.plan.stages import Request
-from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
+from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
 from backfill_assets.promote.gate import Case
 from backfill_assets.promote.janitor import find_unreachable
 from backfill_assets.promote.lifecycle import open_plan
@@ -40,26 +40,26 @@ def office() -> Office:
     return office
 
 
-def crowded(office: Office, most: int = 3, control: Control | None = None) -> dict[str, Crowd]:
+def crowded(office: Office, most: int = 3, control: Control | None = None) -> dict[str, Corrections]:
     world = office.world
-    found = crowds(control or world.control, world.tables, world.project, office.prod, most=most)
+    found = find_many_corrections(control or world.control, world.tables, world.project, office.prod, most=most)
     return {crowd.pointer.model: crowd for crowd in found}
 
 
-def run(office: Office, crowd: Crowd, control: Control | None = None) -> Environment:
+def run(office: Office, crowd: Corrections, control: Control | None = None) -> Environment:
     world = office.world
     model = world.project.models[crowd.pointer.model]
     control = control or world.control
-    return join(crowd, control, world.tables, model, world.open_engine, show=shower(office, crowd, control))
+    return compact(crowd, control, world.tables, model, world.open_engine, show=shower(office, crowd, control))
 
 
-def shower(office: Office, crowd: Crowd, control: Control) -> Callable[[Pointer], Environment]:
+def shower(office: Office, crowd: Corrections, control: Control) -> Callable[[Pointer], Environment]:
     """What `remove_garbage` shows a copy by."""
     world = office.world
 
     def show(pointer: Pointer) -> Environment:
         def look() -> Case:
-            return joined_case(crowd, pointer, control, world.project, world.facts(office.now), world.tables)
+            return compaction_case(crowd, pointer, control, world.project, world.facts(office.now), world.tables)
 
         done = release_case(control, world.tables, "prod", None, attempted(look), by="eva", evidence=sealed)
         assert done.verdict.open, done.verdict

@@ -7,7 +7,7 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import RULES, gate
-from backfill_assets.promote.gate_forecast import AFTERWARDS, FORESEEN, beforehand
+from backfill_assets.promote.gate_forecast import RULES_AFTER_BUILDING, RULES_BEFORE_BUILDING, forecast_obstacles
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days
 
@@ -16,7 +16,7 @@ TEN = days("01", "10")
 
 def ahead(world: World, plan: Plan, **more: object) -> list[str]:
     case = world.cases().promotion(plan.request, world.facts(), plan, **more)  # type: ignore[arg-type]
-    return [f"{o.model}: {o.what} {o.intervals or ''}".strip() for o in beforehand(case, plan)]
+    return [f"{o.model}: {o.what} {o.intervals or ''}".strip() for o in forecast_obstacles(case, plan)]
 
 
 def refused(world: World, plan: Plan) -> list[str]:
@@ -44,8 +44,8 @@ def with_code(world: World, *names: str, **versions: str) -> World:
 
 def test_every_rule_is_asked_or_cannot_be() -> None:
     """A rule that is added to the gate has to be put on one side."""
-    assert set(FORESEEN) | set(AFTERWARDS) == set(RULES)
-    assert not set(FORESEEN) & set(AFTERWARDS)
+    assert set(RULES_BEFORE_BUILDING) | set(RULES_AFTER_BUILDING) == set(RULES)
+    assert not set(RULES_BEFORE_BUILDING) & set(RULES_AFTER_BUILDING)
 
 
 def test_nothing_is_in_the_way_of_an_ordinary_plan() -> None:
@@ -97,7 +97,7 @@ def test_what_preflight_misses() -> None:
     plan = world.plan()
     gap = Gap(subject="a", what="has no owner", remedy="name one", blocking=True)
     case = world.cases(required=True).promotion(Request(), world.facts(), plan, gaps=[gap])
-    assert [o.what for o in beforehand(case, plan)] == ["has no owner"]
+    assert [o.what for o in forecast_obstacles(case, plan)] == ["has no owner"]
 
 
 def test_what_waits_holds_up_nothing() -> None:

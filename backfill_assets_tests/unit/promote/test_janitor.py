@@ -12,7 +12,7 @@ from backfill_assets.build.engine import Job
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.errors import ConflictError, PromotionError
 from backfill_assets.core.intervals import Interval, Ranges
-from backfill_assets.promote.janitor import Swept, Unreachable, find_unreachable, sweep
+from backfill_assets.promote.janitor import Cleanup, Unreachable, find_unreachable, sweep
 from backfill_assets.promote.lifecycle import abandon, open_plan
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind
@@ -33,7 +33,7 @@ def look(office: Office, later: float = 31) -> Unreachable:
     return find_unreachable(office.world.control, office.world.tables, now=after(later), retention=KEEP)
 
 
-def run(office: Office, later: float = 31, control: Control | None = None) -> Swept:
+def run(office: Office, later: float = 31, control: Control | None = None) -> Cleanup:
     control = control or office.world.control
     return sweep(control, office.world.tables, now=after(later), retention=KEEP, by="eva")
 
@@ -182,7 +182,7 @@ def test_somebody_points_while_the_janitor_looks(office: Office) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "tables", meanwhile)
         swept = run(office)
-    assert len(looks) == 2 and not swept.pardoned
+    assert len(looks) == 2 and not swept.unmarked
     assert everything_shown_is_readable(office) and {"a-1", "b-1"} <= there(office)
 
 
@@ -206,7 +206,7 @@ def test_a_build_that_comes_first_keeps_its_table(office: Office) -> None:
     """A batch runs: the janitor leaves its table, whatever its age."""
     office.change()
     office.now += timedelta(days=1)
-    swept: list[Swept] = []
+    swept: list[Cleanup] = []
 
     def meanwhile(job: Job, interval: Interval) -> None:
         if not swept:
@@ -231,7 +231,7 @@ def test_a_build_between_condemnation_and_deletion(office: Office, monkeypatch: 
 
     monkeypatch.setattr(Removals, "mark_for_deletion", slow)
     done = run(office)
-    assert [r.version for r in done.pardoned] == ["a-1"] and [r.version for r in done.removed] == ["b-1"]
+    assert [r.version for r in done.unmarked] == ["a-1"] and [r.version for r in done.removed] == ["b-1"]
     assert office.world.control.environments.read("prod").marked_for_deletion == frozenset()
 
 

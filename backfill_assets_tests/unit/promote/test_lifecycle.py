@@ -18,10 +18,10 @@ from backfill_assets.promote.lifecycle import (
     abandon,
     end_promoted,
     find_plan,
-    look,
     open_plan,
+    read_claim,
+    rolled_back_plans,
     show_candidate,
-    undone,
 )
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.environment import Environment
@@ -112,7 +112,7 @@ def test_what_it_is_for_is_said_once(desk: Desk) -> None:
     world, why = desk.world, "clicks count once"
     opened = desk.apply()
     told = world.plan(Request(why=why))
-    claim = look(world.control, told, by="ana")
+    claim = read_claim(world.control, told, by="ana")
     assert told.id == world.plan().id and claim.continues and claim.continues.id == opened.plan.id
     again = open_plan(world.control, told, by="bob", views=no_views)
     assert again is not None and again.plan == claim.continues and world.control.plans.why(opened.plan.id) == why
@@ -186,7 +186,7 @@ def test_applying_again_goes_on_with_the_same_plan(desk: Desk) -> None:
     first = desk.apply()
     desk.world.engine.before_write = lambda job, interval: None
     rest = desk.world.plan()
-    assert rest.id != first.plan.id and look(desk.world.control, rest, by="ana").continues == first.plan
+    assert rest.id != first.plan.id and read_claim(desk.world.control, rest, by="ana").continues == first.plan
     second = desk.apply(by="bob")
     assert second.plan.id == first.plan.id and second.plan.by == "ana"
     assert desk.shown(first.plan.candidate)["b"] == "b-2 2024-01-01..2024-01-10"
@@ -198,7 +198,7 @@ def test_another_persons_plan_is_in_the_way(desk: Desk) -> None:
     other = desk.open(by="ana").plan
     desk.change(a="3", b="2", c="2")
     plan = desk.world.plan()
-    [collision] = look(desk.world.control, plan, by="bob").collisions
+    [collision] = read_claim(desk.world.control, plan, by="bob").collisions
     assert (collision.plan, collision.models) == (other, ("a",))
     with pytest.raises(PlanError) as refused:
         desk.apply(by="bob")
@@ -251,11 +251,11 @@ def test_a_rollback_undoes_a_plan(desk: Desk) -> None:
     plan = desk.apply().plan
     desk.promote()
     control = desk.world.control
-    assert undone(control, control.plans.all()) == {}
+    assert rolled_back_plans(control, control.plans.all()) == {}
     newer = desk.prod
     older = [before.pointers[n] for n in "ab"]
     promote(control.environments, newer, older, None, release="r9", note=ReleaseNote(by="bob", back_to="r1"))
-    assert undone(control, control.plans.all()) == {plan.id: "r9"}
+    assert rolled_back_plans(control, control.plans.all()) == {plan.id: "r9"}
     promote(
         control.environments,
         desk.prod,
@@ -263,7 +263,7 @@ def test_a_rollback_undoes_a_plan(desk: Desk) -> None:
         None,
         note=ReleaseNote(by="bob", back_to="r2"),
     )
-    assert plan.id not in undone(control, control.plans.all())
+    assert plan.id not in rolled_back_plans(control, control.plans.all())
 
 
 def test_growth_takes_no_lease_and_ends_with_its_promotion(desk: Desk) -> None:
@@ -276,7 +276,7 @@ def test_growth_takes_no_lease_and_ends_with_its_promotion(desk: Desk) -> None:
     end_promoted(world.control, desk.prod, by="ana", views=no_views)
     assert desk.status(found.plan.id) is Status.OPEN
     desk.change(a="2", b="2")
-    assert not look(world.control, world.plan(), by="bob").collisions
+    assert not read_claim(world.control, world.plan(), by="bob").collisions
 
 
 def test_abandoning_leaves_prod_as_it_was(desk: Desk) -> None:

@@ -17,7 +17,7 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.compaction import Crowd, crowds, join, joined_case
+from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
 from backfill_assets.promote.gate import Case, Verdict
 from backfill_assets.promote.janitor import sweep
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
@@ -25,12 +25,12 @@ from backfill_assets.promote.promote import recover
 from backfill_assets.promote.rehearsal import Readability, rehearse
 from backfill_assets.promote.release import Released, release_case
 from backfill_assets.promote.rollback import Rollback, propose_rollback, rollback_work
-from backfill_assets.promote.rollback_run import go_back, in_the_way, rollback_case
+from backfill_assets.promote.rollback_run import carry_out_rollback, rollback_case, rollback_obstacles
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.tables import version_coverage
-from backfill_assets.watch.stale_inputs import older
+from backfill_assets.watch.stale_inputs import stale_inputs
 from backfill_assets_tests.fakes import (
     NOW,
     Catalog,
@@ -195,7 +195,7 @@ class Warehouse(RuleBasedStateMachine):
         def move(found: Rollback) -> tuple[Environment, Verdict]:
             def case() -> Case:
                 again, proofs = look(found.release.id, ())
-                way = in_the_way(again, proofs, at_once=at_once)
+                way = rollback_obstacles(again, proofs, at_once=at_once)
                 facts = world.facts(self.now)
                 return rollback_case(world.project, facts, control, world.tables, again, way, at_once=at_once)
 
@@ -215,7 +215,7 @@ class Warehouse(RuleBasedStateMachine):
 
         try:
             recover(environments, "prod", FakeViews(self.catalog, life))
-            ended = go_back(look, build, move, releases[which % len(releases)].id, (), at_once=at_once)
+            ended = carry_out_rollback(look, build, move, releases[which % len(releases)].id, (), at_once=at_once)
         except Crash:
             self.crashed = True
             return
@@ -265,11 +265,11 @@ class Warehouse(RuleBasedStateMachine):
         self.world.engine.before_copy = lambda job: life.step()
         shown = recover(control.environments, "prod", views)
         assert shown == self.world.control.environments.read("prod")
-        for crowd in crowds(control, tables, self.world.project, shown, most=1):
+        for crowd in find_many_corrections(control, tables, self.world.project, shown, most=1):
             model = self.world.project.models[crowd.pointer.model]
             before, after = crowd.pointer, self.world.control.environments.read("prod").pointers[model.name]
             assert before == after
-            shown = join(
+            shown = compact(
                 crowd, control, tables, model, self.world.open_engine, show=partial(self._show, crowd, control, views)
             )
             after = shown.pointers[model.name]
@@ -278,10 +278,10 @@ class Warehouse(RuleBasedStateMachine):
             )
             assert len({s.version for s in after.segments} - {after.version}) == 1
 
-    def _show(self, crowd: Crowd, control: Control, views: FakeViews, pointer: Pointer) -> Environment:
+    def _show(self, crowd: Corrections, control: Control, views: FakeViews, pointer: Pointer) -> Environment:
         def look() -> Case:
             facts = self.world.facts(self.now)
-            return joined_case(crowd, pointer, control, self.world.project, facts, self.world.tables)
+            return compaction_case(crowd, pointer, control, self.world.project, facts, self.world.tables)
 
         done = release_case(control, self.world.tables, "prod", views, attempted(look), by="eva", evidence=sealed)
         assert done.verdict.open, done.verdict
@@ -402,7 +402,7 @@ class Warehouse(RuleBasedStateMachine):
         rows of it, unless somebody made days of a version anew before it was shown; so the watch finds nothing of that
         kind."""
         now = self.world.control.environments.read("prod")
-        assert self.alone or not older(self.world.project, now, by_version(self.world.control.ledger.entries()))
+        assert self.alone or not stale_inputs(self.world.project, now, by_version(self.world.control.ledger.entries()))
         shown = now.pointers
         records = self.world.control.versions.all()
         for name, pointer in shown.items():

@@ -14,7 +14,7 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.approval import covered, not_counted, subject
 from backfill_assets.promote.extend import routine_case
 from backfill_assets.promote.gate import Case, Purpose
-from backfill_assets.promote.grounds import grounds
+from backfill_assets.promote.grounds import release_approvals
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rollback import Rollback
@@ -105,8 +105,8 @@ def test_only_approvals_that_count_are_named(board: Board) -> None:
     board.say("eve@x", "ana@x", at=TODAY - timedelta(days=400))
     mine = board.say("eve@x", "bo@x")
     case = board.case()
-    assert [(a.owner, a.at) for a in grounds(case)] == [("bo@x", mine.at)]
-    assert grounds(replace(case, required=False)) == () == grounds(replace(case, changed={}))
+    assert [(a.owner, a.at) for a in release_approvals(case)] == [("bo@x", mine.at)]
+    assert release_approvals(replace(case, required=False)) == () == release_approvals(replace(case, changed={}))
 
 
 def back(office: Office, found: Rollback, *, at_once: bool = False) -> list[str]:

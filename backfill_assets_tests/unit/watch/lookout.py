@@ -20,9 +20,9 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.watch.facts import Look
+from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Kind, Notice
-from backfill_assets.watch.watch import SourceReader, take_a_look, watch
+from backfill_assets.watch.watch import SourceReader, read_watch_facts, watch
 from backfill_assets_tests.fakes import NOW, World, gated
 
 
@@ -55,10 +55,10 @@ class Lookout:
         promote(world.control.environments, facts.environment, verdict.pointers, None, note=ReleaseNote(by="ana"))
         return dict(plan.patches)
 
-    def look(self, *, hours: float = 1) -> Look:
+    def look(self, *, hours: float = 1) -> WatchFacts:
         """`hours` after this moment, by the real clock."""
         world, shown = self.world, self.prod
-        return take_a_look(
+        return read_watch_facts(
             published(self.code, shown, world.control.versions.all()),
             world.control,
             world.tables,

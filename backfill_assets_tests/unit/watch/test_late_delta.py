@@ -216,9 +216,9 @@ def test_newer_code_is_in_the_way(tmp_path: Path) -> None:
     append(tmp_path / "raw", "03")
     lookout.code = replace(lookout.code, fingerprints=fingerprints)
     look = replace(lookout.look(), project=replace(lookout.code, fingerprints=lookout.world.project.fingerprints))
-    from backfill_assets.watch.late import late
+    from backfill_assets.watch.late import late_sources
 
-    remedies = {n.model: n.remedy for n in late(look)}
+    remedies = {n.model: n.remedy for n in late_sources(look)}
     assert remedies["daily"].startswith("promote or take back the newer code of reader; then backfill apply")
     assert remedies["wide"].startswith("backfill apply --restate wide")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Source
 from backfill_assets.plan.stages import Request
-from backfill_assets.watch.facts import Change, History
+from backfill_assets.watch.facts import SourceChange, SourceHistory
 from backfill_assets_tests.fakes import a_model
 from backfill_assets_tests.unit.watch.lookout import Lookout
 
@@ -26,12 +26,12 @@ class Loads:
     def __init__(self) -> None:
         self.loads: list[set[int]] = []
 
-    def history(self, source: Source, since: int) -> History:
+    def history(self, source: Source, since: int) -> SourceHistory:
         changes = [
-            Change(name=f"commit {n}", commit=n, touches=Ranges.of(day(d) for d in touched))
+            SourceChange(name=f"commit {n}", commit=n, touches=Ranges.of(day(d) for d in touched))
             for n, touched in enumerate(self.loads)
         ]
-        return History(changes=changes, since=-1, head=len(self.loads) - 1)
+        return SourceHistory(changes=changes, since=-1, head=len(self.loads) - 1)
 
     def newest(self, source: Source) -> datetime | None:
         return None

@@ -12,7 +12,7 @@ from backfill_assets.core.intervals import utc
 from backfill_assets.state.environment import Promotion
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
-from backfill_assets.watch.conclusion import Watched, closing
+from backfill_assets.watch.conclusion import Watched, conclude
 from backfill_assets.watch.notice import Kind
 from backfill_assets.watch.watch import watch
 from backfill_assets_tests.fakes import Cell, a_model, a_pointer, days
@@ -38,7 +38,7 @@ def a_day(lookout: Lookout, *, rows: int = 10) -> None:
 
 def verdict(lookout: Lookout, hours: float) -> str:
     look = lookout.look(hours=hours)
-    return closing(look, watch(look)).sentence
+    return conclude(look, watch(look)).sentence
 
 
 def test_quiet(lookout: Lookout) -> None:
@@ -62,7 +62,7 @@ def test_the_first_run_over_the_seam(lookout: Lookout) -> None:
     release = lookout.world.control.releases.all("prod")[0].id
     lookout.now = utc("2024-01-12T23:59")
     assert not [n for n in lookout.notices() if not n.source]
-    seams = closing(lookout.look(), ()).seams
+    seams = conclude(lookout.look(), ()).seams
     assert {s.model: (s.extended_by, s.due) for s in seams} == {
         m: ("", utc("2024-01-13T00:00")) for m in ("daily", "reader")
     }
@@ -73,7 +73,7 @@ def test_the_first_run_over_the_seam(lookout: Lookout) -> None:
     lookout.now = utc("2024-01-11T12:00")
     a_day(lookout)
     grown = lookout.world.control.releases.all("prod")[-1].id
-    assert {s.model: s.extended_by for s in closing(lookout.look(), ()).seams} == {"daily": grown, "reader": grown}
+    assert {s.model: s.extended_by for s in conclude(lookout.look(), ()).seams} == {"daily": grown, "reader": grown}
     assert lookout.notices() == ()
 
 
@@ -195,7 +195,7 @@ def test_as_json(lookout: Lookout) -> None:
     append(Path(str(lookout.source.path)), "03")
     look = lookout.look(hours=2)
     notices = watch(look)
-    found = Watched(environment="prod", notices=notices, closing=closing(look, notices)).to_json()
+    found = Watched(environment="prod", notices=notices, closing=conclude(look, notices)).to_json()
     assert found["restate"] == "backfill apply --restate daily:2024-01-03"
     whole_day = [{"start": "2024-01-03T00:00:00+00:00", "end": "2024-01-04T00:00:00+00:00"}]
     assert found["notices"] == [
