@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -56,14 +56,24 @@ def roll_back(
     select: Sequence[str] = (),
     *,
     at_once: bool = False,
+    dry_run: bool = False,
     reason: str = "",
     run: str = "",
+    tell: Callable[[Rollback, Sequence[Readability]], None] = lambda _, __: None,
     follow: Follow = unseen,
 ) -> RollbackOutcome:
     """Go back to an older release: build and audit first what it lacks (or not: `at_once`), then move all pointers.
 
-    `reason` says why, in the evidence. Nothing moves when anything is in the way or could not be built.
+    `reason` says why, in the evidence; `tell` hears what is ahead, before anything is done. Nothing moves when anything
+    is in the way or could not be built, and nothing is done in a `dry_run`.
     """
+    ahead, readable = plan_rollback(context, release, select)
+    tell(ahead, readable)
+    if dry_run:
+        way = rollback_obstacles(ahead, readable, at_once=at_once)
+        return RollbackOutcome(
+            ended=RolledBack(found=ahead, proofs=tuple(readable), obstacles=way, moved=None), carried=()
+        )
     recover(context.control.environments, context.environment, context.shared_views())
 
     carried: list[Carried] = []
@@ -95,5 +105,5 @@ def roll_back(
             end_promoted(context.control, done.environment, by=context.user, views=context.shared_views)
         return done.environment, done.verdict
 
-    ended = carry_out_rollback(partial(plan_rollback, context), extend, move, release, select, at_once=at_once)
+    ended = carry_out_rollback(partial(plan_rollback, context), extend, move, ahead.release.id, select, at_once=at_once)
     return RollbackOutcome(ended=ended, carried=tuple(carried))

@@ -24,12 +24,19 @@ from backfill_assets.plan.request_options import (
     ACTION,
     APPROVED,
     CLAIMED,
+    COMPARED,
     GROUNDS,
+    MOVED,
     OWNERS,
+    SHOWN_KEYS,
+    SIDES,
     SIGNATURE,
+    SLICES,
     STATEMENT,
     STORED_PLAN,
     TARGET,
+    TOLERANCE,
+    UNMOVED,
     WHY_CHANGED,
 )
 from backfill_assets.plan.stages import Request
@@ -37,35 +44,15 @@ from backfill_assets.plan.stages import Request
 
 @app.command()
 def diff(
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[PLAN|A..B]",
-            help="An open plan, or two sides: environments, releases, model@version. Default: the only open plan.",
-        ),
-    ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option("--model", "-m", metavar="MODEL", help="This model only; may be repeated.")
-    ] = None,
+    target: Annotated[str | None, typed(SIDES)] = None,
+    model: Annotated[list[str] | None, typed(COMPARED)] = None,
     start: Start = None,
     end: End = None,
-    slices: Annotated[
-        list[str] | None,
-        typer.Option("--slice", metavar="COLUMN", help="Also by the values of this column; may be repeated."),
-    ] = None,
-    sample: Annotated[
-        int, typer.Option(metavar="N", help="Show rows of N keys of each kind, up to 7 days each.", min=0, max=50)
-    ] = 3,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(help="How far apart equal floats may be, relative; default: the model's.", min=0, max=1),
-    ] = None,
-    expect_moved: Annotated[
-        list[str] | None, typer.Option(metavar="MODEL[.COLUMN]", help="It should move; exit with 5 if it did not.")
-    ] = None,
-    expect_unmoved: Annotated[
-        list[str] | None, typer.Option(metavar="MODEL[.COLUMN]", help="It should not move; exit with 5 if it did.")
-    ] = None,
+    slices: Annotated[list[str] | None, typed(SLICES)] = None,
+    sample: Annotated[int, typed(SHOWN_KEYS)] = 3,
+    tolerance: Annotated[float | None, typed(TOLERANCE)] = None,
+    expect_moved: Annotated[list[str] | None, typed(MOVED)] = None,
+    expect_unmoved: Annotated[list[str] | None, typed(UNMOVED)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare old and new rows, day by day.

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-import typer
 from rich.text import Text
 
 from backfill_assets.app.context import Context
-from backfill_assets.app.rollback import plan_rollback, roll_back
+from backfill_assets.app.rollback import roll_back
 from backfill_assets.cli.base import CLOSED, INCOMPLETE, following
 from backfill_assets.cli.render import outcomes_json, print_outcomes, short
-from backfill_assets.cli.terminal import grid, out, styled
+from backfill_assets.cli.terminal import grid, out, print_json, styled
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.core.wording import amount
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.promote.rollback import Rollback, Step
-from backfill_assets.promote.rollback_run import RolledBack, rollback_obstacles
+from backfill_assets.promote.rollback_run import RolledBack
 
 
 def run_rollback(
@@ -32,26 +30,28 @@ def run_rollback(
     reason: str = "",
 ) -> int:
     """Go back, or (`dry_run`) only prove that one could. Returns the exit code."""
-    found, proofs = plan_rollback(place, release, select)
-    if not as_json:
-        print_look(found, proofs, at_once=at_once)
-    if dry_run:
-        obstacles = rollback_obstacles(found, proofs, at_once=at_once)
-        if as_json:
-            typer.echo(json.dumps(rollback_json(found, proofs, obstacles), indent=2, default=str))
-        else:
-            print_obstacles(obstacles)
-            out().print(f"Nothing was changed. {'It would be refused.' if obstacles else 'It can be done.'}")
-        return CLOSED if obstacles else 0
-    done = roll_back(place, found.release.id, select, at_once=at_once, reason=reason, follow=following(quiet=as_json))
+
+    def tell(found: Rollback, proofs: Sequence[Readability]) -> None:
+        if not as_json:
+            print_look(found, proofs, at_once=at_once)
+
+    done = roll_back(
+        place,
+        release,
+        select,
+        at_once=at_once,
+        dry_run=dry_run,
+        reason=reason,
+        tell=tell,
+        follow=following(quiet=as_json),
+    )
     ended = done.ended
     if as_json:
-        said = rollback_json(ended.found, ended.proofs, ended.obstacles) | {
-            "moved": ended.moved is not None,
-            "release": _made(ended),
-            "models": outcomes_json(done.outcomes),
-        }
-        typer.echo(json.dumps(said, indent=2, default=str))
+        ending = {"moved": ended.moved is not None, "release": _made(ended), "models": outcomes_json(done.outcomes)}
+        print_json(rollback_json(ended.found, ended.proofs, ended.obstacles) | ({} if dry_run else ending))
+    elif dry_run:
+        print_obstacles(ended.obstacles)
+        out().print(f"Nothing was changed. {'It would be refused.' if ended.obstacles else 'It can be done.'}")
     else:
         for carried in done.carried:
             if not carried.ok:
@@ -59,7 +59,7 @@ def run_rollback(
         print_end(ended, at_once=at_once)
     if ended.obstacles:
         return CLOSED
-    return INCOMPLETE if ended.moved is None and ended.found.steps else 0
+    return INCOMPLETE if not dry_run and ended.moved is None and ended.found.steps else 0
 
 
 def print_look(found: Rollback, proofs: Sequence[Readability], *, at_once: bool) -> None:

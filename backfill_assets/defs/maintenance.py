@@ -2,11 +2,14 @@
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context`.
 
+from collections.abc import Sequence
+from functools import partial
+
 import dagster as dg
 
 from backfill_assets.app.context import Context
 from backfill_assets.app.janitor import JanitorRequest, clear_up
-from backfill_assets.app.rollback import plan_rollback, roll_back
+from backfill_assets.app.rollback import roll_back
 from backfill_assets.defs.config import fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
@@ -15,7 +18,8 @@ from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.runs import following, run_name
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.request_parsing import instant
-from backfill_assets.promote.rollback_run import rollback_obstacles
+from backfill_assets.promote.rehearsal import Readability
+from backfill_assets.promote.rollback import Rollback
 
 
 def rollback_job(workspace: Context) -> dg.JobDefinition:
@@ -27,40 +31,42 @@ def rollback_job(workspace: Context) -> dg.JobDefinition:
         place, config = acting(workspace, context.run), context.op_config
         with short_failures():
             require_lasting(context.instance)
-            found, proofs = plan_rollback(place, config["release"] or None, config["select"])
-            for step in found.steps:
-                lacks = f"lacks {step.lacks}" if step.lacks else "lacks nothing"
-                Log(context).info(f"{step.model}: back to release {found.release.id}, {lacks}")
-            files = sum(p.files for p in proofs)
-            if config["dry_run"]:
-                obstacles = rollback_obstacles(found, proofs, at_once=config["now"])
-                Log(context).info(f"{files} files looked at; nothing was changed")
-            else:
-                ended = roll_back(
-                    place,
-                    found.release.id,
-                    config["select"],
-                    at_once=config["now"],
-                    reason=config["reason"] or "",
-                    run=run_name(context.run),
-                    follow=following(context),
-                ).ended
-                found, obstacles = ended.found, ended.obstacles
-                if not obstacles and ended.moved is None and found.steps:
-                    lacking = "; ".join(f"{s.model} {s.lacks}" for s in found.steps if s.lacks)
-                    raise dg.Failure(description=f"could not be built: {lacking}", allow_retries=False)
-        if obstacles:
-            listed = "\n".join(map(str, obstacles))
+            ended = roll_back(
+                place,
+                config["release"] or None,
+                config["select"],
+                at_once=config["now"],
+                dry_run=config["dry_run"],
+                reason=config["reason"] or "",
+                run=run_name(context.run),
+                tell=partial(_tell, Log(context)),
+                follow=following(context),
+            ).ended
+        if config["dry_run"]:
+            files = sum(p.files for p in ended.proofs)
+            Log(context).info(f"{files} files looked at; nothing was changed")
+        if ended.obstacles:
+            listed = "\n".join(map(str, ended.obstacles))
             raise dg.Failure(description=f"{environment} was not moved; in the way:\n{listed}", allow_retries=False)
-        if not config["dry_run"]:
-            for event in unreported_views(workspace, context.instance):
-                context.log_event(event)
+        if config["dry_run"]:
+            return
+        if ended.moved is None and ended.found.steps:
+            lacking = "; ".join(f"{s.model} {s.lacks}" for s in ended.found.steps if s.lacks)
+            raise dg.Failure(description=f"could not be built: {lacking}", allow_retries=False)
+        for event in unreported_views(workspace, context.instance):
+            context.log_event(event)
 
     @dg.job(name="rollback", description=f"Point {environment} back at an older release, all models in one commit.")
     def rollback() -> None:
         point_back()
 
     return rollback
+
+
+def _tell(log: Log, found: Rollback, _: Sequence[Readability]) -> None:
+    for step in found.steps:
+        lacks = f"lacks {step.lacks}" if step.lacks else "lacks nothing"
+        log.info(f"{step.model}: back to release {found.release.id}, {lacks}")
 
 
 def janitor_job(workspace: Context) -> dg.JobDefinition:

@@ -14,7 +14,7 @@ class Option:
 
     name: str
     """As it is written on the command line, without the dashes."""
-    kind: type[str] | type[int] | type[bool] | type[list[str]] | type[Path] = str
+    kind: type[str] | type[int] | type[float] | type[bool] | type[list[str]] | type[Path] = str
     argument: bool = False
     """Whether the command line tells it by its place."""
     required: bool = False
@@ -134,6 +134,29 @@ ADOPTING = Option(name="model", metavar="MODEL", argument=True, required=True, h
 TABLE = Option(name="table", metavar="TABLE", required=True, help="A folder, or a catalog's name: db.table.")
 COPY = Option(
     name="copy", kind=bool, help="Copy its rows, once and compared: of any format, and with safe casts."
+)  # fmt: skip
+
+SIDES = Option(
+    name="target", metavar="[PLAN|A..B]", argument=True,
+    help="An open plan, or two sides: environments, releases, model@version. Default: the only open plan.",
+)  # fmt: skip
+COMPARED = Option(name="model", kind=list, short="m", metavar="MODEL", help="This model only; may be repeated.")
+SLICES = Option(
+    name="slice", kind=list, metavar="COLUMN", help="Also by the values of this column; may be repeated."
+)  # fmt: skip
+SHOWN_KEYS = Option(
+    name="sample", kind=int, metavar="N", least=0, most=50,
+    help="Show rows of N keys of each kind, up to 7 days each.",
+)  # fmt: skip
+TOLERANCE = Option(
+    name="tolerance", kind=float, least=0, most=1,
+    help="How far apart equal floats may be, relative; default: the model's.",
+)  # fmt: skip
+MOVED = Option(
+    name="expect-moved", kind=list, metavar="MODEL[.COLUMN]", help="It should move; exit with 5 if it did not."
+)  # fmt: skip
+UNMOVED = Option(
+    name="expect-unmoved", kind=list, metavar="MODEL[.COLUMN]", help="It should not move; exit with 5 if it did."
 )  # fmt: skip
 
 REALLY = Option(name="apply", kind=bool, help="Really do it; without it nothing is changed.")
