@@ -13,7 +13,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.promote.approval import PlanReview, Subject, rules_of, subject
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.state.approval_validity import approver, objection, who_may
-from backfill_assets.state.approvals import Approval
+from backfill_assets.state.approvals import FORMATTED, Approval
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.people import person_of
 from backfill_assets.state.plans import PlanRecord
@@ -62,6 +62,7 @@ def statements(
             reason=reason,
             accepted={f.name: accepted[f.name] for f in about.findings if f.name in accepted},
             onward=onward(facts.environment, about.scope),
+            more=FORMATTED,
             signature=_TO_COME if who.signs else "",
             account=who.account,
             host=who.host,

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.formats import NewerError, refuse_newer
 from backfill_assets.core.intervals import Ranges, ranges_from_json, ranges_json, utc
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.rows import to_row
@@ -42,7 +44,8 @@ class Approval:
     """Model → from when on intervals that the environment gains before the promotion are covered as well: its scope
     goes to the end of what was shown."""
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What else the statement says: earlier releases wrote `own` and `expires`. It is signed, and never read."""
+    """What else the statement says: its `FORMAT`, where it says one; earlier releases wrote `own` and `expires`. It is
+    signed, and never read otherwise."""
     signature: str = ""
     """An SSH signature of `statement` (`ssh-keygen -Y sign`); empty: the account is all that says who it was."""
     account: str = ""
@@ -76,12 +79,17 @@ class Approval:
         return json.dumps({**self.more, **said}, sort_keys=True) + "\n"
 
 
+FORMAT = 1
+"""How statements are written; those that say none are of the first format."""
+FORMATTED: Mapping[str, Any] = {"format": FORMAT}
+"""What new statements say of it."""
 _CLAIMED = frozenset({"plan", "environment", "digest", "scope", "owner", "by", "at", "reason", "accepted"})
 
 
 def approval_of(statement: str, signature: str = "") -> Approval:
     """The approval that a statement says. Raises ValueError, which says what of it is wrong, when it is none."""
     said = fields(statement)
+    refuse_newer(said.get("format", FORMAT), FORMAT)
     if missing := sorted(_CLAIMED - set(said)):
         raise ValueError(f"it lacks {', '.join(missing)}")
     scope, accepted = said["scope"], said["accepted"]
@@ -152,7 +160,14 @@ class Approvals:
         rows = sorted(
             self._table.read({"plan": plans}), key=lambda r: (cast(int, r["sequence"]), cast(datetime, r["at"]))
         )
-        return [approval for row in rows if (approval := _approval(row)).plan in plans]
+        try:
+            return [approval for row in rows if (approval := _approval(row)).plan in plans]
+        except NewerError as error:
+            raise StateError(
+                f"an approval of {', '.join(plans)} cannot be read",
+                why=str(error),
+                fix="upgrade this program; what it does not understand, it does not judge",
+            ) from None
 
 
 def _approval(row: Row) -> Approval:

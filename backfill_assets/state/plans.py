@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, cast
 
+from backfill_assets.core.errors import StateError
+from backfill_assets.core.formats import refuse_newer
 from backfill_assets.core.intervals import Ranges, ranges_from_json, ranges_json
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.store import Row, Store, TableSpec
@@ -93,6 +95,8 @@ PLANS = TableSpec(
     },
     sequence="sequence",
 )
+FORMAT = 1
+"""How plans are stored; those that say none are of the first format."""
 _EVENTS = replace(PLANS, columns={n: kind for n, kind in PLANS.columns.items() if n != "plan"})
 """The same table without the plans themselves: nearly all of its bytes, and hardly anybody asks for them."""
 
@@ -122,9 +126,13 @@ class Plans:
         return [_record(events[name]) for name in opened], revision
 
     def document(self, plan: str) -> Mapping[str, Any] | None:
-        """What the plan said when it was first stored (`Plan.to_json`); None for an unknown id."""
+        """What the plan said when it was first stored (`Plan.to_json`); None for an unknown id. Raises StateError when
+        a newer release stored it."""
         rows = sorted(self._table.read({"id": [plan]}), key=_order)
-        first, *later = [json.loads(cast(str, row["plan"])) for row in rows if row["plan"]] or [None]
+        if not (said := [json.loads(cast(str, row["plan"])) for row in rows if row["plan"]]):
+            return None
+        first, *later = said
+        _refuse_newer(plan, first.pop("format", FORMAT))
         for said in later:
             first["request"] = {**first.get("request", {}), "why": said["why"]}
         return first
@@ -139,7 +147,7 @@ class Plans:
         if known is not None and known.live:
             return
         entry = new_id()
-        text = json.dumps(document, sort_keys=True)
+        text = json.dumps({**document, "format": FORMAT}, sort_keys=True)
         if known:
             why = cast(Mapping[str, str], document.get("request", {})).get("why", "")
             text = json.dumps({"why": why}) if why and why != self.why(record.id) else ""
@@ -167,6 +175,17 @@ class Plans:
         if records:
             self._table.append([_row(new_id(), r, status, by, _after(r, at)) for r in records])
             self._table.compact()
+
+
+def _refuse_newer(plan: str, found: object) -> None:
+    try:
+        refuse_newer(found, FORMAT)
+    except ValueError as error:
+        raise StateError(
+            f"plan {plan} cannot be read",
+            why=str(error),
+            fix=f"upgrade this program; or end the plan with the release that stored it: backfill abandon {plan}",
+        ) from None
 
 
 def _after(known: PlanRecord | None, at: datetime) -> datetime:

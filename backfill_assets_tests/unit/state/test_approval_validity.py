@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from backfill_assets.core.errors import StateError
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.state.approval_validity import expires, is_own, objection, somebody_may
-from backfill_assets.state.approvals import APPROVALS, Approval, Approvals, approval_of
+from backfill_assets.state.approvals import APPROVALS, FORMATTED, Approval, Approvals, approval_of
+from backfill_assets.state.rows import to_row
 from backfill_assets.state.rules import Rules
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days, ranges
@@ -152,6 +154,24 @@ def test_in_whatever_letters_an_owner_is_listed() -> None:
     assert "only bo" in problem(given("dev"), people={}, **known) and "only bo" in problem(given("ana"), **known)
     assert not problem(given("bo"), **known)
     assert somebody_may("growth", Rules(approvals=ApprovalRules(owners={"Growth": ("bo",)})))
+
+
+def test_statements_of_other_formats() -> None:
+    """One that says none is of the first format, and is signed as it was; a newer one is refused, never half read."""
+    old = given("ana")
+    assert "format" not in json.loads(old.statement) and approval_of(old.statement).statement == old.statement
+    new = replace(old, more=FORMATTED)
+    assert json.loads(new.statement)["format"] == 1 and approval_of(new.statement).statement == new.statement
+    later = json.dumps({**json.loads(old.statement), "format": 2})
+    with pytest.raises(ValueError, match="format 2, which a newer release writes"):
+        approval_of(later)
+    with pytest.raises(ValueError, match="no format"):
+        approval_of(json.dumps({**json.loads(old.statement), "format": "one"}))
+    store = MemoryStore()
+    store.table(APPROVALS).append([to_row(APPROVALS, old, id="1", recorded=NOW) | {"statement": later, "sequence": 0}])
+    with pytest.raises(StateError, match="cannot be read") as raised:
+        Approvals(store).of([old.plan])
+    assert "newer release" in raised.value.why and "upgrade" in raised.value.fix
 
 
 @pytest.mark.parametrize(

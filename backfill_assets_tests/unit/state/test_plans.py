@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from backfill_assets.core.errors import ConflictError
+from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.core.intervals import utc
 from backfill_assets.state.plans import PLANS, PlanRecord, Plans, Status, Target
 from backfill_assets.state.store import MemoryStore
@@ -42,6 +43,25 @@ def test_what_is_stored_is_read_back() -> None:
     assert plans.all() == [record()]
     assert plans.document("ab12") == {"id": "ab12"}
     assert plans.document("nope") is None
+
+
+def test_plans_of_other_formats() -> None:
+    """Those that say none are of the first one; a newer one is refused, with what to do, whatever else it says."""
+    store = MemoryStore()
+    plans = Plans(store)
+    plans.put(record(), {"id": "ab12"}, revision=-1)
+    [row] = store.tables["plans"].rows
+    assert json.loads(row["plan"]) == {"id": "ab12", "format": 1}  # type: ignore[arg-type]
+    for text, found in (('{"id": "ab12"}', {"id": "ab12"}), ('{"format": 1, "id": "ab12"}', {"id": "ab12"})):
+        store = MemoryStore()
+        store.table(PLANS).append([{**row, "plan": text}])
+        assert Plans(store).document("ab12") == found
+    for wrong, why in ((2, "newer release"), (0, "no format"), (True, "no format"), ("1", "no format")):
+        store = MemoryStore()
+        store.table(PLANS).append([{**row, "plan": json.dumps({"id": "ab12", "format": wrong})}])
+        with pytest.raises(StateError, match="plan ab12 cannot be read") as raised:
+            Plans(store).document("ab12")
+        assert why in raised.value.why and "upgrade" in raised.value.fix
 
 
 def test_putting_it_again_is_harmless_and_changes_nothing() -> None:
