@@ -18,10 +18,11 @@ _FIELDS = {
     str: dg.Noneable(str),
     Path: dg.Noneable(str),
     int: dg.Noneable(int),
+    float: dg.Noneable(float),
     bool: bool,
     list: dg.Array(str),
 }
-_DEFAULTS = {str: None, Path: None, int: None, bool: False, list: []}
+_DEFAULTS = {str: None, Path: None, int: None, float: None, bool: False, list: []}
 
 
 def fields(command: str) -> dict[str, dg.Field]:
