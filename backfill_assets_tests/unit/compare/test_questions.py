@@ -11,7 +11,7 @@ from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.intervals import Cadence, Interval, utc
 from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets_tests.fakes import Cell, FakeTables, World, a_model, a_pointer, days, ranges
-from backfill_assets_tests.unit.promote.office import Office
+from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
 
 MODEL = a_model("orders")
 
@@ -147,18 +147,18 @@ def test_a_model_that_nobody_shows_is_refused() -> None:
 
 def test_a_release_is_what_was_shown_right_after_it() -> None:
     """By a beginning or an end of its id; two of them differ where something was moved in between."""
-    office = Office()
-    office.release()
-    office.change(c="2")
-    office.release()
-    first, second = office.releases
-    world = office.world
+    history = ProjectHistory()
+    history.release()
+    history.change(c="2")
+    history.release()
+    first, second = history.releases
+    world = history.world
 
     def side(name: str) -> Side:
         return resolve_side(name, world.project, world.control, world.tables)
 
     assert side(first.id[-6:]).name == first.id
-    assert side(second.id).pointers == office.prod.pointers
+    assert side(second.id).pointers == history.prod.pointers
     assert {m: p.version for m, p in side(first.id).pointers.items()} == {"a": "a-1", "b": "b-1", "c": "c-1"}
     records = world.control.versions.all()
     asked = questions(world.project, records, world.tables, side(first.id), side("prod"))

@@ -29,8 +29,8 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import Cell, Crash, FakeViews, Life, nothing
-from backfill_assets_tests.unit.promote.governed import OWNERS, PEOPLE, GovernedWorld
 from backfill_assets_tests.unit.promote.oracle import Names, Oracle, Watched, rows_of
+from backfill_assets_tests.unit.promote.rules_world import OWNERS, PEOPLE, GovernedWorld
 from backfill_assets_tests.unit.promote.test_machine import MODELS, Warehouse
 
 WHO = {"ana@example.com": "ana", "bo@example.com": "bo", "": "eva"}

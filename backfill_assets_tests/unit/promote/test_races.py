@@ -17,7 +17,7 @@ from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Released, Sealing, release_case
 from backfill_assets_tests.fakes import World, a_project, attempted, sealed
-from backfill_assets_tests.unit.promote.office import MODELS, Office
+from backfill_assets_tests.unit.promote.rollback_world import MODELS, ProjectHistory
 
 
 def release(
@@ -93,23 +93,23 @@ def test_two_promotions_that_fit() -> None:
 class Routine:
     """A routine run: it begins with what is shown, builds, and publishes."""
 
-    def __init__(self, office: Office) -> None:
-        self.office, world = office, office.world
-        self.project: Project = published(world.project, office.prod, world.control.versions.all())
+    def __init__(self, history: ProjectHistory) -> None:
+        self.history, world = history, history.world
+        self.project: Project = published(world.project, history.prod, world.control.versions.all())
         self.held: tuple[Obstacle, ...] = ()
 
     def build(self) -> None:
-        world, code = self.office.world, self.office.world.project
+        world, code = self.history.world, self.history.world.project
         world.project = self.project
-        plan = world.plan(now=self.office.now)
+        plan = world.plan(now=self.history.now)
         assert plan.work
-        apply(world.bench(now=self.office.now), plan)
+        apply(world.bench(now=self.history.now), plan)
         world.project = code
 
     def look(self) -> Case:
-        world, code = self.office.world, self.office.world.project
+        world, code = self.history.world, self.history.world.project
         world.project = self.project
-        facts = world.facts(self.office.now)
+        facts = world.facts(self.history.now)
 
         def case(plan: Plan) -> Case:
             return world.cases().promotion(Request(), facts, plan)
@@ -120,32 +120,32 @@ class Routine:
 
 
 @pytest.fixture
-def office() -> Office:
+def history() -> ProjectHistory:
     """Version 2 of a and b is shown, and a day more has begun to be over."""
-    office = Office()
-    office.release()
-    office.change(a="2", b="2")
-    office.release()
-    office.now += (office.now - office.now.replace(hour=0)) * 2
-    return office
+    history = ProjectHistory()
+    history.release()
+    history.change(a="2", b="2")
+    history.release()
+    history.now += (history.now - history.now.replace(hour=0)) * 2
+    return history
 
 
 @pytest.mark.parametrize("when", ["before the look", "before the commit"])
-def test_a_rollback_during_a_routine_run_stays(office: Office, when: str) -> None:
+def test_a_rollback_during_a_routine_run_stays(history: ProjectHistory, when: str) -> None:
     """The run began with version 2 of a and b; somebody goes back to version 1 while it builds, or just before its
     commit. It publishes its day of c, and leaves a and b alone."""
-    routine = Routine(office)
+    routine = Routine(history)
     routine.build()
     undone: list[bool] = []
 
     def back() -> None:
-        undone.append(office.back(at_once=True).moved is not None)
+        undone.append(history.back(at_once=True).moved is not None)
 
     if when == "before the look":
         back()
-    done, _ = release(office.world, routine.look, meanwhile=lambda: None if undone else back())
+    done, _ = release(history.world, routine.look, meanwhile=lambda: None if undone else back())
     assert undone == [True] and done.moved
-    assert {n: p.version for n, p in office.prod.pointers.items()} == {"a": "a-1", "b": "b-1", "c": "c-1"}
+    assert {n: p.version for n, p in history.prod.pointers.items()} == {"a": "a-1", "b": "b-1", "c": "c-1"}
     assert [p.model for p in done.verdict.pointers] == ["c"]
     assert {o.model: o.what.partition(",")[0] for o in routine.held} == {
         "a": "shows a-1 by now",
@@ -153,10 +153,10 @@ def test_a_rollback_during_a_routine_run_stays(office: Office, when: str) -> Non
     }
 
 
-def test_a_routine_run_alone(office: Office) -> None:
+def test_a_routine_run_alone(history: ProjectHistory) -> None:
     """Publishes all of it."""
-    routine = Routine(office)
+    routine = Routine(history)
     routine.build()
-    done, looks = release(office.world, routine.look)
+    done, looks = release(history.world, routine.look)
     assert done.moved and looks == 1 and not routine.held
     assert {p.model for p in done.verdict.pointers} == set("abc")

@@ -24,7 +24,7 @@ from backfill_assets.state.approval_validity import objection
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.rules import Rules, RulesInForce, RulesKind, RulesRecord
 from backfill_assets_tests.fakes import NOW
-from backfill_assets_tests.unit.promote.office import Office
+from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
 from backfill_assets_tests.unit.promote.test_approval import TODAY, Board
 
 RULES = Rules(people={"ana@example.com": ("ana",), "bo@example.com": ("bo",)}, approvals=ApprovalRules())
@@ -37,13 +37,13 @@ def board() -> Board:
 
 
 @pytest.fixture
-def office() -> Office:
+def history() -> ProjectHistory:
     """Version 2 of a and b is shown, after version 1 of all."""
-    office = Office()
-    office.release()
-    office.change(a="2", b="2")
-    office.release()
-    return office
+    history = ProjectHistory()
+    history.release()
+    history.change(a="2", b="2")
+    history.release()
+    return history
 
 
 def test_an_approval_covers_nothing_beside_its_scope(board: Board) -> None:
@@ -109,37 +109,37 @@ def test_only_approvals_that_count_are_named(board: Board) -> None:
     assert release_approvals(replace(case, required=False)) == () == release_approvals(replace(case, changed={}))
 
 
-def back(office: Office, found: Rollback, *, at_once: bool = False) -> list[str]:
-    world = office.world
-    facts = world.facts(office.now)
+def back(history: ProjectHistory, found: Rollback, *, at_once: bool = False) -> list[str]:
+    world = history.world
+    facts = world.facts(history.now)
     case = rollback_case(world.project, facts, world.control, world.tables, found, (), at_once=at_once)
     return [o.what for o in case.way_back]
 
 
-def test_a_way_back_is_of_what_was_looked_at(office: Office) -> None:
+def test_a_way_back_is_of_what_was_looked_at(history: ProjectHistory) -> None:
     """Somebody moves prod between the look and the commit: it is looked at again."""
-    found, _ = office.look()
-    assert back(office, found) == []
-    office.world.control.environments.flip(office.prod, [], remove=["c"], release="other", at=office.now)
-    assert back(office, found) == ["it moved while it was looked at"]
+    found, _ = history.look()
+    assert back(history, found) == []
+    history.world.control.environments.flip(history.prod, [], remove=["c"], release="other", at=history.now)
+    assert back(history, found) == ["it moved while it was looked at"]
 
 
-def test_a_way_back_with_days_that_are_missing(office: Office) -> None:
+def test_a_way_back_with_days_that_are_missing(history: ProjectHistory) -> None:
     """A day came that the older version lacks: nothing moves without it, but at once."""
-    office.a_day()
-    found, _ = office.look()
+    history.a_day()
+    found, _ = history.look()
     assert found.lacking
-    assert [what.partition(":")[0] for what in back(office, found)] == ["intervals came meanwhile"]
-    assert back(office, found, at_once=True) == []
+    assert [what.partition(":")[0] for what in back(history, found)] == ["intervals came meanwhile"]
+    assert back(history, found, at_once=True) == []
 
 
-def test_a_routine_run_leaves_readers_of_what_it_leaves(office: Office) -> None:
+def test_a_routine_run_leaves_readers_of_what_it_leaves(history: ProjectHistory) -> None:
     """Something is in the way of a: b, which reads it, stays as well, and c moves. It is judged as a routine run."""
-    world = office.world
-    office.now += timedelta(days=1)
-    plan = world.plan(now=office.now)
-    apply(world.bench(now=office.now), plan)
-    facts = world.facts(office.now)
+    world = history.world
+    history.now += timedelta(days=1)
+    plan = world.plan(now=history.now)
+    apply(world.bench(now=history.now), plan)
+    facts = world.facts(history.now)
     asked: list[Case] = []
 
     def case(made: Plan) -> Case:

@@ -18,7 +18,7 @@ from backfill_assets.state.proofs import KEPT, Finding, Proof
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.watch.notice import Kind
 from backfill_assets_tests.fakes import NOW, a_model, a_pointer, days
-from backfill_assets_tests.unit.watch.lookout import Lookout, delta, ten_days
+from backfill_assets_tests.unit.watch.watch_world import Lookout, delta, ten_days
 
 MIXED = ["reader nothing: was built from daily daily-1, but prod shows {}"]
 UNCHANGED = {"changes": {"reader": {"category": "unchanged"}}}

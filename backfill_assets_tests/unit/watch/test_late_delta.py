@@ -15,7 +15,7 @@ from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.plan.stages import Request
 from backfill_assets.watch.notice import Kind
 from backfill_assets_tests.fakes import a_model, days
-from backfill_assets_tests.unit.watch.lookout import Lookout, append, delta, rows, ten_days
+from backfill_assets_tests.unit.watch.watch_world import Lookout, append, delta, rows, ten_days
 
 
 def a_lookout(path: Path) -> Lookout:

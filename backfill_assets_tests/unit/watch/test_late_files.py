@@ -12,7 +12,7 @@ import pytest
 from backfill_assets.core.model import Source
 from backfill_assets.watch.notice import Kind
 from backfill_assets_tests.fakes import a_model
-from backfill_assets_tests.unit.watch.lookout import Lookout, rows
+from backfill_assets_tests.unit.watch.watch_world import Lookout, rows
 
 
 def put(file: Path, text: str = "x", *, later: bool = True) -> None:

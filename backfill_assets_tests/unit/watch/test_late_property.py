@@ -13,7 +13,7 @@ from backfill_assets.core.model import Source
 from backfill_assets.plan.stages import Request
 from backfill_assets.watch.facts import SourceChange, SourceHistory
 from backfill_assets_tests.fakes import a_model
-from backfill_assets_tests.unit.watch.lookout import Lookout
+from backfill_assets_tests.unit.watch.watch_world import Lookout
 
 DAYS = 12
 CADENCES = [Cadence.DAILY, Cadence.WEEKLY]

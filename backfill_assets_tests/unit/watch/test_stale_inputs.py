@@ -18,7 +18,7 @@ from backfill_assets.state.proofs import KEPT, Finding, Proof
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.watch.notice import Kind
 from backfill_assets_tests.fakes import NOW, a_model, days
-from backfill_assets_tests.unit.watch.lookout import Lookout, delta, ten_days
+from backfill_assets_tests.unit.watch.watch_world import Lookout, delta, ten_days
 
 RESTATED = Request(restate=(("daily", days("03", "04")),))
 OLDER = [

@@ -16,7 +16,7 @@ from backfill_assets.watch.conclusion import Watched, conclude
 from backfill_assets.watch.notice import Kind
 from backfill_assets.watch.watch import watch
 from backfill_assets_tests.fakes import Cell, a_model, a_pointer, days
-from backfill_assets_tests.unit.watch.lookout import Lookout, append, delta, ten_days
+from backfill_assets_tests.unit.watch.watch_world import Lookout, append, delta, ten_days
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from backfill_assets_tests.fakes import NOW, World, a_model, a_project, attempte
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c"))
 
 
-class Office:
+class ProjectHistory:
     """A world in which code changes, days go by, and somebody goes back."""
 
     def __init__(self) -> None:
