@@ -22,6 +22,7 @@ def estimate_plan(context: Context, plan: Plan) -> PlanEstimate:
         at_once=MODELS_AT_ONCE,
         price=price,
         whole=plan.whole,
+        smaller=plan.smaller,
         copies=plan.copies,
     )
 

@@ -11,6 +11,7 @@ from backfill_assets.core.pin import Pins
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Continued
 from backfill_assets.plan.leases import Claim
+from backfill_assets.plan.offered import with_smallest
 from backfill_assets.plan.plan import by_now, make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.stored import request_of, stored_plan
@@ -32,6 +33,7 @@ def plan_request(
     if resume and request.restate:
         facts, found = as_restated(context.project, context.control, context.pins, facts, request)
     plan = replace(make_plan(context.project, facts, request), continued=found)
+    plan = with_smallest(context.project, facts, plan) if resume else plan
     if not resume or request.restate or not plan.work:
         return plan
     return resumed(context.project, context.control, context.pins, plan, claim_of(context, plan))

@@ -24,6 +24,7 @@ from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate, saving
 from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.reasons import first_few
+from backfill_assets.plan.smallest_words import smallest_command, smallest_words
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
 from backfill_assets.plan.strategy import PROOF
 from backfill_assets.plan.uncovered import Uncovered
@@ -123,6 +124,10 @@ def print_plan(
             console.print(Text("  ") + line)
     if less := saving(estimate):
         console.print(Text(less))
+    for sentence in smallest_words(plan, project.models, estimate):
+        console.print(Text(one_line(sentence)))
+    if command := smallest_command(plan):
+        console.print(Text("Instead: ") + Text(one_line(command), style="bold"))
     print_frozen(plan, project)
     _print_cut_offs(plan, project)
     _print_warnings(console, plan)
@@ -257,6 +262,10 @@ def plan_markdown(
         lines += ["", *table]
     if less := saving(estimate):
         lines += ["", markdown(less)]
+    for sentence in smallest_words(plan, project.models, estimate):
+        lines += ["", markdown(sentence)]
+    if command := smallest_command(plan):
+        lines += ["", f"Instead: {markdown_code(command)}"]
     for word in plan.overrides:
         lines += [
             "",

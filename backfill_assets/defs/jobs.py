@@ -26,6 +26,7 @@ from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import duration
 from backfill_assets.plan.frozen_text import frozen_words
+from backfill_assets.plan.smallest_words import smallest_command, smallest_words
 
 
 def apply_job(workspace: Context) -> dg.JobDefinition:
@@ -147,6 +148,10 @@ def _log_started(context: dg.OpExecutionContext, place: Context, started: Starte
         log.warning(sentence)
     for obstacle in started.ahead:
         log.warning(f"this can be built, but not be shown then: {obstacle}")
+    for sentence in smallest_words(plan, place.project.models, started.estimate):
+        log.info(sentence)
+    if command := smallest_command(plan):
+        log.info(f"instead: {command}")
     for found in plan.rewired:
         log.info(f"{found.model}: {found.text}")
     if started.stored:

@@ -118,6 +118,8 @@ class PlanEstimate:
     price: Cost | None
     whole: PlanEstimate | None = None
     """The same for building everything again; None when that is no more work, or not known."""
+    smallest: PlanEstimate | None = None
+    """The same for the smallest window that consumers need; None when it is no less work, or not known."""
 
     def to_json(self) -> dict[str, object]:
         """Plain values; `partial` says that models are missing in the total."""
@@ -129,6 +131,7 @@ class PlanEstimate:
             "currency": self.price and self.price.currency,
             "unit": self.price and self.price.unit,
             "whole": self.whole and self.whole.to_json(),
+            "smallest": self.smallest and self.smallest.to_json(),
         }
 
 
@@ -192,16 +195,18 @@ def estimate(
     at_once: int,
     price: Cost | None = None,
     whole: Sequence[Build] = (),
+    smaller: Sequence[Build] = (),
     copies: Mapping[str, Copied] = MappingProxyType({}),
 ) -> PlanEstimate:
     """What the stages (`plan.work`) will take, going by the ledger's entries of USEFUL kinds, in any order.
 
-    `whole` (`plan.whole`) is what they are measured against, `copies` (`plan.copies`) is what is not computed of them.
-    `at_once` is how many models run side by side. The plan's time is not the sum of its stages': models are scheduled
-    as `build.apply` does it, each when what it reads is done.
+    `whole` (`plan.whole`) is what they are measured against, `smaller` (`plan.smaller`) what they are measured with,
+    `copies` (`plan.copies`) is what is not computed of them. `at_once` is how many models run side by side. The plan's
+    time is not the sum of its stages': models are scheduled as `build.apply` does it, each when what it reads is done.
     """
     entries = [e for e in entries if e.kind in USEFUL]
     everything = estimate(whole, entries, models, at_once=at_once, price=price) if whole else None
+    less = estimate(smaller, entries, models, at_once=at_once, price=price) if smaller else None
     history = by_version(entries)
     found: list[StageEstimate] = []
     seconds: dict[str, Spread] = {}
@@ -229,7 +234,8 @@ def estimate(
     reads = {name: [u.name for u in models[name].upstreams if u.name in seconds] for name in seconds}
     total = _priced(_of_plan(found, seconds, reads, at_once), price)
     known = everything if everything and not everything.unknown and not unknown else None
-    return PlanEstimate(stages=tuple(found), total=total, unknown=unknown, price=price, whole=known)
+    least = less if less and not less.unknown and not unknown else None
+    return PlanEstimate(stages=tuple(found), total=total, unknown=unknown, price=price, whole=known, smallest=least)
 
 
 def sample_intervals(intervals: Ranges, cadence: Cadence, n: int) -> Ranges:

@@ -19,6 +19,7 @@ from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.frozen import Continued
 from backfill_assets.plan.lineage_changes import LineageChange
 from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.smallest import Smallest
 from backfill_assets.plan.strategy import PROOF, Strategy
 from backfill_assets.state.required_approvals import OWNER
 
@@ -202,6 +203,10 @@ class Plan:
     """Models that count as unchanged although their text is another: a sample of each is to be compared."""
     whole: tuple[Build, ...] = ()
     """What building again all that changes, and all that reads it, would be, where that is more than is to be done."""
+    smallest: Smallest | None = None
+    """The smallest window that its consumers need; None where that was not looked for, or is no question."""
+    smaller: tuple[Build, ...] = ()
+    """What the plan that it offers would build, and what is left of this one beside."""
     rewired: tuple[LineageChange, ...] = ()
     """Columns that read others than in what the environment shows."""
     continued: Continued = field(default_factory=Continued)
@@ -273,6 +278,8 @@ class Plan:
             "warnings": to_plain(self.warnings),
             "texts": to_plain(self.texts),
             "whole": to_plain(self.whole),
+            "smallest": to_plain(self.smallest),
+            "smaller": to_plain(self.smaller),
             "lineage": to_plain(self.rewired),
             "continued": to_plain(self.continued),
         }

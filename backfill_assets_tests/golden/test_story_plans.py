@@ -31,6 +31,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault, FaultKind
 from backfill_assets.plan.leases import Claim, Collision
 from backfill_assets.plan.lineage_changes import written_then
+from backfill_assets.plan.offered import with_smallest
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request, plan_from_json
 from backfill_assets.project.loader import load_project
@@ -114,7 +115,9 @@ class Story:
             )
             for part in self.shown.models[name].expected(NOW).batches(self.shown.models[name].cadence, 270)
         ]
-        return estimate(plan.work, history, self.code.models, at_once=2, price=PRICE, whole=plan.whole)
+        return estimate(
+            plan.work, history, self.code.models, at_once=2, price=PRICE, whole=plan.whole, smaller=plan.smaller
+        )
 
     def named(self, text: str) -> str:
         """A text with names for hashes, and without the width of its columns."""
@@ -243,6 +246,11 @@ def _objects(value: Any, schema: Mapping[str, Any] = SCHEMA) -> Iterator[dict[st
             yield value
 
 
+def made(project: Project, facts: Facts, request: Request) -> Plan:
+    """As `backfill plan` makes it."""
+    return with_smallest(project, facts, make_plan(project, facts, request))
+
+
 def days(first: str, last: str) -> Interval:
     """Both included."""
     return Interval.of(
@@ -256,20 +264,20 @@ def days(first: str, last: str) -> Interval:
 def test_first_plan(tmp_path: Path, check: Callable[..., None]) -> None:
     """Nothing is there yet."""
     story = Story(tmp_path)
-    check(story, make_plan(story.code, story.facts(nothing_shown=True), Request()))
+    check(story, made(story.code, story.facts(nothing_shown=True), Request()))
 
 
 def test_additive(tmp_path: Path, check: Callable[..., None]) -> None:
     """A1: three columns more."""
     story = Story(tmp_path, MORE_COLUMNS)
-    check(story, make_plan(story.code, story.facts(), Request()))
+    check(story, made(story.code, story.facts(), Request()))
 
 
 def test_breaking_on_one_column(tmp_path: Path, check: Callable[..., None]) -> None:
     """A6: cost per acquisition by the real timestamp, with what its author says that it is for."""
     story = Story(tmp_path, REAL_TIMESTAMP)
     why = "conversions belong to the day on which they happened [red]_now_[/]"
-    check(story, make_plan(story.code, story.facts(), Request(why=why)))
+    check(story, made(story.code, story.facts(), Request(why=why)))
 
 
 def test_revert(tmp_path: Path, check: Callable[..., None]) -> None:
@@ -277,27 +285,27 @@ def test_revert(tmp_path: Path, check: Callable[..., None]) -> None:
     story = Story(tmp_path, shown=REAL_TIMESTAMP)
     green = {name: Coverage(green=model.expected(NOW)) for name, model in story.code.models.items()}
     released = {name: {version: "release-3"} for name, version in story.code.fingerprints.items()}
-    check(story, make_plan(story.code, replace(story.facts(**green), released=released), Request()))
+    check(story, made(story.code, replace(story.facts(**green), released=released), Request()))
 
 
 def test_forward_only(tmp_path: Path, check: Callable[..., None]) -> None:
     """A6 from June on; older rows stay."""
     story = Story(tmp_path, REAL_TIMESTAMP)
-    check(story, make_plan(story.code, story.facts(), Request(forward_only=utc("2025-06-01"))))
+    check(story, made(story.code, story.facts(), Request(forward_only=utc("2025-06-01"))))
 
 
 def test_restatement(tmp_path: Path, check: Callable[..., None]) -> None:
     """Two days again, and what reads them: a week of them, and a month with the one after it."""
     story = Story(tmp_path)
     request = Request(restate=(("campaign_performance", days("2025-03-03", "2025-03-04")),))
-    check(story, make_plan(story.code, story.facts(), request))
+    check(story, made(story.code, story.facts(), request))
 
 
 def test_abandon_and_plan_again(tmp_path: Path, check: Callable[..., None]) -> None:
     """Ana's plan is in the way, is abandoned, and half of what mine needs is there from the time before."""
     story = Story(tmp_path, REAL_TIMESTAMP)
     half = Coverage(green=Ranges((days("2024-01-01", "2024-09-26"),)))
-    plan = make_plan(story.code, story.facts(campaign_performance=half), Request())
+    plan = made(story.code, story.facts(campaign_performance=half), Request())
     anas = Target(model="campaign_performance", version="0a1b2c3d4e5f6071", intervals=half.green)
     record = PlanRecord(
         id="1f3a9c02", environment="prod", targets=(anas,), created=utc("2025-06-23T14:02"), by="ana",
@@ -328,14 +336,14 @@ def test_another_persons_plan(tmp_path: Path, check: Callable[..., None]) -> Non
         supersedes=(mine,),
         collisions=(Collision(plan=other, models=("campaign_performance",)),),
     )
-    check(story, make_plan(story.code, story.facts(), Request()), claim)
+    check(story, made(story.code, story.facts(), Request()), claim)
 
 
 def test_end_bounded(tmp_path: Path, check: Callable[..., None]) -> None:
     """The month of a range that ends within it is left out."""
     story = Story(tmp_path)
     request = Request(start=utc("2025-01-01"), end=utc("2025-02-16"), end_bounded=True)
-    check(story, make_plan(story.code, story.facts(nothing_shown=True), request))
+    check(story, made(story.code, story.facts(nothing_shown=True), request))
 
 
 def test_sources_that_end_early(tmp_path: Path, check: Callable[..., None]) -> None:
@@ -344,13 +352,13 @@ def test_sources_that_end_early(tmp_path: Path, check: Callable[..., None]) -> N
     there = {
         name: Interval(utc("2024-01-08"), utc("2025-06-17T22:58:00")) for name in ("raw.ad_events", "raw.conversions")
     }
-    check(story, make_plan(story.code, replace(story.facts(nothing_shown=True), extents=there), Request()))
+    check(story, made(story.code, replace(story.facts(nothing_shown=True), extents=there), Request()))
 
 
 def test_removed_column(tmp_path: Path, check: Callable[..., None]) -> None:
     """Nobody reads cpc, among the models."""
     story = Story(tmp_path, NO_CPC)
-    check(story, make_plan(story.code, story.facts(), Request()))
+    check(story, made(story.code, story.facts(), Request()))
 
 
 def test_blocked_upstream(tmp_path: Path, check: Callable[..., None]) -> None:
@@ -358,7 +366,7 @@ def test_blocked_upstream(tmp_path: Path, check: Callable[..., None]) -> None:
     story = Story(tmp_path, REAL_TIMESTAMP)
     everything = story.code.models["campaign_performance"].expected(NOW)
     gap = Coverage(green=everything - Ranges((days("2025-06-10", "2025-06-16"),)))
-    plan = make_plan(story.code, story.facts(campaign_performance=gap), Request(select=("roi_analysis",)))
+    plan = made(story.code, story.facts(campaign_performance=gap), Request(select=("roi_analysis",)))
     check(story, plan)
 
 
@@ -368,31 +376,31 @@ def test_audits_that_changed(tmp_path: Path, check: Callable[..., None]) -> None
     week = Ranges((days("2025-06-10", "2025-06-16"),))
     everything = story.code.models["campaign_performance"].expected(NOW)
     have = Coverage(green=everything - week, unaudited=week)
-    check(story, make_plan(story.code, story.facts(campaign_performance=have), Request()))
+    check(story, made(story.code, story.facts(campaign_performance=have), Request()))
 
 
 def test_override(tmp_path: Path, check: Callable[..., None]) -> None:
     """Code that looks like other rows, and is the same by its author's word."""
     word = "version: OLD, code: NEW, reason: IN with one value is ="
     story = Story(tmp_path, ANOTHER_WAY, word=word)
-    check(story, make_plan(story.code, story.facts(), Request()))
+    check(story, made(story.code, story.facts(), Request()))
 
 
 def test_override_with_columns_more(tmp_path: Path, check: Callable[..., None]) -> None:
     """The same word, and A1 on top: only the model itself is built."""
     word = "version: OLD, code: NEW, reason: IN with one value is ="
     story = Story(tmp_path, [*ANOTHER_WAY, *MORE_COLUMNS], word=word)
-    check(story, make_plan(story.code, story.facts(), Request()))
+    check(story, made(story.code, story.facts(), Request()))
 
 
 def test_override_that_is_void(tmp_path: Path, check: Callable[..., None]) -> None:
     """It was about other code, and the code takes any name of a day: two warnings."""
     word = "version: OLD, code: OLD, reason: IN with one value is ="
     story = Story(tmp_path, ANY_NAME, word=word)
-    check(story, make_plan(story.code, story.facts(), Request()))
+    check(story, made(story.code, story.facts(), Request()))
 
 
 def test_nothing_to_do(tmp_path: Path, check: Callable[..., None]) -> None:
     """Prod shows what the code says."""
     story = Story(tmp_path)
-    check(story, make_plan(story.code, story.facts(), Request()))
+    check(story, made(story.code, story.facts(), Request()))
