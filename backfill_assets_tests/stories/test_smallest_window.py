@@ -40,11 +40,13 @@ def released(root: Path) -> Path:
     for model in (root / "models").iterdir():
         model.write_text(model.read_text().replace("2024-01-01", FIRST.isoformat()))
     shutil.copy(EMBEDDED_PROJECT / "sources.yml", root)
-    shutil.copy(EMBEDDED_PROJECT / "consumers.yml", root)
+    consumers = (EMBEDDED_PROJECT / "consumers.yml").read_text()
+    assert consumers.count("min_rows: 12") == 1
+    (root / "consumers.yml").write_text(consumers.replace("min_rows: 12", "min_rows: 2"))
     settings: dict[str, Any] = {"name": "campaigns", "clock": f"{END}T06:00:00+00:00", "approvals": {"required": False}}
     settings["cost"] = {"currency": "USD", "per_core_hour": 1000, "cores": 2}
     (root / "backfill.yml").write_text(json.dumps(settings))
-    generate(root / ".backfill" / "data", events=30_000, days=(END - FIRST).days, start=FIRST)
+    generate(root / ".backfill" / "data", events=15_000, days=(END - FIRST).days, start=FIRST)
     run(root, "apply", "--promote")
     return root
 
