@@ -30,7 +30,9 @@ from backfill_assets.state.plans import PlanRecord, Status
 from backfill_assets.state.releases import Release, find_release
 
 if TYPE_CHECKING:
+    from backfill_assets.evidence.inputs import Inputs
     from backfill_assets.evidence.make import Evidence
+    from backfill_assets.evidence.shape import Packet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +75,7 @@ def write_evidence(
     `after` is what the environment is about to show by this plan; None: it does not move now. `vouching` are other
     open plans, of the same rows, on whose comparisons and approvals the move rests. Raises PlanError, StateError.
     """
-    from backfill_assets.evidence.gather import gather  # pydantic: planning has no need of it
-    from backfill_assets.evidence.inputs import JudgedApproval
-    from backfill_assets.evidence.make import Evidence, make
+    from backfill_assets.evidence.make import Evidence, make  # pydantic: planning has no need of it
     from backfill_assets.evidence.verify import read_packet
 
     record = named_or_newest_plan(context.control, plan)
@@ -87,6 +87,31 @@ def write_evidence(
         sealed, there = False, None
     if there is not None:
         return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
+    made, files = make(_inputs(context, record, after=after, vouching=vouching))
+    written = write_packet(folder, record.id, files, sealed=sealed)
+    return Evidence(packet=made, location=folder.location, digest=written.digest, changed=written.changed)
+
+
+def look_at_plan(context: Context, record: PlanRecord) -> Packet:
+    """What a plan's packet says: that of its release, or the one that would be written now. Writes nothing."""
+    from backfill_assets.evidence.packet import packet
+    from backfill_assets.evidence.verify import read_packet
+
+    if record.status is Status.PROMOTED and (there := read_packet(evidence_folder(context, record)[0])) is not None:
+        return there
+    return packet(_inputs(context, record))
+
+
+def _inputs(
+    context: Context,
+    record: PlanRecord,
+    *,
+    after: Mapping[str, Pointer] | None = None,
+    vouching: Sequence[PlanReview] = (),
+) -> Inputs:
+    from backfill_assets.evidence.gather import gather  # pydantic: planning has no need of it
+    from backfill_assets.evidence.inputs import JudgedApproval
+
     tables, content, said, meant, proofs = DeltaTableFiles(context.warehouse), "", None, None, None
     asked: Sequence[Owned] = ()
     amendment = None
@@ -107,7 +132,7 @@ def write_evidence(
         content = (about if heard is case else subject(context.project, facts, heard)).content
         proofs, asked = heard.proofs, about.asked if cases.required and case.changed else ()
         meant = [i.to_json() for i in plan_impacts(context, plan_by_now(context, facts, record), facts.environment)]
-    inputs = gather(
+    return gather(
         context.project,
         context.control,
         context.log,
@@ -122,9 +147,6 @@ def write_evidence(
         asked=asked,
         amendment=amendment,
     )
-    made, files = make(inputs)
-    written = write_packet(folder, record.id, files, sealed=sealed)
-    return Evidence(packet=made, location=folder.location, digest=written.digest, changed=written.changed)
 
 
 def write_packets(

@@ -18,7 +18,7 @@ from backfill_assets.cli.base import (
     tell_promoted,
 )
 from backfill_assets.cli.request import End, Start, between, typed, with_request
-from backfill_assets.cli.terminal import print_json
+from backfill_assets.cli.terminal import echo, print_json
 from backfill_assets.plan.request_options import (
     ACCEPTED,
     ACTION,
@@ -28,6 +28,7 @@ from backfill_assets.plan.request_options import (
     GROUNDS,
     MOVED,
     OWNERS,
+    RUNBOOK_OF,
     SHOWN_KEYS,
     SIDES,
     SIGNATURE,
@@ -38,6 +39,7 @@ from backfill_assets.plan.request_options import (
     TOLERANCE,
     UNMOVED,
     WHY_CHANGED,
+    WRITE_TO,
 )
 from backfill_assets.plan.stages import Request
 
@@ -237,6 +239,31 @@ def evidence(
         print_any(found)
     if show:
         open_page(page_of(found))
+
+
+@app.command()
+def runbook(
+    plan: Annotated[str | None, typed(RUNBOOK_OF)] = None,
+    to: Annotated[str | None, typed(WRITE_TO)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a plan's runbook, its safety checklist and the note for its readers.
+
+    The eleven steps as commands of this plan, what is done of them by the records, what changes for readers, and the
+    message to them. Markdown, to the terminal or to files. Changes no record and needs no Spark.
+    """
+    from backfill_assets.app.runbook import look_for_runbook, write_runbook
+    from backfill_assets.evidence.runbook import together
+
+    found = look_for_runbook(open_place(), plan)
+    written = write_runbook(found, to) if to else ()
+    if as_json:
+        print_json(found.to_json() | {"files": list(written)})
+    elif written:
+        for path in written:
+            echo(f"Wrote {path}")
+    else:
+        echo(together(found.documents))
 
 
 @app.command()

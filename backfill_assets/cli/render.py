@@ -24,7 +24,7 @@ from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate, saving
 from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.reasons import first_few
-from backfill_assets.plan.smallest_words import smallest_command, smallest_words
+from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
 from backfill_assets.plan.strategy import PROOF
 from backfill_assets.plan.uncovered import Uncovered

@@ -18,6 +18,7 @@ from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.defs.maintenance import janitor_job, rollback_job
 from backfill_assets.defs.plans import plans_job
 from backfill_assets.defs.rules import rules_job
+from backfill_assets.defs.runbook import runbook_job
 from backfill_assets.defs.runs import Runs
 from backfill_assets.defs.spark_resource import PYSPARK, spark_resource
 from backfill_assets.defs.warning_filters import ignore_preview_warnings
@@ -48,6 +49,7 @@ def definitions(workspace: Context) -> dg.Definitions:
             plans_job(workspace),
             promote_job(workspace),
             evidence_job(workspace),
+            runbook_job(workspace),
             routine,
             rollback_job(workspace),
             janitor_job(workspace),

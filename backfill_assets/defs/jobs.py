@@ -26,7 +26,7 @@ from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import duration
 from backfill_assets.plan.frozen_text import frozen_words
-from backfill_assets.plan.smallest_words import smallest_command, smallest_words
+from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 
 
 def apply_job(workspace: Context) -> dg.JobDefinition:

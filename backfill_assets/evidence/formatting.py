@@ -82,13 +82,14 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number or 'no':{',' if number else ''}} {plural or noun + 's'}"
 
 
-def every(number: int, noun: str) -> str:
+def every(number: int, noun: str, plural: str = "") -> str:
     """All of a number of things.
 
     >>> every(1, "test"), every(2, "test"), every(8, "test")
     ('its one test', 'both tests', 'all 8 tests')
     """
-    return f"its one {noun}" if number == 1 else f"both {noun}s" if number == 2 else f"all {number:,} {noun}s"
+    many = plural or f"{noun}s"
+    return f"its one {noun}" if number == 1 else f"both {many}" if number == 2 else f"all {number:,} {many}"
 
 
 def few(names: Sequence[str], most: int = SHOWN) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from backfill_assets.core.escaping import markdown, one_line
-from backfill_assets.core.intervals import ranges_from_json
+from backfill_assets.core.intervals import ranges_from_json, utc
 from backfill_assets.core.wording import listed
-from backfill_assets.evidence.formatting import every, few
+from backfill_assets.evidence.formatting import day, every, few, moment
+from backfill_assets.evidence.readers import reruns
 from backfill_assets.evidence.sentences import (
+    accepted_by,
     because,
     effect,
     in_words,
@@ -53,8 +56,8 @@ def release_note(packet: Packet) -> str:
     return "\n".join(lines)
 
 
-def cutover_message(packet: Packet) -> str:
-    """A draft for the readers of the views, to be sent before the switch."""
+def cutover_message(packet: Packet, *, activated: datetime | None = None) -> str:
+    """A draft for the readers of the views: to be sent before the switch or, once it is `activated`, after it."""
     place, affected = packet.plan.environment, [c for c in packet.consumers.readers if c.affected]
     names = listed(f"{place}.{m.model}" for m in packet.models)
     lines = [f"Subject: New numbers in {one_line(few([m.model for m in packet.models], 3))}", ""]
@@ -63,16 +66,22 @@ def cutover_message(packet: Packet) -> str:
     lines += [
         "Hello,",
         "",
-        f"we are about to switch {markdown(names)} to newly computed rows.",
+        f"we {'have switched' if activated else 'are about to switch'} {markdown(names)} to newly computed rows.",
         *([f"The reason: {markdown(packet.plan.why)}"] if packet.plan.why else []),
+        "",
+        "When:",
+        "",
+        *_bullets(activation(packet, activated)),
         "",
         "What you will see:",
         "",
     ]
     for m in packet.models:
         lines += _bullets([f"{place}.{m.model}: {' '.join(_for_readers(m, packet))}"])
-    lines += ["", "What does not change:", "", *_bullets(_stays(packet))]
-    lines += ["", "What you need to do:", "", *_bullets(_to_do(packet))]
+    lines += ["", "What does not change:", "", *_bullets(stays(packet))]
+    lines += ["", "What was different, and accepted:", "", *_bullets(accepted(packet))]
+    lines += ["", "Who sees it, and how:", "", *_bullets(updated(packet))]
+    lines += ["", "What you need to do:", "", *_bullets(to_do(packet))]
     lines += [
         "",
         f"How it happens: {_together(packet)}. Every query sees either the old rows or the new ones, never a mixture.",
@@ -82,6 +91,62 @@ def cutover_message(packet: Packet) -> str:
         markdown(_sender(packet.models, packet.plan.by)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def activation(packet: Packet, activated: datetime | None = None) -> list[str]:
+    """When readers see it: the time at which it was, or what it waits for."""
+    place = packet.plan.environment
+    if activated is not None:
+        return [f"{place} shows it since {moment(activated)}."]
+    if packet.plan.status in ("promoted", "promoting"):
+        return [f"{place} shows it from the moment of the release that names this plan: backfill releases says when."]
+    if packet.plan.status in ("abandoned", "superseded"):
+        return [f"Never: the plan is {packet.plan.status}."]
+    notices = [utc(i["notice_until"]) for i in packet.contract_impact or () if i.get("notice_until")]
+    said = [f"Planned: not before {day(max(notices))}, when the notice that readers want is over."] if notices else []
+    if missing := [m.model for m in packet.models if m.ranges.missing]:
+        said.append(f"It waits for what is not computed yet of {few(missing)}.")
+    if left := [n.owner or "somebody" for n in packet.needed if not n.given]:
+        said.append(f"It waits for the approval of {few(left)}.")
+    return said or ["Planned: as soon as this is sent; nothing is in its way that is known."]
+
+
+def accepted(packet: Packet) -> list[str]:
+    """The differences that were found and accepted: which, by whom, and why."""
+    said = [
+        f"{f.text} ({f.name}), {f'accepted by {by}' if by else 'not accepted yet'}."
+        for f in packet.findings
+        for by in [accepted_by(packet, f)]
+    ]
+    if said:
+        return said
+    compared_ = packet.data_diff is not None and packet.data_diff.holds is not False
+    return ["Nothing that had to be accepted." if compared_ else "Not known: old and new rows were not compared."]
+
+
+_HOW = {
+    "view": "sees the new rows at once",
+    "export": "has them with its next run",
+    "extract": "keeps a copy: it has them when that is refreshed",
+}
+
+
+def updated(packet: Packet) -> list[str]:
+    """How each reader of what changes gets to it, and what their own queries gave on the new rows."""
+    said: list[str] = []
+    for c in packet.consumers.readers:
+        if not c.affected:
+            continue
+        mine = [r for r in reruns(packet) if r["consumer"] == c.name]
+        missed = [r["query"] or r["evaluation"] for r in mine if r["missed"]]
+        asked = "its queries were not run on them"
+        if mine:
+            asked = (
+                f"not as expected: {few(missed)}" if missed else f"{every(len(mine), 'query', 'queries')} as expected"
+            )
+        who = f"{c.kind}, {c.owner}" if c.owner else c.kind
+        said.append(f"{c.name} ({who}) {_HOW.get(c.how, 'reads it')}; {asked}.")
+    return said or ["Nobody is listed as a reader of what changes."]
 
 
 def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
@@ -103,7 +168,8 @@ def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
     return said + [values_changed(move) for move in value_changes(packet.data_diff, m.model)[:1]]
 
 
-def _stays(packet: Packet) -> list[str]:
+def stays(packet: Packet) -> list[str]:
+    """What readers can go on to rely on."""
     said = ["The names of the views, and how you query them."]
     said += [
         f"The rows of {m.model} for {in_words(m, kept)}."
@@ -115,7 +181,8 @@ def _stays(packet: Packet) -> list[str]:
     return said
 
 
-def _to_do(packet: Packet) -> list[str]:
+def to_do(packet: Packet) -> list[str]:
+    """What readers have to do, and until when."""
     said: list[str] = []
     for m in packet.models:
         gone = [c for c in m.change.removed if c not in m.change.renamed] if m.change else []

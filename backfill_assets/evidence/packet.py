@@ -99,6 +99,7 @@ def packet(inputs: Inputs) -> Packet:
                     reads=list(c.reads),
                     affected=[name for name in c.reads if name in changed],
                     confirmed=c.last_verified and c.last_verified.isoformat(),
+                    how=c.how,
                 )
                 for c in inputs.consumers
             ],

@@ -200,6 +200,9 @@ class ConsumerPart(Part):
     reads: list[str]
     affected: list[str] = Field(description="The changed models among them.")
     confirmed: str | None = Field(description="The day on which somebody last made sure of this entry.")
+    how: str = Field(
+        default="", description="view: sees it at once; export: with its next run; extract: when its copy is refreshed."
+    )
 
 
 class Consumers(Part):

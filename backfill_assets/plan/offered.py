@@ -9,11 +9,12 @@ from datetime import datetime
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import Project
-from backfill_assets.core.words import listed
+from backfill_assets.core.wording import listed
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.changes import changes_of
 from backfill_assets.plan.commands import apply_command
-from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.smallest import Reader, Smallest, last_interval, needs
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.strategy import Strategy

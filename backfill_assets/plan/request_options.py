@@ -103,6 +103,11 @@ TARGET = Option(
     help="Its id, or the beginning of it; default: the newest plan.",
 )
 
+RUNBOOK_OF = Option(
+    name="plan", metavar="[PLAN]", argument=True, help="Its id, or the beginning of it; default: the newest plan."
+)
+WRITE_TO = Option(name="out", metavar="PATH", help="A folder for its files, or a file (.md) for all of it.")
+
 APPROVED = Option(
     name="plan", metavar="PLAN", argument=True, required=True,
     help="Its id, or the beginning of it; or of a change of the rules.",
@@ -168,6 +173,7 @@ SHARED: Mapping[str, tuple[Option, ...]] = {
     "routine": (),
     "rollback": (RELEASE, MODELS, NOW, DRY_RUN, WHY_BACK),
     "evidence": (TARGET,),
+    "runbook": (RUNBOOK_OF, WRITE_TO),
     "approve": (APPROVED, OWNERS, GROUNDS, ACCEPTED, CLAIMED, STATEMENT, SIGNATURE),
     "rules": (ACTION, WHY_CHANGED),
     "plans": (WAITING_FOR,),

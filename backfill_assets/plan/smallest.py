@@ -12,7 +12,7 @@ from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.model import UNKNOWN, Model, Project
 from backfill_assets.plan.category import Category, Change, affects
 from backfill_assets.plan.missing import needed
-from backfill_assets.plan.why import reads_of
+from backfill_assets.plan.reasons import reads_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,10 +18,11 @@ from backfill_assets.core.model import Column, ColumnRef, Model, Project, Signat
 from backfill_assets.core.settings import Cost
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.estimate import estimate
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.offered import with_smallest
-from backfill_assets.plan.plan import Facts, make_plan
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.smallest import needs
-from backfill_assets.plan.smallest_words import smallest_command, smallest_words
+from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Build, Plan, Request, plan_from_json
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage

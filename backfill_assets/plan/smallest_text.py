@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
-from backfill_assets.core.words import amount, listed
+from backfill_assets.core.wording import amount, listed
 from backfill_assets.plan.commands import with_why
 from backfill_assets.plan.estimate import PlanEstimate, duration, money
+from backfill_assets.plan.reasons import first_few
 from backfill_assets.plan.smallest import Reader, Smallest
 from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.strategy import PROOF, Strategy
-from backfill_assets.plan.why import few
 
 
 def smallest_words(plan: Plan, models: Mapping[str, Model], estimate: PlanEstimate) -> list[str]:
@@ -76,7 +76,7 @@ def _needed(found: Smallest, models: Mapping[str, Model]) -> str:
 
 def _who(readers: Sequence[Reader]) -> str:
     said = [f"{r.consumer} reads {'all' if r.history is None else f'{r.history} days'} of {r.model}" for r in readers]
-    return few(said)
+    return first_few(said)
 
 
 def _saved(plan: Plan, estimate: PlanEstimate) -> str:
@@ -103,7 +103,7 @@ def _left(found: Smallest, environment: str) -> str:
     if found.option == "forward-only":
         said.insert(0, f"By {Strategy.FORWARD_ONLY}: {PROOF[Strategy.FORWARD_ONLY]}.")
     if found.null_before:
-        said.append(f"Rows before it have NULL in {few(found.null_before)}.")
+        said.append(f"Rows before it have NULL in {first_few(found.null_before)}.")
     if found.later:
         said.append(f"{listed(found.later)} {'come' if len(found.later) > 1 else 'comes'} with a plan afterwards.")
     return " ".join(said)

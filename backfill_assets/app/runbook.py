@@ -1,0 +1,148 @@
+"""What goes out with a plan? Its runbook, checklist and notes, from the records as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backfill_assets.app.context import Context
+from backfill_assets.app.evidence import look_at_plan
+from backfill_assets.app.gate import cases_of
+from backfill_assets.app.plan import plan_by_now
+from backfill_assets.app.preflight import find_gaps
+from backfill_assets.app.watch import watch_environment
+from backfill_assets.contracts.preflight import Gap
+from backfill_assets.core.errors import BackfillError, PlanError, UsageError
+from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.stored import stored_plan
+from backfill_assets.promote.lifecycle import meant_plan
+from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.releases import Release
+
+if TYPE_CHECKING:
+    from backfill_assets.evidence.checklist import Known, Line
+
+_OURS = ("# Runbook of plan ", "# Safety checklist of plan ", "# Migration note: ", "Subject: ")
+"""How the files begin: no other file is written over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runbook:
+    """Everything of a plan that goes out, as Markdown by file name."""
+
+    plan: str
+    documents: Mapping[str, str]
+    lines: tuple[Line, ...]
+    """Of the checklist."""
+
+    def to_json(self) -> dict[str, object]:
+        """As plain values."""
+        return {
+            "plan": self.plan,
+            "checklist": [line.to_json() for line in self.lines],
+            "documents": dict(self.documents),
+        }
+
+
+def look_for_runbook(context: Context, plan: str | None = None) -> Runbook:
+    """The documents of a plan (None: of the newest one). Writes nothing, and opens no session.
+
+    Raises PlanError when there is no such plan, StateError for records that cannot be read.
+    """
+    from backfill_assets.evidence.checklist import checklist  # pydantic: planning has no need of it
+    from backfill_assets.evidence.runbook import documents
+
+    record = meant_plan(context.control, plan)
+    known = _known(context, record)
+    return Runbook(plan=record.id, documents=documents(known), lines=checklist(known))
+
+
+def write_runbook(found: Runbook, to: str) -> tuple[Path, ...]:
+    """Write the documents: into a folder, or all of them into one `.md` file. The files.
+
+    Raises UsageError for a place that cannot be written to, or where another file is.
+    """
+    from backfill_assets.evidence.runbook import together
+
+    place = Path(to).expanduser()
+    if place.suffix.lower() == ".md" and not place.is_dir():
+        texts = {place: together(found.documents)}
+    else:
+        texts = {place / name: text for name, text in found.documents.items()}
+    try:
+        for path in texts:
+            if path.exists() and not path.read_text("utf-8", "replace").startswith(_OURS):
+                raise UsageError(
+                    f"{path} is another file", why="nothing is written over it", fix="name another place for --out"
+                )
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{place} cannot be written", why=error.strerror or str(error), fix="name another place for --out"
+        ) from error
+    return tuple(texts)
+
+
+def _known(context: Context, record: PlanRecord) -> Known:
+    from backfill_assets.evidence.checklist import Known
+
+    said = stored_plan(context.control, record.id)
+    if said is None:
+        raise PlanError(f"plan {record.id} has no content", why="an earlier release stored it", fix="apply it again")
+    every = context.control.releases.all(record.environment)
+    shown = next((r for r in reversed(every) if record.id in r.evidence and not r.back_to), None)
+    later = [r for r in every if shown and r.revision > shown.revision]
+    undone = next((r for r in later if r.back_to and _takes_back(r, record)), None)
+    back_to = every[every.index(shown) - 1].id if shown and every.index(shown) else ""
+    if shown is None and every:
+        back_to = every[-1].id
+    sentence, closed = _watch(context, shown) if shown and undone is None else ("", False)
+    return Known(
+        packet=look_at_plan(context, record),
+        status=record.status.value,
+        now=context.now(),
+        options=apply_command(said.request).removeprefix("backfill apply").strip(),
+        unfrozen=tuple(name for name, pin in said.sources.items() if "unpinned" in pin),
+        gaps=_gaps(context, record),
+        release=shown.id if shown else "",
+        activated=shown.at if shown else None,
+        taken_back=undone.id if undone else "",
+        back_to=back_to,
+        watch=sentence,
+        watched=closed,
+    )
+
+
+def _takes_back(release: Release, record: PlanRecord) -> bool:
+    """Whether a rollback moved a model away from what the plan built."""
+    moves = {move.model: move.after for move in release.moves}
+    return any(
+        t.model in moves and ((after := moves[t.model]) is None or t.version not in {s.version for s in after.segments})
+        for t in record.targets
+    )
+
+
+def _gaps(context: Context, record: PlanRecord) -> tuple[Gap, ...] | None:
+    """What preflight misses of a plan that is open and of the loaded code; None of others."""
+    if not record.live:
+        return None
+    facts = context.facts()
+    cases = cases_of(context, facts)
+    with suppress(PlanError):  # what it asks for is not there any more
+        if cases.is_ours(facts, record):
+            return find_gaps(context, plan_by_now(context, facts, record), facts.environment)
+    return None
+
+
+def _watch(context: Context, shown: Release) -> tuple[str, bool]:
+    """What the watch says, where the release is the last change."""
+    try:
+        found = watch_environment(context).closing
+    except BackfillError as error:
+        return f"it could not be looked at: {error.what}", False
+    return (found.sentence, found.closed) if found.release == shown.id else ("", False)
