@@ -48,7 +48,7 @@ class Runbook:
 
 
 def look_for_runbook(context: Context, plan: str | None = None) -> Runbook:
-    """The documents of a plan (None: of the newest one). Writes nothing, and opens no session.
+    """The documents of a plan (None: of the newest one). Writes nothing, and opens no session but `watch` does.
 
     Raises PlanError when there is no such plan, StateError for records that cannot be read.
     """

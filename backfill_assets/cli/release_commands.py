@@ -250,7 +250,7 @@ def runbook(
     """Write a plan's runbook, its safety checklist and the note for its readers.
 
     The eleven steps as commands of this plan, what is done of them by the records, what changes for readers, and the
-    message to them. Markdown, to the terminal or to files. Changes no record and needs no Spark.
+    message to them: Markdown, printed or as files. Changes no record. Needs Spark for a shared catalog's views only.
     """
     from backfill_assets.app.runbook import look_for_runbook, write_runbook
     from backfill_assets.evidence.runbook import together

@@ -75,7 +75,7 @@ def state_of(lines: Sequence[Line], step: int) -> State:
 def _lines(known: Known) -> Iterator[Line]:
     packet, plan = known.packet, known.packet.plan
     place, ended = plan.environment, known.status in _ENDED
-    yield _line(1, "The reason is written down", plan.why, "nobody said what it is for (`--why`)")
+    yield _line(1, "The reason is written down", plan.why, "nobody said what it is for: --why of apply says it")
     about = [f"{in_words(m, part)} of {m.model}" for m in packet.models if (part := _all(packet, m.model))]
     yield _line(1, "The plan says which intervals change", f"plan {plan.id}: {listed(about)}", "")
     yield _preflight(known, ended)

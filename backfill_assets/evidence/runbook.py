@@ -8,7 +8,7 @@ from backfill_assets.core.escaping import markdown, one_line
 from backfill_assets.core.intervals import ranges_from_json
 from backfill_assets.core.wording import listed
 from backfill_assets.evidence.checklist import Known, Line, State, checklist, state_of
-from backfill_assets.evidence.formatting import capital, moment
+from backfill_assets.evidence.formatting import moment
 from backfill_assets.evidence.notes import activation, cutover_message, stays, to_do, updated
 from backfill_assets.evidence.sentences import effect, in_words, partial
 from backfill_assets.evidence.shape import ColumnPart, ModelPart
@@ -38,7 +38,7 @@ def together(made: Mapping[str, str]) -> str:
 def runbook(known: Known, lines: Sequence[Line]) -> str:
     """The eleven steps as commands of this plan, each with its state."""
     plan = known.packet.plan
-    words = Words(plan=plan.id, options=known.options, back_to=known.back_to, place=plan.environment)
+    words = Words(plan=plan.id, options=known.options, back_to=_target(known), place=plan.environment)
     said = [f"# Runbook of plan {markdown(plan.id)} for {markdown(plan.environment)}", "", *_head(known), ""]
     for number, step in enumerate(steps(words), 1):
         said += [f"## {number}. {markdown(step.title)} ({state_of(lines, number)})", ""]
@@ -105,8 +105,13 @@ def _told(line: Line) -> str:
 
 
 def _back(known: Known) -> list[str]:
-    command = " ".join(["backfill rollback", *filter(None, [known.back_to])])
+    command = f"backfill rollback {_target(known)}"
     return [f"{command} --dry-run", f"{command} --reason 'what was wrong'"]
+
+
+def _target(known: Known) -> str:
+    """Where a rollback goes, of this plan's models only: others may have moved since."""
+    return " ".join([*filter(None, [known.back_to]), *(f"--select {m.model}" for m in known.packet.models)])
 
 
 def _model(m: ModelPart, place: str) -> list[str]:
@@ -133,9 +138,7 @@ def _since(m: ModelPart) -> str:
     shown = ranges_from_json(m.ranges.shown)
     part = " ".join(partial(m))
     return (
-        part or f"{capital(m.model)}: all of it, {in_words(m, shown)}."
-        if shown
-        else f"{m.model}: nothing of it is there yet."
+        part or f"{m.model}: all of it, {in_words(m, shown)}." if shown else f"{m.model}: nothing of it is there yet."
     )
 
 

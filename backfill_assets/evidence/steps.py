@@ -24,7 +24,7 @@ class Words:
     options: str = ""
     """What asks for it, as a shell takes it: `--forward-only 2024-06-01`."""
     back_to: str = "RELEASE"
-    """The release to go back to; "" where there is none: what is new is taken away again."""
+    """The release to go back to, and which models do; without a release: to what was shown before the last change."""
     place: str = "prod"
 
 

@@ -196,7 +196,7 @@ def test_the_note_answers_what_readers_ask() -> None:
         assert f"\n## {title}\n" in note
     assert "| conversions | other values |" in note
     assert "- performance: marketing@example.com" in note
-    assert "    backfill rollback r7 --dry-run" in note
+    assert "    backfill rollback r7 --select performance --dry-run" in note
 
 
 def test_commands_in_the_documents_can_be_typed() -> None:
