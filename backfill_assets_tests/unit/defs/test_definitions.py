@@ -152,6 +152,7 @@ def test_runs_are_made_for_ranges(root: Path) -> None:
         "plans",
         "promote",
         "evidence",
+        "runbook",
         "routine",
         "rollback",
         "janitor",
