@@ -18,7 +18,7 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import BackfillError, PlanError, UsageError
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.stored import stored_plan
-from backfill_assets.promote.lifecycle import meant_plan
+from backfill_assets.promote.lifecycle import named_or_newest_plan
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.releases import Release
 
@@ -55,7 +55,7 @@ def look_for_runbook(context: Context, plan: str | None = None) -> Runbook:
     from backfill_assets.evidence.checklist import checklist  # pydantic: planning has no need of it
     from backfill_assets.evidence.runbook import documents
 
-    record = meant_plan(context.control, plan)
+    record = named_or_newest_plan(context.control, plan)
     known = _known(context, record)
     return Runbook(plan=record.id, documents=documents(known), lines=checklist(known))
 
