@@ -29,6 +29,7 @@ def read(
     model: str,
     *,
     environment: str | None = None,
+    consumer: str | None = None,
     columns: Sequence[str] | None = None,
     start: date | datetime | str | None = None,
     end: date | datetime | str | None = None,
@@ -37,24 +38,39 @@ def read(
 ) -> pa.Table:
     """The rows that an environment shows of a model, as an Arrow table (`.to_pandas()` for pandas). No JVM.
 
-    The environment is the argument, else BACKFILL_ENVIRONMENT, else the project's.
+    The environment is the argument, else BACKFILL_ENVIRONMENT, else the project's; of a `consumer` that is pinned
+    instead what it is kept on (`settled`: by what was provisional then).
     `start` and `end` cut to a half-open range of the time column; `settled` leaves out what is provisional: intervals
     that a routine run may still replace as their sources change; and those that are not over, or were not when they
-    were built. Raises StateError when there is nothing to read.
+    were built. Raises StateError when there is nothing to read, UsageError for an environment and a consumer.
     """
     from backfill_assets.adapters.reader import read_pointer, settled_part, show
     from backfill_assets.adapters.warehouse import open_store
+    from backfill_assets.core.errors import UsageError
+    from backfill_assets.project.consumers import consumer_names
     from backfill_assets.project.settings import load_settings, project_root
+    from backfill_assets.promote.pinning import known_consumer
     from backfill_assets.state.control import Control
     from backfill_assets.state.ledger import by_version
+    from backfill_assets.state.pinned import pin_environment, pinned_as, settled_then
     from backfill_assets.state.settling import settling
 
+    if environment is not None and consumer is not None:
+        raise UsageError(
+            "an environment and a consumer are named", why="each says what is read", fix="name one of them"
+        )
     root = project_root(project)
     settings = load_settings(root)
     control, name = Control.over(open_store(settings, root, remember=False)), _meant(environment, settings.environment)
+    seen = control.environments.read(pin_environment(consumer) if consumer is not None else name)
+    pin = pinned_as(control, seen)
+    if consumer is not None and pin is None:
+        known_consumer(consumer, consumer_names(root))
     # Before the pointers: what is settled by now is shown as it stays.
-    known = settling(control, name, settings.now()) if settled else None
-    pointer = show(control.environments.read(name), model)
+    known = None
+    if settled:
+        known = settled_then(control, pin) if pin is not None else settling(control, name, settings.now())
+    pointer = show(seen if pin is not None else control.environments.read(name), model)
     if known is not None:
         entries = by_version(control.ledger.entries([model]))
         pointer = settled_part(pointer, known, control.versions.all(), entries)

@@ -45,7 +45,8 @@ class SparkViews:
         self.grace = grace
 
     def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
-        self._put(environment, old.model, expanded_view(old, new, environment, self._warehouse, cutover=cutover))
+        query = expanded_view(old, new, environment, self._warehouse, cutover=cutover)
+        self._put(schema_name(environment), old.model, query)
 
     def settle(self, environment: Environment, models: Collection[str]) -> None:
         schema = schema_name(environment.name)

@@ -12,6 +12,7 @@ from backfill_assets.contracts.preflight import Gap, Grounds, preflight
 from backfill_assets.contracts.publish import read_contracts
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.pinned import pinned_consumers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ def plan_impacts(context: Context, plan: Plan, shown: Environment) -> tuple[Impa
     if not context.project.consumers:
         return ()
     contracts = read_contracts(context.project, context.control, shown)
-    return impacts(plan, context.project.consumers.values(), shown, contracts)
+    return impacts(plan, context.project.consumers.values(), shown, contracts, pinned_consumers(context.control))
 
 
 def preflight_grounds(context: Context, plan: Plan, shown: Environment, *, extents: bool = False) -> Grounds:

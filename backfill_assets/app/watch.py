@@ -14,8 +14,10 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.published import published
+from backfill_assets.promote.rehearsal import rehearse
+from backfill_assets.state.pinned import pinned_consumers
 from backfill_assets.watch.conclusion import Watched, conclude
-from backfill_assets.watch.facts import WatchFacts
+from backfill_assets.watch.facts import PinFacts, WatchFacts
 from backfill_assets.watch.late import late_sources, unsettled
 from backfill_assets.watch.notice import Notice
 from backfill_assets.watch.watch import read_watch_facts, watch
@@ -29,7 +31,8 @@ def watch_environment(context: Context) -> Watched:
 
     Raises StateError, PlanError when what is shown cannot be read as a project.
     """
-    found = _look(context, context.shared_views())
+    views = context.shared_views()
+    found = replace(_look(context, views), pins=_pins(context, views))
     notices = watch(found)
     return Watched(environment=found.environment.name, notices=notices, closing=conclude(found, notices))
 
@@ -48,6 +51,18 @@ def find_unsettled(context: Context) -> Mapping[str, Ranges]:
     Raises StateError, PlanError when what is shown cannot be read as a project.
     """
     return unsettled(_look(context, None, footers=False))
+
+
+def _pins(context: Context, views: SparkViews | None) -> list[PinFacts]:
+    return [
+        PinFacts(
+            pin=pin,
+            proofs=rehearse(list(pin.pointers.values()), context.storage, context.log, context.control.ledger),
+            known=pin.consumer in context.project.consumers,
+            views=views.drifted(context.control.environments.read(pin.home)) if views is not None else {},
+        )
+        for pin in pinned_consumers(context.control)
+    ]
 
 
 def _look(context: Context, views: SparkViews | None, *, footers: bool = True) -> WatchFacts:

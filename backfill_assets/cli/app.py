@@ -21,6 +21,7 @@ from backfill_assets.cli import (  # noqa: F401
     build_commands,
     release_commands,
     operation_commands,
+    pin_commands,
     warehouse_commands,
     tool_commands,
 )

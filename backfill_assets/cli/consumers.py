@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 
 from rich.console import Console
 from rich.text import Text
 
+from backfill_assets.cli.pins import print_pins
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.contracts.answer_changes import answer_changes
 from backfill_assets.contracts.confirmed import stale_since
@@ -15,12 +17,14 @@ from backfill_assets.core.codec import to_plain
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Project
+from backfill_assets.state.pinned import PinnedConsumer
 
 
-def print_consumers(project: Project) -> None:
-    """A line a consumer, and what is confirmed no more."""
+def print_consumers(project: Project, pins: Sequence[PinnedConsumer]) -> None:
+    """A line a consumer, what is confirmed no more, and who is kept on a release."""
     console = out()
     if not project.consumers:
+        print_pins(pins, project.settings.now().date())
         console.print("consumers.yml names nobody. Who reads the prod views? See docs/consumers.md")
         return
     today, limit = project.settings.now().date(), project.settings.consumers_stale_days
@@ -37,11 +41,13 @@ def print_consumers(project: Project) -> None:
             Text(_confirmed(c.last_verified), style="yellow" if old else "dim"),
         )
     console.print(table)
+    print_pins(pins, today)
     console.print(f"The list as a whole: {_confirmed(project.consumers_verified)}")
 
 
-def consumers_json(project: Project) -> dict[str, object]:
+def consumers_json(project: Project, pins: Sequence[PinnedConsumer]) -> dict[str, object]:
     """The same as plain values."""
+    kept = {pin.consumer: pin.to_json() for pin in pins}
     today, limit = project.settings.now().date(), project.settings.consumers_stale_days
     return {
         "last_verified": project.consumers_verified and project.consumers_verified.isoformat(),
@@ -60,6 +66,7 @@ def consumers_json(project: Project) -> dict[str, object]:
                 "evaluations": [{"name": e.name, "days": str(e.days)} for e in c.evaluations],
                 "last_verified": c.last_verified and c.last_verified.isoformat(),
                 "stale": stale_since(c.last_verified, today, limit) is not None,
+                "pin": kept.get(c.name),
             }
             for c in project.consumers.values()
         ],

@@ -13,6 +13,7 @@ from backfill_assets.contracts.levels import ContractChange, Level
 from backfill_assets.core.escaping import markdown, markdown_code
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.stages import Plan
+from backfill_assets.state.pinned import PinnedConsumer
 
 LEVELS: Mapping[Level, str] = {
     Level.COMPATIBLE: "dim",
@@ -54,6 +55,8 @@ def impact_lines(impact: Impact) -> list[str]:
     """What changes for a consumer, whom to tell until when, and what does not hold any more."""
     lines = [f"{m.model}: {_changed(m)}" for m in impact.models]
     c = impact.consumer
+    if impact.pin and impact.models:
+        lines.append(_kept(impact.pin, [m.model for m in impact.models]))
     if impact.affected and (later := _LATER[c.how]):
         lines.append(later)
     if impact.notice_until:
@@ -87,6 +90,13 @@ def _changed(model: ModelImpact) -> str:
         said = f"{columns} {what}" if columns else what
         parts.append(f"{said} on {short(model.days)}" if these[0].values else said)
     return "; ".join(parts)
+
+
+def _kept(pin: PinnedConsumer, models: Sequence[str]) -> str:
+    """That a pinned consumer does not move with the others."""
+    loose = [name for name in models if name not in pin.pointers]
+    but = f", but not of {', '.join(loose)}, which it came to read since" if loose else ""
+    return f"it is kept on release {pin.release} until {pin.until}{but}: it is not moved before"
 
 
 def _changes(plan: Plan, impacts: Sequence[Impact]) -> bool:

@@ -101,13 +101,14 @@ def consumers(
     from backfill_assets.app.consumers import rerun_consumers
     from backfill_assets.cli.consumers import consumers_json, print_consumers, print_reruns
     from backfill_assets.promote.lifecycle import only_open_plan
+    from backfill_assets.state.pinned import pinned_consumers
 
     place = open_place()
     if not check:
         if as_json:
-            print_json(consumers_json(place.project))
+            print_json(consumers_json(place.project, pinned_consumers(place.control)))
         else:
-            print_consumers(place.project)
+            print_consumers(place.project, pinned_consumers(place.control))
         return
     found = rerun_consumers(place, plan or only_open_plan(place.control).id)
     if as_json:

@@ -35,7 +35,7 @@ def show_releases(place: Context, one: str | None, other: str | None, *, as_json
     cadences = {name: model.cadence for name, model in place.project.models.items()}
     found = compare(shown_at(current, known, first), shown_at(current, known, second), place.log, cadences)
     if as_json:
-        print_json({"from": first.id, "to": second.id, "models": [_difference_json(d) for d in found]})
+        print_json({"from": first.id, "to": second.id, "models": [difference_json(d) for d in found]})
     else:
         print_difference(first, second, found)
 
@@ -106,23 +106,12 @@ def print_difference(first: Release, second: Release, found: Sequence[Difference
     for difference in found:
         versions = " → ".join(dict.fromkeys(p.version if p else "nothing" for p in (difference.one, difference.other)))
         console.print(Text(f"  {difference.model}", style="bold") + Text(f"  {versions}"))
-        for what, ranges in _parts(difference):
-            if ranges:
-                console.print(f"    {what} {short(ranges)}")
-        for what, columns in (("new columns:", difference.added), ("columns gone:", difference.removed)):
-            if columns:
-                console.print(f"    {what} {', '.join(columns)}")
+        for line in difference.lines(short):
+            console.print(Text(f"    {line}"))
 
 
-def _parts(difference: Difference) -> list[tuple[str, Ranges]]:
-    return [
-        ("other rows:", difference.changed),
-        ("new intervals:", difference.gained),
-        ("intervals gone:", difference.lost),
-    ]
-
-
-def _difference_json(difference: Difference) -> dict[str, object]:
+def difference_json(difference: Difference) -> dict[str, object]:
+    """What is different, as plain values."""
     return {
         "model": difference.model,
         "from": _pointer_json(difference.one),

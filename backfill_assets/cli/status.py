@@ -12,6 +12,7 @@ from backfill_assets.adapters.heartbeat import is_running, machine_name, read_he
 from backfill_assets.app.context import Context
 from backfill_assets.app.faults import find_faults
 from backfill_assets.cli.faults import print_faults
+from backfill_assets.cli.pins import print_pins
 from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_json
@@ -19,6 +20,7 @@ from backfill_assets.core.wording import amount
 from backfill_assets.plan.faults import Fault
 from backfill_assets.state.heartbeats import why_stopped
 from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets.state.pinned import PinnedConsumer, pinned_consumers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,8 @@ class Status:
     """That approvals are off, and where files say other rules than those in force."""
     faults: tuple[Fault, ...] = ()
     """What is wrong with rows that are shown."""
+    pins: tuple[PinnedConsumer, ...] = ()
+    """Consumers that are kept on a release."""
 
     def to_json(self) -> dict[str, object]:
         """As plain values; intervals are half-open ISO pairs."""
@@ -87,6 +91,7 @@ class Status:
             "revision": self.revision,
             "rules": list(self.rules),
             "faults": [f.to_json() for f in self.faults],
+            "pins": [p.to_json() | {"overdue": p.overdue(self.now.date())} for p in self.pins],
             "models": [
                 {
                     "model": m.model,
@@ -176,6 +181,7 @@ def read_status(place: Context) -> Status:
         models=tuple(found),
         rules=facts.rules.notes if facts.rules else (),
         faults=find_faults(place, facts),
+        pins=pinned_consumers(place.control),
     )
 
 
@@ -208,6 +214,7 @@ def print_status(status: Status) -> None:
     for note in status.rules:
         console.print(Text(note, style="yellow"))
     print_faults(status.faults)
+    print_pins(status.pins, status.now.date())
     for m in status.models:
         for entry in m.running:
             console.print(

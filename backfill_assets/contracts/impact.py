@@ -15,6 +15,7 @@ from backfill_assets.plan.category import Category
 from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.plan.stages import Plan
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.pinned import PinnedConsumer
 
 _CRITICALITY = ("high", "medium", "low")
 
@@ -47,6 +48,8 @@ class Impact:
     """When the time is over that its owner wants to know before; None: no notice is needed."""
     void: tuple[Evaluation, ...] = ()
     """Evaluations that looked at days which change: they do not hold any more."""
+    pin: PinnedConsumer | None = None
+    """What it is kept on: what changes reaches it when that is over."""
 
     @property
     def level(self) -> Level | None:
@@ -82,13 +85,21 @@ class Impact:
             "notice_until": self.notice_until and self.notice_until.isoformat(),
             "void_evaluations": [{"name": e.name, "days": str(e.days)} for e in self.void],
             "last_verified": c.last_verified and c.last_verified.isoformat(),
+            "pin": self.pin and self.pin.to_json(),
         }
 
 
-def impacts(plan: Plan, consumers: Iterable[Consumer], shown: Environment, contracts: Contracts) -> tuple[Impact, ...]:
+def impacts(
+    plan: Plan,
+    consumers: Iterable[Consumer],
+    shown: Environment,
+    contracts: Contracts,
+    pins: Iterable[PinnedConsumer] = (),
+) -> tuple[Impact, ...]:
     """The plan's impact on every consumer, the worst first. `shown` is the environment that the plan is for."""
     moved = touched(plan, shown, contracts)
-    found = [_impact(c, moved, plan.now) for c in consumers]
+    kept = {pin.consumer: pin for pin in pins}
+    found = [replace(_impact(c, moved, plan.now), pin=kept.get(c.name)) for c in consumers]
     return tuple(
         sorted(
             found,

@@ -16,6 +16,7 @@ from backfill_assets.defs.io_manager import IO_MANAGER_KEY, VersionTables
 from backfill_assets.defs.jobs import apply_job, promote_job, routine_job, routine_schedule
 from backfill_assets.defs.ledger_sensor import ledger_sensor
 from backfill_assets.defs.maintenance import janitor_job, rollback_job
+from backfill_assets.defs.pins import pin_job, unpin_job
 from backfill_assets.defs.plans import plans_job
 from backfill_assets.defs.rules import rules_job
 from backfill_assets.defs.runbook import runbook_job
@@ -52,6 +53,8 @@ def definitions(workspace: Context) -> dg.Definitions:
             runbook_job(workspace),
             routine,
             rollback_job(workspace),
+            pin_job(workspace),
+            unpin_job(workspace),
             janitor_job(workspace),
         ],
         asset_checks=[looks] if looks else [],

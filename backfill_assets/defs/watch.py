@@ -21,6 +21,7 @@ WATCHED = {
     Kind.ROWS: "The newest intervals have about as many rows as those before them.",
     Kind.POINTER: "Every file that is shown is there, and the ledger vouches for its rows.",
     Kind.UPSTREAM: "It was built from the versions of its upstreams that are shown.",
+    Kind.PINNED: "No consumer is kept on an older release of it beyond its last day, or on rows that cannot be read.",
     Kind.VIEW: "The view of a shared catalog says what the environment does.",
 }
 

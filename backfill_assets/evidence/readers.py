@@ -31,6 +31,10 @@ def impact_on(packet: Packet, consumer: str) -> list[str]:
     worst = [_change(m["model"], c) for m in found["models"] for c in m["changes"] if c["level"] == level]
     why = "" if level == "compatible" else few(worst, 3)
     said = [f"{LEVELS[level]} ({why})" if why else LEVELS[level]]
+    if (pin := found.get("pin")) and (kept := [m["model"] for m in found["models"] if m["model"] in pin["models"]]):
+        said.append(
+            f"is kept on release {pin['release']} until {pin['until']}, of {listed(kept)}: it is not moved before"
+        )
     if until := found.get("notice_until"):
         said.append(
             f"wants to know of it {number(found['notice_days'])} days before: not earlier than {day(utc(until))}"

@@ -164,6 +164,17 @@ UNMOVED = Option(
     name="expect-unmoved", kind=list, metavar="MODEL[.COLUMN]", help="It should not move; exit with 5 if it did."
 )  # fmt: skip
 
+CONSUMER = Option(
+    name="consumer", metavar="CONSUMER", argument=True, required=True, help="Its name, as consumers.yml has it."
+)
+PINNED_TO = Option(
+    name="release", metavar="RELEASE", argument=True, required=True,
+    help="Its id, or a beginning or an end of it: see `backfill releases`.",
+)  # fmt: skip
+UNTIL = Option(name="until", metavar="DAY", required=True, help="The last day on which it is kept there.")
+WHY_PINNED = Option(name="reason", help="Why; everybody who lists it sees it.")
+ONLY_SAY = Option(name="dry-run", kind=bool, help="Only say what will change for it.")
+
 REALLY = Option(name="apply", kind=bool, help="Really do it; without it nothing is changed.")
 TODAY = Option(name="today", metavar="DATE", help="Confirm the date, where the janitor asks whether it is right.")
 
@@ -178,6 +189,8 @@ SHARED: Mapping[str, tuple[Option, ...]] = {
     "rules": (ACTION, WHY_CHANGED),
     "plans": (WAITING_FOR,),
     "adopt": (ADOPTING, TABLE, COPY),
+    "pin": (CONSUMER, PINNED_TO, UNTIL, WHY_PINNED),
+    "unpin": (CONSUMER, ONLY_SAY),
     "janitor": (REALLY, TODAY),
 }
 """What each command takes that is also a job: both offer exactly these, and a terminal beside them `TERMINAL`."""

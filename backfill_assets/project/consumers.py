@@ -61,6 +61,12 @@ def read_consumers(root: Path, models: list[str], environment: str, problems: li
     return Consumers(entries=consumers, verified=verified)
 
 
+def consumer_names(root: Path) -> list[str]:
+    """The names in the file, whatever else is wrong with it."""
+    listed = read_list(root / CONSUMERS_FILE, "consumers", [], beside=frozenset((VERIFIED,)))
+    return [str(data["name"]) for data in listed.items if isinstance(data, Mapping) and "name" in data]
+
+
 class _Head(Strict):
     last_verified: Day | None = None
 

@@ -46,6 +46,8 @@ def wrong_environment(name: str) -> str:
         return f"catalogs keep the schema `{folded}` for themselves"
     if folded.startswith("plan_"):
         return "names that begin with `plan_` are the schemas of open plans' candidates"
+    if folded.startswith("pin_"):
+        return "names that begin with `pin_` are the schemas of pinned consumers"
     return ""
 
 

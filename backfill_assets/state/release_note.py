@@ -33,6 +33,8 @@ class ReleaseNote:
     """The project's clock, by which intervals were over; None in releases of earlier versions."""
     settling: bool = False
     """Whether a routine run replaced provisional intervals by it: no change that anybody decided on."""
+    pin: Mapping[str, object] = field(default_factory=dict[str, object])
+    """In a pinned consumer's environment: what it is kept on (`state/pinned.py`); empty when that is over."""
 
     def to_json(self) -> dict[str, object]:
         said: dict[str, object] = {
@@ -47,6 +49,7 @@ class ReleaseNote:
             said["changed"] = {name: ranges_json(ranges) for name, ranges in self.changed.items() if ranges}
         said |= {"clock": self.clock.isoformat()} if self.clock is not None else {}
         said |= {"settling": True} if self.settling else {}
+        said |= {"pin": dict(self.pin)} if self.pin else {}
         return said
 
 
@@ -67,4 +70,5 @@ def note_from_json(said: Mapping[str, Any]) -> ReleaseNote:
         changed=None if changed is None else {name: ranges_from_json(ranges) for name, ranges in changed.items()},
         clock=utc(said["clock"]) if said.get("clock") else None,
         settling=said.get("settling", False),
+        pin=said.get("pin", {}),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
@@ -70,6 +70,8 @@ class Release:
     """The project's clock, by which intervals were over; None in releases of earlier versions."""
     settling: bool = False
     """Whether a routine run replaced provisional intervals by it: no change that anybody decided on."""
+    pin: Mapping[str, object] = field(default_factory=dict[str, object])
+    """In a pinned consumer's environment: what it is kept on (`state/pinned.py`); empty when that is over."""
 
     @property
     def approvals_off(self) -> bool:
@@ -195,6 +197,21 @@ class Difference:
         there = dict(self.other.columns) if self.other else {}
         return tuple(c for c, _ in self.one.columns if c not in there) if self.one and self.other else ()
 
+    @property
+    def retyped(self) -> tuple[str, ...]:
+        """Columns of both that have another type in the other one."""
+        there = dict(self.other.columns) if self.other else {}
+        return tuple(c for c, t in self.one.columns if there.get(c, t) != t) if self.one and self.other else ()
+
+    def lines(self, say: Callable[[Ranges], str] = str) -> list[str]:
+        """What is different, a line for each kind; `say` writes ranges."""
+        ranges = (("other rows", self.changed), ("new intervals", self.gained), ("intervals gone", self.lost))
+        columns = (("new columns", self.added), ("columns gone", self.removed), ("of another type", self.retyped))
+        return [
+            *(f"{what}: {say(part)}" for what, part in ranges if part),
+            *(f"{what}: {', '.join(names)}" for what, names in columns if names),
+        ]
+
 
 def compare(
     one: Mapping[str, Pointer],
@@ -263,6 +280,7 @@ def _release(environment: str, row: Row) -> Release:
         at_once=note.at_once,
         clock=note.clock,
         settling=note.settling,
+        pin=note.pin,
         moves=tuple(
             Move(
                 model=model,

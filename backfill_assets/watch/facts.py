@@ -12,6 +12,7 @@ from backfill_assets.promote.mismatches import Mismatch
 from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Entry
+from backfill_assets.state.pinned import PinnedConsumer
 from backfill_assets.state.releases import Release
 from backfill_assets.state.settling import Settling
 from backfill_assets.state.shown_state import ShownState
@@ -71,6 +72,18 @@ class AdoptedTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PinFacts:
+    """A pinned consumer, and what was found of the rows that it is kept on."""
+
+    pin: PinnedConsumer
+    proofs: Sequence[Readability]
+    known: bool
+    """Whether consumers.yml still names the consumer."""
+    views: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Model → what is wrong with its view in a shared catalog."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WatchFacts:
     """One look at an environment and what it was built from."""
 
@@ -105,6 +118,7 @@ class WatchFacts:
     older: Sequence[StaleInput] = ()
     """What is shown beside newer rows of what it was computed from, without a proof or an owner's acceptance."""
     adopted: Sequence[AdoptedTable] = ()
+    pins: Sequence[PinFacts] = ()
     settling: Settling | None = None
     """Which shown intervals are provisional: routine runs build these again; None: nobody looked."""
     views: Mapping[str, str] = field(default_factory=dict[str, str])

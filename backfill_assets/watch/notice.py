@@ -30,6 +30,8 @@ class Kind(StrEnum):
     """A view of a shared catalog does not say what the environment does."""
     ADOPTED = "adopted_table"
     """A table that was adopted is another one by now than the commit that is shown."""
+    PINNED = "pinned_consumer"
+    """A consumer is kept on a release longer than it should be, or what it is kept on cannot be read."""
     UNWATCHED = "unwatched"
     """What nobody can tell, said so that silence is not taken for good news."""
 

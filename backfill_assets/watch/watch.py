@@ -28,6 +28,7 @@ from backfill_assets.watch.integrity import integrity
 from backfill_assets.watch.kept_models import is_kept_beside, kept_models
 from backfill_assets.watch.late import late_sources
 from backfill_assets.watch.notice import Notice
+from backfill_assets.watch.pinned import pins
 from backfill_assets.watch.rows import row_counts
 from backfill_assets.watch.stale_inputs import stale_inputs
 
@@ -46,7 +47,14 @@ class SourceReader(Protocol):
 
 def watch(look: WatchFacts) -> tuple[Notice, ...]:
     """Everything that is found: what is broken, what is late, what is behind, what is odd; then what cannot be told."""
-    found = [*integrity(look), *late_sources(look), *notices_of_adopted(look), *freshness(look), *row_counts(look)]
+    found = [
+        *integrity(look),
+        *late_sources(look),
+        *notices_of_adopted(look),
+        *pins(look),
+        *freshness(look),
+        *row_counts(look),
+    ]
     return tuple(sorted(found, key=lambda n: not n.finding))
 
 

@@ -44,8 +44,8 @@ def flipped(*names: str) -> Environments:
     "name",
     [
         "default", "DEFAULT", "global_temp", "Information_Schema", "sys", "system", "session", "spark_catalog",
-        "plan_1f3a9c02", "PLAN_x", "plan-1f3a", "prod/releases", "/removals", "prod prod", "1prod", "", "x" * 129,
-        "prod\x1b[31m", "prod\u202e", "pröd", "prod\n",
+        "plan_1f3a9c02", "PLAN_x", "pin_cfo", "plan-1f3a", "prod/releases", "/removals", "prod prod", "1prod", "",
+        "x" * 129, "prod\x1b[31m", "prod\u202e", "pröd", "prod\n",
     ],
 )  # fmt: skip
 def test_environments_that_cannot_be(tmp_path: Path, name: str) -> None:

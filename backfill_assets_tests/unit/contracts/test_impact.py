@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backfill_assets.cli.impact import impact_lines
 from backfill_assets.contracts.contract import Contract, Promise
 from backfill_assets.contracts.impact import Impact, impacts
 from backfill_assets.contracts.levels import Level
@@ -15,10 +20,13 @@ from backfill_assets.core.consumer import Consumer, Evaluation, Use
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
+from backfill_assets.evidence.readers import impact_on
+from backfill_assets.evidence.shape import Packet
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.state.environment import Environment
+from backfill_assets.state.pinned import PinnedConsumer
 from backfill_assets_tests.fakes import NOW, a_pointer, days, ranges
 from backfill_assets_tests.strategies import EPOCH, days_of, sets_of_days
 
@@ -42,6 +50,7 @@ def look(
     patch: Ranges | None = None,
     pointer: Pointer | None = None,
     stages: tuple[Build, ...] = (),
+    pins: tuple[PinnedConsumer, ...] = (),
 ) -> Impact:
     """The impact of a plan for one model `a`, of which prod shows the first ten days of January."""
     plan = Plan(
@@ -58,7 +67,7 @@ def look(
     )
     shown = pointer or a_pointer("a", "a-1", days("01", "10"))
     environment = Environment(name="prod", revision=1, pointers={"a": shown}, releases={})
-    [found] = impacts(plan, [consumer], environment, Contracts(old={"a": OLD}, new={"a": new}))
+    [found] = impacts(plan, [consumer], environment, Contracts(old={"a": OLD}, new={"a": new}), pins)
     return found
 
 
@@ -71,6 +80,23 @@ def test_a_column_that_is_read() -> None:
     assert model.days == ranges(days("01", "10"))
     other = look(a_consumer(uses={"a": Use(columns=("y",))}), X_DIFFERS)
     assert other.models == () and not other.affected and other.level is None
+
+
+def test_who_is_pinned_is_told_that_it_does_not_move() -> None:
+    """It is affected and told all the same; what it came to read since the pin is said to move."""
+    pin = PinnedConsumer(
+        consumer="board", environment="prod", release="r1", until=date(2024, 2, 1), reason="", by="ana", at=NOW,
+        pointers={"a": a_pointer("a", "a-1", days("01", "10"))},
+    )  # fmt: skip
+    found = look(a_consumer(), X_DIFFERS, pins=(pin,))
+    assert found.affected and found.to_json()["pin"] == pin.to_json()
+    assert "it is kept on release r1 until 2024-02-01: it is not moved before" in impact_lines(found)
+    [_, loose, *_] = impact_lines(look(a_consumer(), X_DIFFERS, pins=(replace(pin, pointers={}),)))
+    assert "but not of a, which it came to read since" in loose
+    other = look(a_consumer(), X_DIFFERS, pins=(replace(pin, consumer="other"),))
+    assert other.pin is None and not any("kept" in line for line in impact_lines(other))
+    packet = cast("Packet", SimpleNamespace(contract_impact=[found.to_json()], query_reruns=None))
+    assert "is kept on release r1 until 2024-02-01, of a: it is not moved before" in impact_on(packet, "board")
 
 
 def test_who_does_not_say_reads_everything() -> None:

@@ -156,6 +156,8 @@ def test_runs_are_made_for_ranges(root: Path) -> None:
         "routine",
         "rollback",
         "janitor",
+        "pin",
+        "unpin",
     }  # none over partitions
 
 

@@ -34,7 +34,7 @@ def run(root: Path, instance: dg.DagsterInstance) -> dict[str, dg.AssetCheckEval
 def test_quiet(root: Path, instance: dg.DagsterInstance) -> None:
     """Every check of every view passes, whether it is shown or not; the CLI says the same and exits with 0."""
     found = run(root, instance)
-    assert len(found) == 14 and all(e.passed for e in found.values())
+    assert len(found) == 16 and all(e.passed for e in found.values())
     said = backfill_here("watch", "--json", project=root)
     assert said.code == 0, said
     assert [n["kind"] for n in said.json["notices"]] == ["unwatched"]  # written by hand: no inputs are recorded
