@@ -20,8 +20,8 @@ from backfill_assets.state.heartbeats import why_stopped
 
 BEATS = """
 import sys, time
-from backfill_assets.adapters.heartbeat import beating
-with beating(sys.argv[1], "killed"):
+from backfill_assets.adapters.heartbeat import sending_heartbeats
+with sending_heartbeats(sys.argv[1], "killed"):
     print("there", flush=True)
     time.sleep(600)
 """
