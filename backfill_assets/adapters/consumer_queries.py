@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from backfill_assets.adapters.commands import run_command
 from backfill_assets.adapters.jvm import jvm_answers
 from backfill_assets.adapters.spark_errors import causes, engine_died, reason
-from backfill_assets.adapters.spark_views import schema_name, show_environment
+from backfill_assets.adapters.spark_views import show_environment
 from backfill_assets.audits.text import quoted
 from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, rerun
 from backfill_assets.core.consumer import Consumer, Query
 from backfill_assets.core.masking import HIDDEN, hide_values, hides_values
+from backfill_assets.promote.views import schema_name
 from backfill_assets.sql.parsing import splice
 from backfill_assets.state.environment import Environment
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.promote.views import expanded_view, plain_view, view_name
+from backfill_assets.promote.views import expanded_view, plain_view, schema_name, view_name
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.table_contents import with_counts
 
@@ -30,11 +30,6 @@ def show_environment(
         spark.sql(f"CREATE DATABASE IF NOT EXISTS `{schema_name(environment.name)}`")
         SparkViews(spark, warehouse).settle(environment, wanted)
     return spark
-
-
-def schema_name(environment: str) -> str:
-    """Where an environment's views are: Spark's schemas have no hyphens, candidates (`plan-<id>`) do."""
-    return environment.replace("-", "_")
 
 
 class SparkViews:

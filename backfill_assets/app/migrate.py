@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from backfill_assets.adapters.accepting import migrate as give_identity
+from backfill_assets.adapters.account import account
 from backfill_assets.app.context import Context
 from backfill_assets.core.model import Project
 from backfill_assets.project.algorithm import version_of
@@ -36,13 +37,13 @@ class Migrated:
         return {"warehouse": self.warehouse, "migrated": self.made, "unproved": [asdict(u) for u in self.unproved]}
 
 
-def migrate(root: Path, *, by: str) -> Migrated:
+def migrate(root: Path) -> Migrated:
     """Write the identity, then the signatures; each once. Builds and audits nothing.
 
     Raises ProjectError, SettingsError, and StateError for a warehouse that is lost or belongs to another project.
     """
     settings = load_settings(root)
-    made = give_identity(settings, root, by=by)
+    made = give_identity(settings, root, by=account())
     context = Context.open(root)
     left = sign_again(context.control, context.project)
     named = {word.model: word.version for word in context.project.overrides.values()}

@@ -19,7 +19,8 @@ def status(as_json: AsJson = False) -> None:
 
     Each model's coverage, what the environment shows of it, batches in flight and the last failure. Needs no Spark.
     """
-    from backfill_assets.cli.status import print_status, read_status
+    from backfill_assets.app.status import read_status
+    from backfill_assets.cli.status import print_status
 
     place = open_place()
     found = read_status(place)

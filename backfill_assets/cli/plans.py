@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
-from backfill_assets.adapters.spark_views import schema_name
 from backfill_assets.cli.estimates import BYTES, quantity
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.escaping import one_line
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.leases import Claim
 from backfill_assets.promote.lifecycle import Abandoned, Opened, collision_text, parallel_plan_text, plan_text
+from backfill_assets.promote.views import schema_name
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, Status
 

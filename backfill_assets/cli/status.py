@@ -1,188 +1,15 @@
-"""Where does everything stand? Each model's coverage, what the environment shows, what runs, what failed last."""
+"""Where does everything stand? The status of each model, for a person."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-
 from rich.text import Text
 
-from backfill_assets.adapters.heartbeat import is_running, machine_name, read_heartbeats
-from backfill_assets.app.context import Context
-from backfill_assets.app.faults import find_faults
+from backfill_assets.app.status import Status
 from backfill_assets.cli.faults import print_faults
 from backfill_assets.cli.pins import print_pins
 from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import grid, out
-from backfill_assets.core.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.core.wording import amount
-from backfill_assets.plan.faults import Fault
-from backfill_assets.state.heartbeats import why_stopped
-from backfill_assets.state.ledger import Entry, Kind
-from backfill_assets.state.pinned import PinnedConsumer, pinned_consumers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped:
-    """A batch that began and did not end, of a run that gives no sign of life."""
-
-    entry: Entry
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How fast the run that is under way goes: its finished intervals and rows since it began, and what that says."""
-
-    intervals: int
-    rows: int
-    seconds: float
-    left: float | None
-    """Seconds until nothing is missing, at this pace; None before the first batch is done."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelStatus:
-    """One model: the code's version, how much of it there is, and what the environment shows."""
-
-    model: str
-    version: str
-    cadence: Cadence
-    expected: Ranges
-    green: Ranges
-    unaudited: Ranges
-    partial: Ranges
-    """What of the open interval is built."""
-    shown_version: str | None
-    shown: Ranges
-    provisional: Ranges
-    """What of it routine runs may still replace, as its sources change."""
-    running: tuple[Entry, ...]
-    stopped: tuple[Stopped, ...]
-    pace: Pace | None
-    last_failure: Entry | None
-
-    @property
-    def missing(self) -> Ranges:
-        return self.expected - self.green
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """The whole project at one moment."""
-
-    environment: str
-    now: datetime
-    revision: int
-    models: tuple[ModelStatus, ...]
-    rules: tuple[str, ...] = ()
-    """That approvals are off, and where files say other rules than those in force."""
-    faults: tuple[Fault, ...] = ()
-    """What is wrong with rows that are shown."""
-    pins: tuple[PinnedConsumer, ...] = ()
-    """Consumers that are kept on a release."""
-
-    def to_json(self) -> dict[str, object]:
-        """As plain values; intervals are half-open ISO pairs."""
-        return {
-            "environment": self.environment,
-            "now": self.now.isoformat(),
-            "revision": self.revision,
-            "rules": list(self.rules),
-            "faults": [f.to_json() for f in self.faults],
-            "pins": [p.to_json() | {"overdue": p.overdue(self.now.date())} for p in self.pins],
-            "models": [
-                {
-                    "model": m.model,
-                    "version": m.version,
-                    "cadence": m.cadence.value,
-                    "expected": m.expected.count(m.cadence),
-                    "green": ranges_json(m.green),
-                    "unaudited": ranges_json(m.unaudited),
-                    "partial": ranges_json(m.partial),
-                    "missing": ranges_json(m.missing),
-                    "shown_version": m.shown_version,
-                    "shown": ranges_json(m.shown),
-                    "provisional": ranges_json(m.provisional),
-                    "running": [
-                        {"interval": str(e.interval), "since": e.at.isoformat(), "run": e.run, "attempt": e.attempt}
-                        for e in m.running
-                    ],
-                    "stopped": [
-                        {
-                            "interval": str(s.entry.interval),
-                            "since": s.entry.at.isoformat(),
-                            "run": s.entry.run,
-                            "why": s.why,
-                        }
-                        for s in m.stopped
-                    ],
-                    "pace": m.pace
-                    and {
-                        "intervals": m.pace.intervals,
-                        "rows": m.pace.rows,
-                        "seconds": round(m.pace.seconds, 1),
-                        "seconds_left": m.pace.left and round(m.pace.left, 1),
-                    },
-                    "last_failure": m.last_failure
-                    and {
-                        "interval": str(m.last_failure.interval),
-                        "at": m.last_failure.at.isoformat(),
-                        "reason": m.last_failure.reason,
-                    },
-                }
-                for m in self.models
-            ],
-        }
-
-
-def read_status(place: Context) -> Status:
-    """The project's status, from the ledger and the environment."""
-    facts = place.facts()
-    models = facts.bounded(place.project).models
-    entries = place.control.ledger.entries()
-    beats, here = read_heartbeats(place.warehouse), machine_name()
-    found: list[ModelStatus] = []
-    for name, model in models.items():
-        version, covered = place.project.fingerprints[name], facts.coverage[name]
-        mine = [e for e in entries if (e.model, e.version) == (name, version)]
-        pointer = facts.environment.pointers.get(name)
-        missing = model.expected(facts.now) - covered.complete
-        begun = unfinished(mine)
-        why = {e.run: why_stopped(beats, e.run, home=here, alive=is_running) for e in begun}
-        running = tuple(e for e in begun if not why[e.run])
-        stopped = [Stopped(entry=e, why=why[e.run]) for e in begun if why[e.run] and missing & Ranges((e.interval,))]
-        failures = [e for e in mine if e.kind in (Kind.FAILED, Kind.INVALIDATED)]
-        found.append(
-            ModelStatus(
-                model=name,
-                version=version,
-                cadence=model.cadence,
-                expected=model.expected(facts.now),
-                green=covered.complete & model.expected(facts.now),
-                unaudited=covered.unaudited & model.expected(facts.now),
-                partial=covered.partial,
-                shown_version=pointer.version if pointer else None,
-                shown=pointer.covers if pointer else Ranges(),
-                provisional=facts.settling.provisional(name, model.cadence, pointer.covers)
-                if facts.settling and pointer
-                else Ranges(),
-                running=running,
-                stopped=tuple(stopped),
-                pace=_pace(mine, running, model.cadence, missing.count(model.cadence)),
-                last_failure=next((e for e in reversed(failures) if e.interval not in covered.complete), None),
-            )
-        )
-    return Status(
-        environment=facts.environment.name,
-        now=facts.now,
-        revision=facts.environment.revision,
-        models=tuple(found),
-        rules=facts.rules.notes if facts.rules else (),
-        faults=find_faults(place, facts),
-        pins=pinned_consumers(place.control),
-    )
 
 
 def print_status(status: Status) -> None:
@@ -241,36 +68,6 @@ def print_status(status: Status) -> None:
 WIDE = 110
 """Columns of a terminal that has room for a meter."""
 _SHOWN = 5
-_AFTER = (Kind.STARTED, Kind.BUILT, Kind.FAILED)
-
-
-def unfinished(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """The batches that began and have not ended, of entries in the ledger's order: the last word on their intervals."""
-    found: list[Entry] = []
-    later = Ranges()
-    for entry in reversed([e for e in entries if e.kind in _AFTER]):
-        mine = Ranges((entry.interval,))
-        if entry.kind is Kind.STARTED and not mine & later:
-            found.append(entry)
-        later = later | mine
-    return tuple(reversed(found))
-
-
-def _pace(entries: list[Entry], running: tuple[Entry, ...], cadence: Cadence, missing: int) -> Pace | None:
-    """The pace of the run that the batches in flight are of; None when nothing runs."""
-    if not running:
-        return None
-    run = running[-1].run
-    began = min(e.at for e in entries if e.run == run)
-    done = [e for e in entries if e.run == run and e.kind is Kind.BUILT]
-    intervals = sum(cadence.count(e.interval) for e in done)
-    seconds = max((datetime.now(UTC) - began).total_seconds(), 0.001)
-    return Pace(
-        intervals=intervals,
-        rows=sum(e.rows for e in done),
-        seconds=seconds,
-        left=seconds / intervals * missing if intervals else None,
-    )
 
 
 def _meter(have: int, want: int) -> Text:

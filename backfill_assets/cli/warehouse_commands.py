@@ -32,29 +32,12 @@ def warehouse(
     this project under another name: what came after them is lost. `--repair` refuses when an entry was acknowledged:
     that one is in a backup only. Needs no Spark.
     """
-    from backfill_assets.adapters.accepting import adopt as adopt_it
-    from backfill_assets.adapters.accepting import forget as forget_it
-    from backfill_assets.adapters.accepting import warehouse_status
-    from backfill_assets.adapters.account import account
-    from backfill_assets.adapters.repair import repair as repair_it
-    from backfill_assets.core.errors import SettingsError
-    from backfill_assets.project.settings import load_settings
+    from backfill_assets.app.warehouse import Accepting, accept_warehouse
 
-    if adopt != bool(why) or adopt + forget + repair > 1:
-        raise SettingsError(
-            "--adopt and --why go together, and --forget and --repair stand alone",
-            why="what is adopted is kept with its reason",
-            fix='backfill warehouse --adopt --why "restored from the nightly snapshot"',
-        )
-    root = root_folder()
-    settings = load_settings(root)
-    if adopt:
-        adopt_it(settings, root, by=account(), why=why)
-    if forget:
-        forget_it(settings, root)
-    for one in repair_it(settings, root, by=account()) if repair else ():
+    done = accept_warehouse(root_folder(), Accepting(adopt=adopt, forget=forget, repair=repair, why=why))
+    for one in done.set_aside:
         err().print(Text(f"set aside: commit {one.commit} of {one.table}, now {one.place}"))
-    found = warehouse_status(settings, root)
+    found = done.status
     if as_json:
         print_json(found.to_json())
     else:
@@ -82,10 +65,9 @@ def migrate(as_json: AsJson = False) -> None:
     that, it says why, model by model, and what to do. Nothing is built or audited again, and a second time is
     harmless. Needs no Spark.
     """
-    from backfill_assets.adapters.account import account
     from backfill_assets.app.migrate import migrate as migrate_it
 
-    done = migrate_it(root_folder(), by=account())
+    done = migrate_it(root_folder())
     if as_json:
         print_json(done.to_json())
         return
@@ -108,14 +90,9 @@ def backup(
     Ledger, releases, approvals, plans and evidence packets as they are at one instant; every file is compared with what
     was read. A copy without backup.json was not finished: run it again. Needs no Spark.
     """
-    from backfill_assets.adapters.backup import backup as back_up
-    from backfill_assets.adapters.warehouse import open_store
-    from backfill_assets.project.settings import load_settings
+    from backfill_assets.app.warehouse import back_up_warehouse
 
-    root = root_folder()
-    settings = load_settings(root)
-    open_store(settings, root)  # what is lost or older than it was is no backup
-    made = back_up(settings.warehouse, target, data=data)
+    made = back_up_warehouse(root_folder(), target, data=data)
     if as_json:
         print_json({k: v for k, v in made.to_json().items() if k != "files"} | {"files": len(made.files)})
         return
@@ -136,20 +113,17 @@ def restore(
     Checks every file first. Refuses to lose releases or records that came later, unless told to; what was there is kept
     beside it. Code 3 when prod shows tables that are not there. Needs no Spark.
     """
-    from backfill_assets.adapters.account import account
-    from backfill_assets.adapters.restore import restore as bring_back
-    from backfill_assets.project.settings import load_settings
+    from backfill_assets.app.warehouse import restore_warehouse
 
-    root = root_folder()
-    settings = load_settings(root)
-    done = bring_back(source, settings, root, over_newer=over_newer, by=account())
+    brought = restore_warehouse(root_folder(), source, over_newer=over_newer)
+    done = brought.restored
     if as_json:
         said = {"at": done.manifest.at, "release": done.manifest.release, "lost": done.lost}
         print_json(said | {"aside": done.aside, "missing": done.missing})
     else:
         console = out()
         console.print(
-            Text(f"{settings.warehouse}: as it was at {done.manifest.at}, release {done.manifest.release or '-'}")
+            Text(f"{brought.warehouse}: as it was at {done.manifest.at}, release {done.manifest.release or '-'}")
         )
         for line in done.lost:
             console.print(Text(f"  lost: {line}", style="yellow"))
@@ -163,10 +137,9 @@ def restore(
 
 def print_integrity(*, every_file: bool, as_json: bool) -> None:
     """Look at everything that the warehouse holds, and say what is damaged. Exits with 1 when anything is."""
-    from backfill_assets.adapters.integrity import check_integrity
+    from backfill_assets.app.warehouse import check_warehouse
 
-    place = open_place()
-    found = check_integrity(place.control, place.warehouse, every_file=every_file)
+    found = check_warehouse(open_place(), every_file=every_file)
     if as_json:
         print_json(found.to_json())
     else:

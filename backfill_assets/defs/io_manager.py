@@ -68,7 +68,7 @@ class VersionTables(dg.IOManager):
         A run that is tagged with a plan reads them as the plan's candidate environment shows them.
         Raises BuildError when any of them is not built and audited, PlanError for an unknown plan.
         """
-        from backfill_assets.defs.upstream import candidate_frame, version_frame
+        from backfill_assets.app.model_frames import candidate_frame, version_frame
 
         workspace = self._runs.workspace
         model = workspace.project.models[context.asset_key.path[-1]]

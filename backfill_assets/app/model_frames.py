@@ -1,4 +1,4 @@
-"""What does an asset of the user's own get when it reads a model? Green rows only.
+"""Use case: what does an asset of the user's own get when it reads a model? Green rows only.
 
 Of the version that the code says; in a run that is tagged with a plan, as the plan's candidate environment shows them.
 """
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def version_frame(workspace: Context, model: Model, asked: Interval | None) -> DataFrame:
+def version_frame(context: Context, model: Model, asked: Interval | None) -> DataFrame:
     """The rows of the asked interval (None: of all that is complete), at one commit of the version's table, with the
     corrections that are published over it.
 
     Raises BuildError when an asked interval is not built and audited.
     """
-    version = workspace.project.fingerprints[model.name]
-    groups, digest = by_version(workspace.control.ledger.entries([model.name], kinds=DECIDING)), audits_digest(model)
+    version = context.project.fingerprints[model.name]
+    groups, digest = by_version(context.control.ledger.entries([model.name], kinds=DECIDING)), audits_digest(model)
     found, head = version_coverage(
-        groups.get((model.name, version), []), workspace.log, model=model.name, version=version, audits=digest
+        groups.get((model.name, version), []), context.log, model=model.name, version=version, audits=digest
     )
-    shown = workspace.control.environments.read(workspace.environment).pointers.get(model.name)
-    have = as_shown(found, version, shown, shown_state(shown, groups, workspace.log, audits=digest) if shown else None)
+    shown = context.control.environments.read(context.environment).pointers.get(model.name)
+    have = as_shown(found, version, shown, shown_state(shown, groups, context.log, audits=digest) if shown else None)
     wanted = Ranges((asked,)) if asked else have.complete
     if lacking := wanted - have.complete:
         raise BuildError(
@@ -48,17 +48,17 @@ def version_frame(workspace: Context, model: Model, asked: Interval | None) -> D
     if head < 0 or not wanted:
         raise BuildError(f"cannot read {model.name}: nothing of it is built", fix=f"materialize {model.name} first")
     read = ModelInput(model=model, version=version, commit=head, over=segments_beside(shown, version, have))
-    frame = input_frame(workspace.spark, workspace.warehouse, read)
+    frame = input_frame(context.spark, context.warehouse, read)
     condition = " OR ".join(f"({in_interval(model, part)})" for part in wanted)
     return frame.where(condition)
 
 
-def candidate_frame(workspace: Context, plan: str, model: Model, asked: Interval | None) -> DataFrame:
+def candidate_frame(context: Context, plan: str, model: Model, asked: Interval | None) -> DataFrame:
     """The rows of the asked interval (None: of all) as the candidate environment of a plan shows them.
 
     Raises PlanError for an unknown or ended plan, BuildError when it does not show all of the interval.
     """
-    candidate = workspace.control.environments.read(find_plan(workspace.control, plan).candidate)
+    candidate = context.control.environments.read(find_plan(context.control, plan).candidate)
     pointer = candidate.pointers.get(model.name)
     shown = pointer.covers if pointer else Ranges()
     wanted = Ranges((asked,)) if asked else shown
@@ -68,5 +68,5 @@ def candidate_frame(workspace: Context, plan: str, model: Model, asked: Interval
             why=f"it shows {shown} of it",
             fix="build it first: the job `apply`, or `backfill apply`",
         )
-    frame = model_frame(workspace.spark, workspace.warehouse, model, pointer.segments)
+    frame = model_frame(context.spark, context.warehouse, model, pointer.segments)
     return frame.where(" OR ".join(f"({in_interval(model, part)})" for part in wanted))

@@ -1,0 +1,88 @@
+"""Use case: what do the views say? A query, or a session, over an environment, all of one release."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.app.context import Context
+from backfill_assets.promote.views import schema_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """What a query gave: its columns, and its first rows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    more: bool
+    """Whether there are further ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A session in which an environment's views are, by their qualified names."""
+
+    spark: SparkSession
+    views: tuple[str, ...]
+    revision: int
+
+
+def query_views(context: Context, query: str, *, environment: str | None, limit: int) -> Rows:
+    """The first rows of a query over the views of environments (None: of the project's own), which may be named in it.
+
+    Raises BuildError with Spark's reason when it is not valid.
+    """
+    from backfill_assets.adapters.query import first_rows
+    from backfill_assets.adapters.spark_views import show_environment
+
+    name = environment or context.environment
+    shown = context.control.environments.read(name)
+    environments = context.control.environments.names()
+    query = _in_schemas(query, environments)
+    spark = show_environment(context.spark, shown, context.warehouse, _mentioned(query, name))
+    for other in environments:
+        if other != name and (models := _mentioned(query, other)):
+            show_environment(spark, context.control.environments.read(other), context.warehouse, models)
+    views = [f"{schema_name(name)}.{model}" for model in sorted(shown.pointers)]
+    columns, rows = first_rows(spark, query, at_most=limit + 1, views=views)
+    return Rows(columns=tuple(columns), rows=tuple(rows[:limit]), more=len(rows) > limit)
+
+
+def show_views(context: Context, *, environment: str | None) -> Shown:
+    """A session with all views of an environment (None: of the project's own)."""
+    from backfill_assets.adapters.spark_views import show_environment
+
+    name = environment or context.environment
+    shown = context.control.environments.read(name)
+    spark = show_environment(context.spark, shown, context.warehouse)
+    views = tuple(f"{schema_name(name)}.{model}" for model in shown.pointers)
+    return Shown(spark=spark, views=views, revision=shown.revision)
+
+
+def _mentioned(query: str, environment: str) -> list[str] | None:
+    """The models that a query may mean, so that only their views are made; None when that cannot be told."""
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tree = sqlglot.parse_one(query, dialect="spark")
+    except SqlglotError:
+        return None
+    if not isinstance(tree, exp.Query):
+        return None
+    return [t.name for t in tree.find_all(exp.Table) if t.db.lower() == schema_name(environment).lower()]
+
+
+def _in_schemas(query: str, environments: Sequence[str]) -> str:
+    """The query with the schemas of candidate environments for their names: `plan-1f3a`.m is the view plan_1f3a.m."""
+    for name in environments:
+        if name != schema_name(name):
+            query = re.sub(rf"(?<![\w-])`?{re.escape(name)}`?\.(?=[\w`])", f"{schema_name(name)}.", query)
+    return query

@@ -1,0 +1,85 @@
+"""Use cases of the warehouse as a whole: whose it is, what is wrong with its records, its copy and its way back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from backfill_assets.adapters.accepting import WarehouseStatus, adopt, forget, warehouse_status
+from backfill_assets.adapters.account import account
+from backfill_assets.adapters.backup import Manifest, backup
+from backfill_assets.adapters.integrity import IntegrityReport, check_integrity
+from backfill_assets.adapters.repair import SetAside, repair
+from backfill_assets.adapters.restore import Restored, restore
+from backfill_assets.adapters.warehouse import open_store
+from backfill_assets.app.context import Context
+from backfill_assets.core.errors import SettingsError
+from backfill_assets.project.settings import load_settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepting:
+    """What is to be done before the look: at most one of these."""
+
+    adopt: bool = False
+    """Take it for this project's, with its records as they are now, and with the reason `why`."""
+    forget: bool = False
+    """Remember nothing of it."""
+    repair: bool = False
+    """Set aside newest log entries that a loss of power damaged."""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """The warehouse as it is now, and what a repair has set aside."""
+
+    status: WarehouseStatus
+    set_aside: tuple[SetAside, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BroughtBack:
+    """Which warehouse a backup was put in the place of, and what came of it."""
+
+    warehouse: str
+    restored: Restored
+
+
+def accept_warehouse(root: Path, asked: Accepting) -> Accepted:
+    """Do what is asked, and say whose the warehouse is and what is wrong with it.
+
+    Raises SettingsError for options that exclude each other, StateError for what cannot be adopted or repaired.
+    """
+    if asked.adopt != bool(asked.why) or asked.adopt + asked.forget + asked.repair > 1:
+        raise SettingsError(
+            "--adopt and --why go together, and --forget and --repair stand alone",
+            why="what is adopted is kept with its reason",
+            fix='backfill warehouse --adopt --why "restored from the nightly snapshot"',
+        )
+    settings = load_settings(root)
+    if asked.adopt:
+        adopt(settings, root, by=account(), why=asked.why)
+    if asked.forget:
+        forget(settings, root)
+    set_aside = repair(settings, root, by=account()) if asked.repair else ()
+    return Accepted(status=warehouse_status(settings, root), set_aside=set_aside)
+
+
+def back_up_warehouse(root: Path, target: Path, *, data: bool) -> Manifest:
+    """Copy the records, and with `data` the versions' tables, into an empty folder. Raises StateError."""
+    settings = load_settings(root)
+    open_store(settings, root)  # what is lost or older than it was is no backup
+    return backup(settings.warehouse, target, data=data)
+
+
+def restore_warehouse(root: Path, source: Path, *, over_newer: bool) -> BroughtBack:
+    """Put a backup in the warehouse's place. Raises StateError, as `restore` says."""
+    settings = load_settings(root)
+    done = restore(source, settings, root, over_newer=over_newer, by=account())
+    return BroughtBack(warehouse=settings.warehouse, restored=done)
+
+
+def check_warehouse(context: Context, *, every_file: bool) -> IntegrityReport:
+    """Look at everything that the warehouse holds, and say what is damaged. `every_file`: not a few of each table."""
+    return check_integrity(context.control, context.warehouse, every_file=every_file)
