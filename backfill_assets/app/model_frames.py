@@ -18,8 +18,7 @@ from backfill_assets.core.model import Model
 from backfill_assets.plan.patch import segments_beside
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.ledger import DECIDING, by_version
-from backfill_assets.state.shown_state import as_shown, shown_state
-from backfill_assets.state.tables import version_coverage
+from backfill_assets.state.seen import seen
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,11 +32,9 @@ def version_frame(context: Context, model: Model, asked: Interval | None) -> Dat
     """
     version = context.project.fingerprints[model.name]
     groups, digest = by_version(context.control.ledger.entries([model.name], kinds=DECIDING)), audits_digest(model)
-    found, head = version_coverage(
-        groups.get((model.name, version), []), context.log, model=model.name, version=version, audits=digest
-    )
     shown = context.control.environments.read(context.environment).pointers.get(model.name)
-    have = as_shown(found, version, shown, shown_state(shown, groups, context.log, audits=digest) if shown else None)
+    there = seen(groups, context.log, model.name, version, shown, audits=digest)
+    have, head = there.coverage, there.head
     wanted = Ranges((asked,)) if asked else have.complete
     if lacking := wanted - have.complete:
         raise BuildError(

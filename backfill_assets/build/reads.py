@@ -15,8 +15,7 @@ from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.patch import segments_beside
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, by_version
-from backfill_assets.state.shown_state import as_shown, shown_state
-from backfill_assets.state.tables import version_coverage
+from backfill_assets.state.seen import seen
 
 if TYPE_CHECKING:
     from backfill_assets.build.bench import Workbench
@@ -74,12 +73,9 @@ def _segments(bench: Workbench, shown: Environment, name: str) -> Segments:
     groups = by_version(bench.control.ledger.entries([name], kinds=DECIDING))
     version = patch.version if patch else logic
     digest = audits_digest(bench.project.models[name])
-    found, head = version_coverage(
-        groups.get((name, version), []), bench.log, model=name, version=version, audits=digest
-    )
-    known = shown_state(pointer, groups, bench.log, audits=digest) if pointer and not patch else None
-    have = as_shown(found, version, pointer, known)
-    green = Segments.of_table(version, head, have.green)
+    there = seen(groups, bench.log, name, version, None if patch else pointer, audits=digest)
+    have = there.coverage
+    green = Segments.of_table(version, there.head, have.green)
     if patch:
         return green.over(patch.below or (pointer.segments if pointer else NO_ROWS))
     if green:

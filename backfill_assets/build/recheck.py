@@ -14,8 +14,7 @@ from backfill_assets.plan.patch import segments_beside
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.state.ledger import DECIDING, Coverage, by_version
 from backfill_assets.state.removals import Removal
-from backfill_assets.state.shown_state import as_shown, shown_state
-from backfill_assets.state.tables import version_coverage
+from backfill_assets.state.seen import seen
 
 
 def current_coverage(bench: Workbench, name: str) -> tuple[dict[str, Coverage], dict[tuple[str, str], int]]:
@@ -25,21 +24,17 @@ def current_coverage(bench: Workbench, name: str) -> tuple[dict[str, Coverage], 
     groups = by_version(bench.control.ledger.entries([name, *upstreams], kinds=DECIDING))
     heads: dict[tuple[str, str], int] = {}
 
-    def seen(each: str, version: str) -> Coverage:
+    def there(each: str, version: str) -> Coverage:
         digest = audits_digest(bench.project.models[each])
-        entries = groups.get((each, version), [])
-        found, heads[each, version] = version_coverage(
-            entries, bench.log, model=each, version=version, audits=digest, now=bench.now
-        )
-        if (pointer := pointers.get(each)) is None:
-            return found
-        return as_shown(found, version, pointer, shown_state(pointer, groups, bench.log, audits=digest))
+        found = seen(groups, bench.log, each, version, pointers.get(each), audits=digest, now=bench.now)
+        heads[each, version] = found.head
+        return found.coverage
 
-    have = {name: seen(name, bench.version(name))}
+    have = {name: there(name, bench.version(name))}
     for each in upstreams:
-        have[each] = seen(each, bench.project.fingerprints[each])
+        have[each] = there(each, bench.project.fingerprints[each])
         if patch := bench.patches.get(each):
-            again = seen(each, patch.version)
+            again = there(each, patch.version)
             kept = patch.below.covers - patch.intervals
             have[each] = Coverage(green=kept | (again.green & patch.intervals))
     if have[name].partial and not bench.patches:
