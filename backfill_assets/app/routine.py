@@ -18,7 +18,7 @@ from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.extend import routine_case, settling_case
+from backfill_assets.promote.extend import as_published, routine_case, settling_case
 from backfill_assets.promote.gate import Case
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Attempt
@@ -41,11 +41,13 @@ class Extended:
     carried: Carried
     promoted: Promoted
     settled: Settled
+    left: tuple[Obstacle, ...] = ()
+    """What it did not build, as it would read something else than what was published."""
 
     @property
     def held(self) -> tuple[Obstacle, ...]:
         """What keeps models, or intervals that were built again, from being shown."""
-        return (*self.settled.held, *self.promoted.held)
+        return (*self.settled.held, *self.left, *self.promoted.held)
 
 
 def extend(context: Context, *, run: str = "", follow: Follow = unseen) -> Extended:
@@ -56,8 +58,9 @@ def extend(context: Context, *, run: str = "", follow: Follow = unseen) -> Exten
     """
     shown = published_context(context)
     settled = _settle(shown, run=run, follow=follow)
-    carried = carry_out(shown, plan_request(shown, resume=False), run=run, follow=follow)
-    return Extended(carried=carried, promoted=promote_green(shown), settled=settled)
+    plan, left = as_published(shown.project, plan_request(shown, resume=False))
+    carried = carry_out(shown, plan, run=run, follow=follow)
+    return Extended(carried=carried, promoted=promote_green(shown), settled=settled, left=left)
 
 
 def _settle(context: Context, *, run: str, follow: Follow) -> Settled:

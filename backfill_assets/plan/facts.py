@@ -21,7 +21,7 @@ from backfill_assets.plan.versions import BuiltVersion, invalidated, shown_segme
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import DECIDING, Coverage, EntriesByVersion, Entry, by_version
-from backfill_assets.state.releases import Release, shown_last
+from backfill_assets.state.releases import Release, out_of_sight
 from backfill_assets.state.rules import Rules, RulesInForce, declared_rules
 from backfill_assets.state.settling import Settling
 from backfill_assets.state.shown_state import ShownState, as_shown, shown_state
@@ -65,7 +65,8 @@ class Facts:
     """Model → versions that earlier releases showed, each with the newest of these; of models whose code is not what is
     shown."""
     out_of_sight: Mapping[str, Pointer] = field(default_factory=dict[str, Pointer])
-    """The models that a rollback took out of sight, as the last release showed them."""
+    """What a rollback took out of sight, as it was shown last: models, and intervals of models; looked up where the
+    code is not what is shown, and by the gate."""
     rules: RulesInForce | None = None
     """What decides whose approval counts; None: nobody looked."""
     settling: Settling | None = None
@@ -159,7 +160,7 @@ def read_facts(
             if (n, p.version) in versions
         },
         released=_released(project, shown, releases, names),
-        out_of_sight={name: p for name, p in shown_last(releases).items() if name not in shown.pointers},
+        out_of_sight=out_of_sight(releases),
         standing=states,
         coverage=coverage,
         heads=heads,

@@ -41,10 +41,13 @@ def made_from(project: Project, model: Model) -> dict[str, object]:
     }
 
 
+UNSAID = "its record does not say from what it was published: an earlier release made it"
+
+
 def declared_otherwise(project: Project, model: Model, stored: Mapping[str, object]) -> str:
     """Why a version is not made from what its record says, were it built by this project; "" where it is."""
     if "project" not in stored:
-        return "its record does not say from what it was published: an earlier release made it"
+        return UNSAID
     then = cast(Mapping[str, Mapping[str, str]], stored["project"])
     for source in (project.sources[u.name] for u in model.upstreams if u.name in project.sources):
         if source.name not in then["sources"] or _place(then["sources"][source.name]) != _place(source.declared):

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backfill_assets.contracts.preflight import Gap
-from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stale_inputs import StaleInput, stale_inputs
 from backfill_assets.plan.stored import request_of, stored_plan
 from backfill_assets.promote.approval import PlanReview
 from backfill_assets.promote.candidate import known
@@ -19,8 +21,9 @@ from backfill_assets.promote.planned import propose_plan
 from backfill_assets.promote.proposal import Proposal, propose
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
+from backfill_assets.state.ledger import DECIDING, by_version
 from backfill_assets.state.plans import PlanRecord
-from backfill_assets.state.releases import replacements
+from backfill_assets.state.releases import out_of_sight, replacements
 from backfill_assets.state.required_approvals import Roles
 from backfill_assets.state.tables import TableLog
 
@@ -60,6 +63,7 @@ class Cases:
             waits = {b.model for b in plan.blocked}
             models = [name for name in plan.models if name not in waits.union(plan.held)]
             wanted = propose(facts.bounded(self.project), facts, versions, request, models, plan.patches)
+        facts = replace(facts, out_of_sight=out_of_sight(self.control.releases.all(facts.environment.name)))
         found = find_changed_rows(self.project, facts, self.log, wanted.pointers)
         moving = tuple(p for p in wanted.pointers if p.model not in found.idle)
         return Case(
@@ -71,11 +75,36 @@ class Cases:
             wanted=replace(wanted, pointers=moving),
             changed=found.changed,
             rewritten=found.rewritten,
+            older=self._older(facts, moving),
             gaps=tuple(gaps),
             reviews=self.reviews(facts) if found.changed else (),
             required=self.required,
             owners=self.owners,
             counts=self.counts,
+        )
+
+    def _older(self, facts: Facts, moving: Sequence[Pointer]) -> tuple[StaleInput, ...]:
+        """What of pointers that move would be shown beside newer rows of what it was computed from."""
+        shown = facts.environment
+        then = {**shown.pointers, **{p.model: p for p in moving}}
+        known = {p.model: self.project.models[p.model].upstreams for p in moving if p.model in self.project.models}
+        near = {name for name, upstreams in known.items() if any(u.name in then for u in upstreams)}
+        if not near:
+            return ()
+        near |= {u.name for name in near for u in known[name]}
+        entries = by_version(self.control.ledger.entries(near, kinds=DECIDING))
+
+        def found(pointers: Mapping[str, Pointer]) -> tuple[StaleInput, ...]:
+            part = {name: p for name, p in pointers.items() if name in near}
+            return stale_inputs(self.project, replace(shown, pointers=part), entries)
+
+        before: dict[tuple[str, str], Ranges] = {}
+        for each in found(shown.pointers):
+            before[each.model, each.upstream] = before.get((each.model, each.upstream), NOTHING) | each.intervals
+        return tuple(
+            replace(each, intervals=left)
+            for each in found(then)
+            if each.model in known and (left := each.intervals - before.get((each.model, each.upstream), NOTHING))
         )
 
     def reviews(self, facts: Facts) -> tuple[PlanReview, ...]:
@@ -86,7 +115,9 @@ class Cases:
 
     def review(self, facts: Facts, record: PlanRecord) -> PlanReview:
         """A stored plan with what it would show, and what was found out and said about it."""
-        return self._review(facts, record, replacements(self.control.releases.all(facts.environment.name)))
+        releases = self.control.releases.all(facts.environment.name)
+        facts = replace(facts, out_of_sight=out_of_sight(releases))
+        return self._review(facts, record, replacements(releases))
 
     def _review(self, facts: Facts, record: PlanRecord, replaced: Mapping[str, Mapping[str, Ranges]]) -> PlanReview:
         pointers = self.proposal(facts, record).pointers

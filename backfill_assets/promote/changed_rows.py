@@ -43,7 +43,7 @@ def find_changed_rows(
             if part := _since_last_shown(facts, pointer, log, cadence):
                 changed[name] = part
             continue
-        others = replaced(before, pointer, log, cadence)
+        others = replaced(before, pointer, log, cadence) | _back_in_sight(facts, before, pointer, log, cadence)
         if not others and before.covers == pointer.covers and before.columns == pointer.columns:
             idle.add(name)
         state = facts.standing.get(name)
@@ -56,6 +56,21 @@ def find_changed_rows(
         if (gone := facts.environment.pointers.get(name)) is not None:
             changed[name] = gone.covers
     return ChangedRows(changed=changed, rewritten=rewritten, idle=frozenset(idle))
+
+
+def _back_in_sight(facts: Facts, before: Pointer, pointer: Pointer, log: TableLog, cadence: Cadence) -> Ranges:
+    """What would be other rows than those that a rollback took out of sight, of a model that is shown. Rows of the
+    logic that it went back to are growth of that, where those were of another one."""
+    last = facts.out_of_sight.get(pointer.model)
+    if last is None:
+        return NOTHING
+    back = _since_last_shown(facts, pointer, log, cadence) & pointer.covers
+    went_back = Ranges.of(
+        common
+        for one, other, common in last.segments.meetings(pointer.segments)
+        if other.logic == before.version and one.logic != before.version
+    )
+    return back - went_back
 
 
 def _since_last_shown(facts: Facts, pointer: Pointer, log: TableLog, cadence: Cadence) -> Ranges:

@@ -10,7 +10,8 @@ from backfill_assets.core.model import Project
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.select import select_models
-from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stages import Build, Plan, Request
+from backfill_assets.project.stored import UNSAID
 from backfill_assets.promote.gate import Case, Purpose, gate
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.proposal import moved_meanwhile
@@ -33,6 +34,24 @@ def routine_case(project: Project, facts: Facts, case: Callable[[Plan], Case]) -
             return asked, tuple(held)
         held.extend(verdict.obstacles)
         models = _without(project, models, verdict.obstacles)
+
+
+def as_published(project: Project, plan: Plan) -> tuple[Plan, tuple[Obstacle, ...]]:
+    """The plan of a routine run without what would read something else than what was published, and what reads that;
+    and what it leaves out. A record that does not say what it read is extended as ever."""
+    other = {name: why for name, why in project.redeclared.items() if why != UNSAID}
+    stuck = select_models(project, [f"{name}+" for name in other]) if other else ()
+    left = tuple(
+        Obstacle(
+            model=stage.model,
+            what=f"is not extended: {other[stage.model]}:",
+            intervals=stage.intervals,
+            remedy="promote what is declared now, or take it back; then backfill routine",
+        )
+        for stage in plan.stages
+        if isinstance(stage, Build) and stage.model in other
+    )
+    return replace(plan, stages=tuple(s for s in plan.stages if not (isinstance(s, Build) and s.model in stuck))), left
 
 
 def settling_case(

@@ -14,6 +14,7 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import REMEDY, refuted, unchecked
 from backfill_assets.plan.changes import kind_of
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command
@@ -22,6 +23,7 @@ from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.stages import Request
+from backfill_assets.plan.stale_inputs import StaleInput
 from backfill_assets.promote.approval import EVERY_PROOF, STALE, PlanReview, Subject, covered, subjects
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
@@ -73,6 +75,8 @@ class Case:
     """What of `changed` the release that is gone back to has shown, or would show by now."""
     late: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
     """Of a routine run: the provisional intervals that their sources changed since they were built."""
+    older: tuple[StaleInput, ...] = ()
+    """What would be shown beside newer rows of an upstream than it was computed from, and is not shown so by now."""
     way_back: tuple[Obstacle, ...] = ()
     """What a rollback finds in its way."""
     gaps: tuple[Gap, ...] = ()
@@ -188,6 +192,21 @@ def from_rows(case: Case) -> Iterator[Obstacle]:
                     intervals=hollow,
                     remedy=f"backfill withdraw {name}:{empty.intervals[0]}, then backfill apply",
                 )
+
+
+def of_shown_rows(case: Case) -> Iterator[Obstacle]:
+    """It was computed from the rows of its upstreams that are shown beside it, not from older ones."""
+    patched = {w.model: w.patched and w.version != logic_of(w.version) for w in case.wanted.wanted}
+    for each in case.older if case.purpose is Purpose.PROMOTION else ():  # daily runs go on: `watch` names it
+        withdrawn = " ".join(f"{each.model}:{part}" for part in each.intervals)
+        yield Obstacle(
+            model=each.model,
+            what=f"was computed from older rows of {each.upstream} {each.of} than {case.environment.name} would show:",
+            intervals=each.intervals,
+            remedy=_restate(case, each.model, each.intervals)
+            if patched.get(each.model)
+            else f"backfill withdraw {withdrawn}, then {apply_command(case.request)}, which reads what is shown now",
+        )
 
 
 def nothing_lost(case: Case) -> Iterator[Obstacle]:
@@ -321,7 +340,7 @@ def texts_hold(case: Case) -> Iterator[Obstacle]:
             )
 
 
-ROWS: tuple[Rule, ...] = (built, audited, with_rows, from_rows, nothing_lost, fits_together)
+ROWS: tuple[Rule, ...] = (built, audited, with_rows, from_rows, of_shown_rows, nothing_lost, fits_together)
 """What holds of everything that is shown."""
 HISTORY: tuple[Rule, ...] = (way_back, not_in_place, only_more, copied_as_shown, known, approved, compared, accepted)
 """What holds beside that where published rows change."""

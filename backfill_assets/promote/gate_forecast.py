@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.changed_texts import refuted
+from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
@@ -30,6 +31,7 @@ from backfill_assets.promote.gate import (
     known,
     not_in_place,
     nothing_lost,
+    of_shown_rows,
     only_more,
     texts_hold,
     way_back,
@@ -45,6 +47,7 @@ RULES_BEFORE_BUILDING: tuple[Rule, ...] = (
     audited,
     with_rows,
     from_rows,
+    of_shown_rows,
     nothing_lost,
     fits_together,
     texts_hold,
@@ -74,7 +77,7 @@ def forecast_obstacles(case: Case, plan: Plan) -> tuple[Obstacle, ...]:
     models = [name for name in plan.models if name not in waits.union(plan.held)]
     wanted = propose(facts.bounded(case.project), facts, versions, case.request, models, plan.patches)
     then = replace(case, facts=facts, versions=versions, wanted=wanted)
-    return (*gate(then, RULES_BEFORE_BUILDING).obstacles, *_from_nothing(case, plan))
+    return (*gate(then, RULES_BEFORE_BUILDING).obstacles, *_from_nothing(case, plan), *_from_older_logic(then, plan))
 
 
 def _as_built(facts: Facts, project: Project, plan: Plan) -> Facts:
@@ -122,4 +125,27 @@ def _from_nothing(case: Case, plan: Plan) -> list[Obstacle]:
                 what = f"intervals will be computed from declared-empty ones of {name}:"
                 remedy = f"backfill withdraw {name}:{empty.intervals[0]}, then backfill apply"
                 found.append(Obstacle(model=stage.model, what=what, intervals=hollow, remedy=remedy))
+    return found
+
+
+def _from_older_logic(then: Case, plan: Plan) -> list[Obstacle]:
+    """What would be computed from what is shown of an upstream by older logic, while the plan replaces that.
+
+    A build reads what is shown there: nothing else is published yet. `then` is the case when all is built.
+    """
+    found: list[Obstacle] = []
+    replaced = {
+        pointer.model: shown.older.covers - pointer.older.covers
+        for pointer in then.pointers
+        if (shown := then.environment.pointers.get(pointer.model)) and shown.version == pointer.version
+    }
+    for stage in plan.work:
+        model = then.project.models[stage.model]
+        for name, upstream in upstream_models(then.project, model).items():
+            older = replaced.get(name, NOTHING)
+            units = stage.intervals.split(model.cadence) if older and stage.model not in plan.patches else ()
+            if mixed := Ranges.of(unit for unit in units if needed(model, upstream, unit) & older):
+                what = f"intervals will be computed from older logic of {name}, which this plan replaces:"
+                remedy = f"{apply_command(then.request, name)}, then backfill promote --select {name}; then this"
+                found.append(Obstacle(model=stage.model, what=what, intervals=mixed, remedy=remedy))
     return found

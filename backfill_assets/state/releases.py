@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import cast
 
 from backfill_assets.core.errors import PromotionError, StateError
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.pointer import Pointer, pointer_from_json
+from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.state.environment import ENVIRONMENTS, releases_of
 from backfill_assets.state.release_note import note_from_json
 from backfill_assets.state.replaced_rows import written_over
@@ -137,11 +138,20 @@ def shown_at(current: Mapping[str, Pointer], releases: Sequence[Release], releas
     return shown
 
 
-def shown_last(releases: Sequence[Release]) -> dict[str, Pointer]:
-    """Every model that releases ever showed, out of sight or not, as the last of them showed it."""
+def out_of_sight(releases: Sequence[Release]) -> dict[str, Pointer]:
+    """Model → what releases have shown of it and the last of them does not: whole models, and intervals of others, as
+    they were shown last."""
     found: dict[str, Pointer] = {}
     for release in sorted(releases, key=lambda r: r.revision):
-        found |= {m.model: p for m in release.moves if (p := m.after or m.before) is not None}
+        for move in release.moves:
+            seen = move.after.covers if move.after else NOTHING
+            known = found.pop(move.model, None)
+            older = (
+                Segments(replace(s, columns=s.columns or known.columns) for s in known.segments) if known else NO_ROWS
+            )
+            gone = move.before.segments.without(seen) if move.before else NO_ROWS
+            if (left := gone.over(older.without(seen))) and (last := move.before if gone else known):
+                found[move.model] = replace(last, segments=left)
     return found
 
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.plan.stale_inputs import StaleInput
 from backfill_assets.promote.mismatches import Mismatch
 from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.state.environment import Environment
@@ -17,7 +18,6 @@ from backfill_assets.state.releases import Release
 from backfill_assets.state.settling import Settling
 from backfill_assets.state.shown_state import ShownState
 from backfill_assets.state.versions import Version
-from backfill_assets.watch.stale_inputs import StaleInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,13 +13,13 @@ from dataclasses import replace
 from backfill_assets.core.segments import Segment
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.stages import Plan, Promote
+from backfill_assets.plan.stale_inputs import StaleInput
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.mismatches import Mismatch
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import KEPT, newest
 from backfill_assets.state.releases import Move, Release
-from backfill_assets.watch.stale_inputs import StaleInput
 
 
 def kept_models(

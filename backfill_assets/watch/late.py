@@ -17,11 +17,11 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import is_adopted, logic_of
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import affected_interval, restatement
+from backfill_assets.plan.stale_inputs import shown_parts
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.watch.facts import SourceChange, SourceHistory, WatchFacts
 from backfill_assets.watch.notice import Kind, Notice
-from backfill_assets.watch.stale_inputs import shown_parts
 
 MOST_NAMED = 3
 _FIRST = datetime.min.replace(tzinfo=UTC)

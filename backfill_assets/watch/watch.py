@@ -12,6 +12,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import shown_states
+from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.promote.mismatches import pairs_apart, shown_apart
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.state.control import Control
@@ -30,7 +31,6 @@ from backfill_assets.watch.late import late_sources
 from backfill_assets.watch.notice import Notice
 from backfill_assets.watch.pinned import pins
 from backfill_assets.watch.rows import row_counts
-from backfill_assets.watch.stale_inputs import stale_inputs
 
 
 class SourceReader(Protocol):

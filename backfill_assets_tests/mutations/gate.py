@@ -7,8 +7,13 @@ from backfill_assets_tests.mutations.mutation import broken
 
 _COVERED = "i for c in valid for i in c.get(name, NOTHING)"
 
+_BESIDE = "promote/test_beside_newer.py::"
+
 GATE = (
     broken("from_rows", "promote/gate.py", "            if hollow:\n", "            if False:\n", "promote/test_gate_rules.py::test_rows_that_were_computed_from_declared_empty_ones"),
+    broken("of_shown_rows", "promote/gate.py", "for each in case.older if", "for each in () if", f"{_BESIDE}test_a_plan_from_before_a_correction_of_its_upstream"),
+    broken("of_shown_rows: what is shown so already", "promote/cases.py", " - before.get((each.model, each.upstream), NOTHING))", ")", f"{_BESIDE}test_what_is_shown_so_already_holds_up_nothing"),
+    broken("of_shown_rows: older logic is told before", "promote/gate_forecast.py", "shown.older.covers - pointer.older.covers", "NOTHING", f"{_BESIDE}test_older_logic_that_the_same_plan_replaces"),
     broken("an open plan is about what it named", "promote/cases.py", "for t in record.targets)", "for t in record.targets if t.intervals)", "promote/test_machine_oracle.py::test_an_open_plan_is_about_the_versions_that_it_named"),
     broken("way_back", "promote/gate.py", "yield from case.way_back", "yield from ()", "promote/test_gate_rules.py::test_what_a_rollback_finds_in_its_way"),
     broken("not_in_place", "promote/gate.py", "case.rewritten.items():", "dict(case.rewritten and {}).items():", "promote/test_gate_rules.py::test_rows_written_over_published_ones"),
@@ -36,6 +41,8 @@ GATE = (
     broken("no model beside one in other letters: where all look", "app/context.py", "        refuse_other_letters(facts.environment.name, facts.environment.pointers, self.project.models)\n", "", "test_names.py"),
     broken("no model beside one in other letters: where pointers move", "state/environment.py", "        refuse_other_letters(seen.name, seen.pointers.keys() - set(remove), [p.model for p in pointers])\n", "", "test_names.py"),
     broken("out of sight: other rows are a change", "promote/changed_rows.py", "if part := _since_last_shown(facts, pointer, log, cadence):", "if part := NOTHING:", "promote/test_out_of_sight.py"),
+    broken("out of sight: days of models that are shown", "promote/changed_rows.py", " | _back_in_sight(facts, before, pointer, log, cadence)\n", "\n", "promote/test_lost_days.py"),
+    broken("out of sight: days in the logic that somebody went back to", "promote/changed_rows.py", "return back - went_back", "return back", "promote/test_lost_days.py::test_what_the_older_version_gains_is_growth"),
     broken("out of sight: a table that was removed", "promote/changed_rows.py", "return removed | replaced(", "return replaced(", "promote/test_out_of_sight.py"),
     broken("out of sight: the owners in force stay", "promote/rules_change.py", "never = moving - {*shown.pointers, *out_of_sight}", "never = moving - {*shown.pointers}", "promote/test_out_of_sight.py"),
     broken("out of sight: changes of the rules ask the owners", "promote/rules_change.py", "    owners, shown = rules.owners, {*shown, *rules.owners}\n", "    owners = {m: o for m, o in rules.owners.items() if m in shown}\n", "promote/test_out_of_sight.py"),
@@ -74,6 +81,7 @@ SETTLED = (
     broken("settling: a window is the owner's to change", "promote/rules_change.py", "if rules.settle.get(m, 0) != wanted.settle.get(m, 0)}", "if False}", f"{_SETTLING}test_a_change_of_the_window_asks_the_owner"),
     broken("settling: a promotion brings no longer window", "state/rules.py", "if m in files.settle and m not in self.owners}", "if m in files.settle}", f"{_SETTLING}test_a_promotion_brings_no_longer_window"),
     broken("settling: by what was published", "promote/settled.py", " or model is None or name in project.redeclared:", " or model is None:", f"{_SETTLING}test_what_is_read_is_what_was_published"),
+    broken("growth: by what was published", "promote/extend.py", "if why != UNSAID}", "if why == UNSAID}", f"{_SETTLING}test_growth_reads_what_was_published"),
     broken("settling: a longer window begins by the latest clock", "state/settling.py", "            return latest\n", "            return release.clock\n", f"{_SETTLING}test_a_longer_window_begins_by_the_latest_clock"),
     broken("settling: a first window is of what nobody had shown", "state/settling.py", " or _shown_before(model, record, releases):", ":", f"{_SETTLING}test_the_first_window_of_what_was_shown_without_one"),
     broken("settling: an edited start takes no reader away", "promote/settled.py", "for part in found[name]) & shown.covers\n", "for part in found[name]) & shown.covers & reader.expected(facts.now)\n", f"{_SETTLING}test_a_reader_whose_start_is_edited"),

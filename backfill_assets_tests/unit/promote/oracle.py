@@ -71,6 +71,8 @@ class Oracle:
     shown: Rows = field(default_factory=dict[tuple[str, datetime], Seen])
     out_of_sight: dict[str, Rows] = field(default_factory=dict[str, Rows])
     """Model that a rollback took out of sight → what was seen of it last."""
+    lost: dict[tuple[str, datetime], Seen] = field(default_factory=dict[tuple[str, datetime], Seen])
+    """The same of days of models that are seen."""
     releases: dict[str, Rows] = field(default_factory=dict[str, Rows])
     """Release → all that was seen after it."""
     names: dict[str, Names] = field(default_factory=dict[str, Names])
@@ -112,6 +114,12 @@ class Oracle:
         again = [self.out_of_sight.pop(name) for name in names & self.out_of_sight.keys()]
         if target is None:  # what comes back by a release of its own is judged by what was seen of it last
             others += [at for rows in again for at, seen in rows.items() if at in now and now[at].rows != seen.rows]
+        newest = {name: self.shown[name, day].logic for name, day in sorted(self.shown)}
+        for at in now.keys() & self.lost.keys():
+            seen = self.lost.pop(at)
+            goes_on = now[at].logic == newest.get(at[0]) != seen.logic
+            if target is None and now[at].rows != seen.rows and not goes_on and at not in others:
+                others.append(at)
         declared = self.declared()
         moved, agreed = {name for name, _ in others}, set[str]()
         self.latest = max(self.latest, self.project_clock())
@@ -143,6 +151,7 @@ class Oracle:
         self.went_back = self.went_back | set(others) if target is not None else self.went_back - set(others)
         for name in {name for name, _ in self.shown} - names:
             self.out_of_sight[name] = {at: seen for at, seen in self.shown.items() if at[0] == name}
+        self.lost |= {at: seen for at, seen in self.shown.items() if at[0] in names and at not in now}
         self.shown = now
         if made := control.releases.all("prod"):
             self.releases.setdefault(made[-1].id, now)

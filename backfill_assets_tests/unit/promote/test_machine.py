@@ -13,10 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.apply import apply
+from backfill_assets.build.ledger_edits import withdraw
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.promote.compaction import Corrections, compact, compaction_case, find_many_corrections
 from backfill_assets.promote.gate import Case, Verdict
 from backfill_assets.promote.janitor import sweep
@@ -30,7 +32,6 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.tables import version_coverage
-from backfill_assets.watch.stale_inputs import stale_inputs
 from backfill_assets_tests.fakes import (
     NOW,
     Catalog,
@@ -319,6 +320,7 @@ class Warehouse(RuleBasedStateMachine):
         outcomes = apply(self.world.bench(), self.world.plan(now=self.now))
         assert all(o.ok for o in outcomes.values())
         assert self.world.plan(now=self.now).work == ()
+        self._of_newer_rows()
         self.opened(self.world.plan(now=self.now))
         self.agreed()
         self.somebody_promotes((), None)
@@ -328,6 +330,14 @@ class Warehouse(RuleBasedStateMachine):
             if expected:
                 assert not expected - shown[model.name].covers
                 assert shown[model.name].version == self.world.project.fingerprints[model.name]
+
+    def _of_newer_rows(self) -> None:
+        """What was built before its upstream was made anew is refused, and computed again, as the refusal says."""
+        facts, plan = self.world.facts(self.now), self.world.plan(now=self.now)
+        case = self.world.cases(required=False).promotion(Request(), facts, plan)
+        if asked := [(o.model, part) for o in case.older for part in o.intervals]:
+            withdraw(self.world.control, self.world.tables, self.world.project, asked, now=self.now, by="dev")
+            apply(self.world.bench(), self.world.plan(now=self.now))
 
     # --- whoever is asked says yes; in `test_machine_approvals.py` they need not --------------------------------------
 

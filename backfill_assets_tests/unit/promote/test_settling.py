@@ -18,9 +18,12 @@ from backfill_assets.core.model import Upstream
 from backfill_assets.core.segments import Segments, adopted_of
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.core.settling import windows
+from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
-from backfill_assets.plan.stages import Request
+from backfill_assets.plan.stages import Build, Request
+from backfill_assets.project.stored import UNSAID
 from backfill_assets.promote.approve import Approver
+from backfill_assets.promote.extend import as_published
 from backfill_assets.promote.gate import Purpose, gate
 from backfill_assets.promote.rollback import find_older
 from backfill_assets.promote.rules_change import asked_for, propose, rules_to_record
@@ -274,6 +277,23 @@ def test_what_is_read_is_what_was_published(declared: str, spark: dict[str, str]
     said = [str(o) for o in redeclared(world.project, facts, late)]
     assert [why in text and "2024-01-05..2024-01-08" in text for text in said] == ([True] if why else [])
     assert (run(machine) == {}) == bool(why)
+
+
+def test_growth_reads_what_was_published() -> None:
+    """A model whose source is declared elsewhere is not extended, nor what reads it; others are. A record that does not
+    say what it read goes on."""
+    machine = on_the(9)
+    world, shown = machine.world, machine.world.control.environments.read("prod")
+    sources = {n: replace(s, declared=ELSEWHERE) for n, s in world.project.sources.items()}
+    versions = world.control.versions.all()
+    code = published(replace(world.project, sources=sources), shown, versions)
+    plan = make_plan(code, world.facts(machine.now + timedelta(days=1)), Request())
+    assert {s.model for s in plan.stages if isinstance(s, Build)} == set(shown.pointers)
+    cut, left = as_published(code, plan)
+    assert {s.model for s in cut.stages if isinstance(s, Build)} == set(shown.pointers) - {"a", "b"}
+    assert [(o.model, str(o.intervals)) for o in left] == [("a", "2024-01-09")]
+    assert "its source raw is declared otherwise" in left[0].what
+    assert as_published(replace(code, redeclared=dict.fromkeys("a", UNSAID)), plan) == (plan, ())
 
 
 def test_a_record_that_does_not_say_what_was_read() -> None:

@@ -1,0 +1,116 @@
+"""Rows are shown beside those that they were computed from: not beside newer ones of an upstream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from backfill_assets.build.apply import apply
+from backfill_assets.build.ledger_edits import withdraw
+from backfill_assets.core.intervals import utc
+from backfill_assets.plan.stages import Request
+from backfill_assets.promote.gate import Case, Purpose, gate
+from backfill_assets.promote.gate_forecast import forecast_obstacles
+from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days
+
+MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c", "b"))
+
+
+def changed(world: World, **versions: str) -> None:
+    world.project = a_project(*MODELS, versions=versions)
+
+
+def case(world: World, request: Request | None = None, purpose: Purpose = Purpose.PROMOTION) -> Case:
+    facts, request = world.facts(), request or Request()
+    return world.cases(required=False).promotion(request, facts, world.plan(request), purpose=purpose)
+
+
+def older(case: Case) -> Mapping[str, str]:
+    found = [o for o in gate(case).obstacles if "was computed from older rows" in o.what]
+    return {o.model: f"{o.intervals}: {o.remedy}" for o in found}
+
+
+def built(world: World, request: Request | None = None) -> str:
+    plan = world.plan(request)
+    opened = open_plan(world.control, plan, by="dev", views=lambda: None)
+    assert opened
+    apply(world.bench(patches=plan.patches, pins=plan.sources), plan)
+    return opened.plan.id
+
+
+def released(world: World, request: Request | None = None) -> None:
+    plan = built(world, request)
+    world.prove(plan)
+    world.approve(plan)
+    assert world.release(plan=plan).verdict.obstacles == ()
+
+
+@pytest.fixture
+def world() -> World:
+    """Ten days of a, b and c are shown; b reads a, and c reads b."""
+    found = World(*MODELS)
+    released(found)
+    return found
+
+
+RESTATED = Request(restate=(("a", days("03")),))
+
+
+def test_a_plan_from_before_a_correction_of_its_upstream(world: World) -> None:
+    """c was built anew, then a day of a was restated with its readers. What c has of that day is of older rows."""
+    changed(world, c="2")
+    built(world)
+    assert older(case(world)) == {}
+    changed(world)
+    released(world, RESTATED)
+    changed(world, c="2")
+    closed = older(case(world))
+    assert [*closed] == ["c"] and closed["c"].startswith("2024-01-03: backfill withdraw c:2024-01-03, then backfill ap")
+    withdraw(world.control, world.tables, world.project, [("c", days("03"))], now=NOW, by="dev")
+    built(world)
+    assert older(case(world)) == {}
+
+
+def test_a_restatement_from_before_one_of_its_upstream(world: World) -> None:
+    """It is made again: its remedy is another restatement."""
+    mine = Request(restate=(("c", days("02", "04")),))
+    stored = built(world, mine)
+    plan = world.plan(RESTATED)  # as a settling window does, which asks for no plan
+    apply(world.bench(patches=plan.patches), plan)
+    settled = case(world, RESTATED).pointers
+    world.control.environments.flip(world.facts().environment, settled, release="r", at=NOW, by="ana")
+    facts, cases = world.facts(), world.cases(required=False)
+    record = next(r for r in world.control.plans.all() if r.id == stored)
+    found = older(cases.promotion(mine, facts, world.plan(mine), stored=record))
+    assert [*found] == ["c"] and "--restate c:2024-01-03" in found["c"]
+
+
+def test_what_is_shown_so_already_holds_up_nothing(world: World) -> None:
+    """Somebody has shown c beside newer rows before: its next days are not to blame."""
+    before = world.control.environments.read("prod").pointers["c"]
+    released(world, RESTATED)
+    shown = world.control.environments.read("prod")
+    world.control.environments.flip(shown, [before], release="by-hand", at=NOW, by="ana")
+    later = utc("2024-01-12T12:00")
+    apply(world.bench(now=later), world.plan(now=later))
+    facts = world.facts(later)
+    found = world.cases(required=False).promotion(Request(), facts, world.plan(now=later))
+    assert {p.model for p in found.pointers} == {"a", "b", "c"} and older(found) == {}
+
+
+def test_older_logic_that_the_same_plan_replaces(world: World) -> None:
+    """a shows new logic from the sixth on. A plan that completes it computes b from what is shown of a: older logic in
+    the first days. It is told before anything is built; and refused when it is."""
+    since = Request(forward_only=days("06").start)
+    changed(world, a="2", b="2", c="2")
+    released(world, since)
+    changed(world, a="2", b="3", c="3")
+    plan = world.plan()
+    asked = case(world)
+    ahead = [o for o in forecast_obstacles(asked, plan) if "older logic" in o.what]
+    assert [(o.model, str(o.intervals)) for o in ahead] == [("b", "2024-01-01..2024-01-05")]
+    assert "--select a" in ahead[0].remedy
+    built(world)
+    assert [*older(case(world))] == ["b"]
