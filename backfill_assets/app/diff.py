@@ -11,6 +11,7 @@ from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.compare.diff import SAMPLE, Diff, ModelDiff
 from backfill_assets.compare.expect import Judgement, expectations, judge_moves
 from backfill_assets.compare.questions import questions
+from backfill_assets.compare.renames import renamed_from
 from backfill_assets.compare.sides import Side, cut, resolve_side
 from backfill_assets.compare.stored_diffs import stored_answer
 from backfill_assets.core.intervals import Interval, Ranges
@@ -19,7 +20,7 @@ from backfill_assets.core.segments import Segments
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.lineage_changes import LineageChange, describe, lineage_changes, written_then
 from backfill_assets.plan.patch import affected_interval
-from backfill_assets.plan.proof import Drift, kept_readers, renamed_from
+from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.lifecycle import find_plan, only_open_plan
 from backfill_assets.state.proofs import DIFF, newest

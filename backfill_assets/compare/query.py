@@ -163,6 +163,9 @@ def compile_diff(question: Question, old: Fields, new: Fields) -> Query:
     model = question.model
     here, there = ({name.lower(): (name, text, kind) for name, text, kind in fields} for fields in (old, new))
     key = {g.lower() for g in model.grain}
+    for now, before in question.renamed.items():
+        if now in there and now not in here and before in here and before not in there:
+            here[now] = here.pop(before)  # read by its own name, called by the new one
     columns: list[Column] = []
     for low in (*there, *(n for n in here if n not in there)):
         a, b = here.get(low), there.get(low)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from backfill_assets.compare.diff import ModelDiff, Proof
+from backfill_assets.compare.renames import masked_under_any_name, renamed_from
 from backfill_assets.compare.sides import VERSION_SIGN, Side
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
@@ -33,6 +34,8 @@ class Question:
     tolerance: float
     mask: frozenset[str] = frozenset()
     """Lower-cased names."""
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Columns of the key, and the time column, that the old side has under another name: new → old, lower-cased."""
 
     def unread(self) -> ModelDiff:
         """What can be told without reading a row."""
@@ -60,6 +63,7 @@ def ask(
     slices: Sequence[str] = (),
     tolerance: float | None = None,
     mask: Iterable[str] = (),
+    renamed: Mapping[str, str] | None = None,
 ) -> Question:
     """Compare what two pointers show (None: nothing), within a range that is widened to whole intervals (None: all).
 
@@ -84,6 +88,7 @@ def ask(
         slices=tuple(dict.fromkeys((*model.slices, *slices))),
         tolerance=model.tolerance if tolerance is None else tolerance,
         mask=frozenset(c.lower() for c in (*model.mask, *mask)),
+        renamed=renamed or {},
     )
 
 
@@ -101,8 +106,8 @@ def questions(
 ) -> list[Question]:
     """What to ask of each model (none named: of all that either side shows), in dependency order.
 
-    What any version that is shown was masked for stays masked. A slice is told of the models that have its
-    column. Raises UsageError for a model or a column that no side has.
+    What any version that is shown was masked for stays masked, whatever another one calls it. A slice is told of the
+    models that have its column. Raises UsageError for a model or a column that no side has.
     """
     either = {**old.pointers, **new.pointers}
     for name in models:
@@ -128,10 +133,25 @@ def questions(
         model = project.models[name]
         one, other = old.pointers.get(name), new.pointers.get(name)
         shown = {(name, s.version) for p in (one, other) if p for s in p.segments}
-        mask = [c for v in shown if v in versions for c in cast(list[str], versions[v].definition.get("mask", []))]
+        records = [versions[v] for v in shown if v in versions]
+        masks = [*model.mask, *(c for r in records for c in cast(list[str], r.definition.get("mask", [])))]
+        mask = masked_under_any_name({c.lower() for c in masks}, [r.signature for r in records])
         wanted = [s for s in slices if s.lower() in columns[name]]
-        found.append(ask(model, one, other, log, within=within, slices=wanted, tolerance=tolerance, mask=mask))
+        called = _renamed(model, one, other, versions)
+        found.append(
+            ask(model, one, other, log, within=within, slices=wanted, tolerance=tolerance, mask=mask, renamed=called)
+        )
     return found
+
+
+def _renamed(
+    model: Model, old: Pointer | None, new: Pointer | None, versions: Mapping[tuple[str, str], Version]
+) -> Mapping[str, str]:
+    """What of the key the old side has under another name, as the versions' signatures prove it."""
+    was, now = (versions.get((model.name, p.version)) if p else None for p in (old, new))
+    if was is None or now is None:
+        return {}
+    return renamed_from(was.signature, now.signature, [c.lower() for c in (*model.grain, model.time_column)])
 
 
 def tables(pointer: Pointer | None) -> tuple[str, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from backfill_assets.core.intervals import Ranges
-from backfill_assets.core.model import UNKNOWN, Override, Project, Signature
+from backfill_assets.core.model import UNKNOWN, Override, Project
 from backfill_assets.plan.category import Category, affects
 from backfill_assets.plan.reasons import reads_of
 from backfill_assets.plan.stages import Plan
@@ -51,16 +51,6 @@ class Drift:
             f" in {self.intervals}\n  {word.place} says that it is: {word.reason}\n  Remove `same_as` there, or name"
             " fewer columns; unless what it reads changed since that version was built."
         )
-
-
-def renamed_from(old: Signature, new: Signature, columns: Sequence[str]) -> dict[str, str]:
-    """What columns (lower-cased) of a version were called in another one, where that was another name."""
-    found: dict[str, str] = {}
-    for column in columns:
-        same = [before for before, meaning in old.columns.items() if meaning == new.columns.get(column)]
-        if same and column not in same:
-            found[column] = same[0]
-    return found
 
 
 def kept_readers(project: Project, plan: Plan) -> list[KeptModels]:

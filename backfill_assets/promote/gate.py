@@ -17,7 +17,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import REMEDY, refuted, unchecked
 from backfill_assets.plan.changes import kind_of
-from backfill_assets.plan.commands import apply_command, restate_argument, restate_command
+from backfill_assets.plan.commands import apply_command, restate_argument, restate_command, withdraw_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
@@ -198,14 +198,14 @@ def of_shown_rows(case: Case) -> Iterator[Obstacle]:
     """It was computed from the rows of its upstreams that are shown beside it, not from older ones."""
     patched = {w.model: w.patched and w.version != logic_of(w.version) for w in case.wanted.wanted}
     for each in case.older if case.purpose is Purpose.PROMOTION else ():  # daily runs go on: `watch` names it
-        withdrawn = " ".join(f"{each.model}:{part}" for part in each.intervals)
+        withdrawn = withdraw_command(each.model, case.project.models[each.model].cadence, each.intervals)
         yield Obstacle(
             model=each.model,
             what=f"was computed from older rows of {each.upstream} {each.of} than {case.environment.name} would show:",
             intervals=each.intervals,
             remedy=_restate(case, each.model, each.intervals)
             if patched.get(each.model)
-            else f"backfill withdraw {withdrawn}, then {apply_command(case.request)}, which reads what is shown now",
+            else f"{withdrawn}, then {apply_command(case.request)}, which reads what is shown now",
         )
 
 
