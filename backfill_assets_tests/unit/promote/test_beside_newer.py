@@ -80,7 +80,7 @@ def test_a_restatement_from_before_one_of_its_upstream(world: World) -> None:
     plan = world.plan(RESTATED)  # as a settling window does, which asks for no plan
     apply(world.bench(patches=plan.patches), plan)
     settled = case(world, RESTATED).pointers
-    world.control.environments.flip(world.facts().environment, settled, release="r", at=NOW, by="ana")
+    world.control.environments.flip(world.facts().environment, settled, release="r", at=NOW)
     facts, cases = world.facts(), world.cases(required=False)
     record = next(r for r in world.control.plans.all() if r.id == stored)
     found = older(cases.promotion(mine, facts, world.plan(mine), stored=record))
@@ -92,7 +92,7 @@ def test_what_is_shown_so_already_holds_up_nothing(world: World) -> None:
     before = world.control.environments.read("prod").pointers["c"]
     released(world, RESTATED)
     shown = world.control.environments.read("prod")
-    world.control.environments.flip(shown, [before], release="by-hand", at=NOW, by="ana")
+    world.control.environments.flip(shown, [before], release="by-hand", at=NOW)
     later = utc("2024-01-12T12:00")
     apply(world.bench(now=later), world.plan(now=later))
     facts = world.facts(later)
