@@ -11,13 +11,13 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.state.releases import out_of_sight
 from backfill_assets_tests.fakes import days
-from backfill_assets_tests.unit.promote.office import Office
+from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
 
 
 @pytest.fixture
-def office() -> Office:
+def history() -> ProjectHistory:
     """Version 2 of a and b showed the eleventh, and somebody went back to version 1, at once: it is out of sight."""
-    found = Office()
+    found = ProjectHistory()
     found.release()
     found.change(a="2", b="2")
     found.release()
@@ -26,49 +26,49 @@ def office() -> Office:
     return found
 
 
-def changed(office: Office) -> dict[str, str]:
-    world = office.world
-    apply(world.bench(now=office.now), world.plan(now=office.now))
-    facts = world.facts(office.now)
-    case = world.cases(required=False).promotion(Request(), facts, world.plan(now=office.now))
+def changed(history: ProjectHistory) -> dict[str, str]:
+    world = history.world
+    apply(world.bench(now=history.now), world.plan(now=history.now))
+    facts = world.facts(history.now)
+    case = world.cases(required=False).promotion(Request(), facts, world.plan(now=history.now))
     return {name: str(part) for name, part in case.changed.items()}
 
 
-def test_what_is_out_of_sight(office: Office) -> None:
+def test_what_is_out_of_sight(history: ProjectHistory) -> None:
     """Until it is shown again, whatever else is released."""
-    assert {n: p.segments for n, p in out_of_sight(office.releases).items()} == {
+    assert {n: p.segments for n, p in out_of_sight(history.releases).items()} == {
         n: Segments.of_table(f"{n}-2", 5, [days("11")]) for n in "ab"
     }
-    office.a_day()
-    assert {n: str(p.covers) for n, p in out_of_sight(office.releases).items()} == {}
+    history.a_day()
+    assert {n: str(p.covers) for n, p in out_of_sight(history.releases).items()} == {}
 
 
-def test_the_same_rows_come_back_without_asking(office: Office) -> None:
+def test_the_same_rows_come_back_without_asking(history: ProjectHistory) -> None:
     """They were let through when they were released."""
-    assert changed(office) == {"a": "2024-01-01..2024-01-10", "b": "2024-01-01..2024-01-10"}
+    assert changed(history) == {"a": "2024-01-01..2024-01-10", "b": "2024-01-01..2024-01-10"}
 
 
-def test_other_rows_are_a_change(office: Office) -> None:
+def test_other_rows_are_a_change(history: ProjectHistory) -> None:
     """They were withdrawn while nobody saw them, and built again."""
-    world = office.world
-    withdraw(world.control, world.tables, world.project, [("b", days("11"))], now=office.now, by="dev")
-    assert changed(office) == {"a": "2024-01-01..2024-01-10", "b": "2024-01-01..2024-01-11"}
+    world = history.world
+    withdraw(world.control, world.tables, world.project, [("b", days("11"))], now=history.now, by="dev")
+    assert changed(history) == {"a": "2024-01-01..2024-01-10", "b": "2024-01-01..2024-01-11"}
 
 
-def test_other_logic_is_a_change(office: Office) -> None:
+def test_other_logic_is_a_change(history: ProjectHistory) -> None:
     """Also of days that are not shown at this moment."""
-    office.change(a="3", b="3")
-    assert changed(office) == {"a": "2024-01-01..2024-01-11", "b": "2024-01-01..2024-01-11"}
+    history.change(a="3", b="3")
+    assert changed(history) == {"a": "2024-01-01..2024-01-11", "b": "2024-01-01..2024-01-11"}
 
 
-def test_what_the_older_version_gains_is_growth(office: Office) -> None:
+def test_what_the_older_version_gains_is_growth(history: ProjectHistory) -> None:
     """The routine run brings the day in the logic that somebody went back to."""
-    office.change()
-    assert changed(office) == {}
+    history.change()
+    assert changed(history) == {}
 
 
-def test_days_that_are_not_brought_back(office: Office) -> None:
+def test_days_that_are_not_brought_back(history: ProjectHistory) -> None:
     """What stays out of sight is no change of a move that is about something else."""
-    facts = office.world.facts(office.now)
+    facts = history.world.facts(history.now)
     shown = facts.environment.pointers["a"]
-    assert not find_changed_rows(office.world.project, facts, office.world.tables, [shown]).changed
+    assert not find_changed_rows(history.world.project, facts, history.world.tables, [shown]).changed
