@@ -21,7 +21,7 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 def equal_sql(one: str, other: str, kind: Type, tolerance: float, depth: int = 0) -> str:
     """SQL that is true or false, never NULL: whether two expressions of this type are the same. NULL is NULL.
 
-    >>> same("a", "b", "decimal(9,2)", 1e-9)
+    >>> equal_sql("a", "b", "decimal(9,2)", 1e-9)
     'a <=> b'
     """
     if kind in _FLOATS:
@@ -57,8 +57,10 @@ def equal_sql(one: str, other: str, kind: Type, tolerance: float, depth: int = 0
 def common_type(one: Type, other: Type) -> Type:
     """The type to compare two columns in, when a column's type changed: one that holds both, else text.
 
-    >>> common("integer", "long"), common("decimal(9,2)", "long"), common("float", "long"), common("date", "string")
-    ('long', 'decimal(21,2)', 'double', 'string')
+    >>> common_type("integer", "long"), common_type("decimal(9,2)", "long")
+    ('long', 'decimal(21,2)')
+    >>> common_type("float", "long"), common_type("date", "string")
+    ('double', 'string')
     """
     if one == other:
         return one

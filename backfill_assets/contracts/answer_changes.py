@@ -15,7 +15,7 @@ MOST_NAMED = 3
 def answer_changes(shown: StoredAnswer | None, candidate: StoredAnswer) -> str:
     """How many rows came or went, which totals moved, and else which value of the first rows; "" where nobody can tell.
 
-    >>> moved({"rows": 3, "sums": {"spend": 200.0}}, {"rows": 2, "sums": {"spend": 150.0}})
+    >>> answer_changes({"rows": 3, "sums": {"spend": 200.0}}, {"rows": 2, "sums": {"spend": 150.0}})
     '3 rows → 2; spend, total 200 → 150 (-25.0 %)'
     """
     if shown is None or shown.get("error") or candidate.get("error"):

@@ -65,8 +65,10 @@ def hides_values(sql: str, masks: Mapping[str, Collection[str]]) -> bool:
 
     A word of the text that is a masked column's name counts, wherever it is, and so does a star.
 
-    >>> hides("SELECT max(email) FROM prod.users", {"users": ["email"]}), hides("SELECT 1 FROM t", {"t": ["email"]})
-    (True, False)
+    >>> hides_values("SELECT max(email) FROM prod.users", {"users": ["email"]})
+    True
+    >>> hides_values("SELECT 1 FROM prod.users", {"users": ["email"]})
+    False
     """
     low = sql.lower()
     names = {c.lower() for table, columns in masks.items() if table.lower() in low for c in columns}

@@ -29,9 +29,9 @@ def person_of(people: People, name: str) -> str:
 def same_person(people: People, one: str, other: str) -> bool:
     """Whether two names are known to be of one person: they are equal, or `people` lists both for one.
 
-    >>> same({"ana@example.com": ("ana",)}, "ana", "ana@example.com")
+    >>> same_person({"ana@example.com": ("ana",)}, "ana", "ana@example.com")
     True
-    >>> same({}, "ana", "ana@example.com")
+    >>> same_person({}, "ana", "ana@example.com")
     False
     """
     return bool(one and other) and folded(person_of(people, one)) == folded(person_of(people, other))
