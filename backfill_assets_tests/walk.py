@@ -17,7 +17,7 @@ from pathlib import Path
 
 PACKAGE = "backfill_assets"
 ROOT = Path(__file__).parent.parent / PACKAGE
-MOST = 40
+MOST = 50
 WALK = """\
 cli.build_commands:apply                              the request is parsed; nothing below knows a terminal
   cli.base:open_place
@@ -49,9 +49,14 @@ cli.build_commands:apply                              the request is parsed; not
               audits.scan:scan_audits
                 audits.compile:compile_scan     the SQL of the kinds in audits/kinds
             audits.judge:judge                  a verdict per check and interval; AUDITED or INVALIDATED follows
+  app.apply:check_built
+    app.apply:check_rows
+      app.prove:prove_built                     compared with what is shown: without that the gate stays shut
   app.apply:promote_applied
     app.promote:promote_plan
       app.gate:promotion_case                   all that the gate looks at
+      app.evidence:write_packets                of the plan, before anything moves
+      app.evidence:seal_release                 of the release
       app.release:release_by_case
         promote.release:release_case            again, from fresh facts, after a lost race
           promote.gate:gate                     every rule in order, all obstacles
@@ -59,6 +64,8 @@ cli.build_commands:apply                              the request is parsed; not
             state.environment:Environments.flip all pointers in one commit
             adapters.spark_views:SparkViews.settle
               promote.views:plain_view          what prod shows: its segments at their commits
+app.query:query_views                           where no catalog is shared, a reader makes its views itself
+  adapters.spark_views:show_environment
 """
 
 
