@@ -17,20 +17,20 @@ from backfill_assets.promote.janitor import sweep
 from backfill_assets.promote.pinning import PinRequest, keep, let_go
 from backfill_assets.state.pinned import pinned_consumers
 from backfill_assets_tests.fakes import days
-from backfill_assets_tests.unit.promote.office import Office
+from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
 
 READS = {"cfo": ("a", "b"), "board": ("c",)}
 STEPS = ("release", "restate", "a day", "back", "sweep", "pin cfo", "pin board", "unpin cfo", "unpin board")
 Rows = dict[tuple[str, datetime], object]
 
 
-def rows(office: Office, pointers: dict[str, Pointer]) -> Rows:
+def rows(history: ProjectHistory, pointers: dict[str, Pointer]) -> Rows:
     """What a reader of these pointers gets, day by day."""
     return {
         (name, at): cell
         for name, pointer in pointers.items()
         for s in pointer.segments
-        for at, cell in office.world.tables.cells(name, s.version, s.commit).items()
+        for at, cell in history.world.tables.cells(name, s.version, s.commit).items()
         if s.interval.holds(at)
     }
 
@@ -39,31 +39,31 @@ def rows(office: Office, pointers: dict[str, Pointer]) -> Rows:
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 20)), min_size=4, max_size=12))
 def test_a_pin_shows_what_its_release_showed(steps: list[tuple[str, int]]) -> None:
     """What each release showed is noted when it is made, and not asked of the code that is tested."""
-    office, noted, wanted = Office(), dict[str, tuple[dict[str, Pointer], Rows]](), dict[str, str]()
-    control, tables = office.world.control, office.world.tables
+    history, noted, wanted = ProjectHistory(), dict[str, tuple[dict[str, Pointer], Rows]](), dict[str, str]()
+    control, tables = history.world.control, history.world.tables
     number = 1
 
     def note() -> None:
-        shown = dict(office.prod.pointers)
-        for release in office.releases[-1:]:
-            noted.setdefault(release.id, (shown, rows(office, shown)))
+        shown = dict(history.prod.pointers)
+        for release in history.releases[-1:]:
+            noted.setdefault(release.id, (shown, rows(history, shown)))
 
-    office.release()
+    history.release()
     note()
     for step, which in steps:
         what, _, name = step.partition(" ")
         if step == "release":
             number += 1
-            office.change(a=str(number), b=str(number))
-            office.release()
+            history.change(a=str(number), b=str(number))
+            history.release()
         elif step == "restate":
             with suppress(BackfillError):  # the code is another one than what was gone back to
-                office.release(Request(restate=(("a", days("02")),)))
+                history.release(Request(restate=(("a", days("02")),)))
         elif step == "a day":
-            office.a_day()
-        elif step == "back" and len(office.releases) > 1:
+            history.a_day()
+        elif step == "back" and len(history.releases) > 1:
             with suppress(BackfillError):  # what it would go back to was swept
-                office.back()
+                history.back()
         elif step == "sweep":
             later = datetime.now(UTC) + timedelta(days=31)
             sweep(control, tables, now=later, retention=timedelta(days=30), by="eva")
@@ -79,7 +79,7 @@ def test_a_pin_shows_what_its_release_showed(steps: list[tuple[str, int]]) -> No
                 wanted[name] = release
         elif what == "unpin" and name in wanted:
             seen = control.environments.read(f"pin-{name}")
-            assert let_go(control, tables, office.world.project, seen, by="ana", views=None).done
+            assert let_go(control, tables, history.world.project, seen, by="ana", views=None).done
             del wanted[name]
         note()
         pins = {pin.consumer: pin for pin in pinned_consumers(control)}
@@ -87,4 +87,4 @@ def test_a_pin_shows_what_its_release_showed(steps: list[tuple[str, int]]) -> No
         for name, pin in pins.items():
             shown, then = noted[pin.release]
             assert dict(pin.pointers) == {model: shown[model] for model in READS[name]}
-            assert rows(office, dict(pin.pointers)) == {k: v for k, v in then.items() if k[0] in READS[name]}
+            assert rows(history, dict(pin.pointers)) == {k: v for k, v in then.items() if k[0] in READS[name]}
