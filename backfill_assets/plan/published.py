@@ -14,7 +14,7 @@ from backfill_assets.core.model import ALL, Audit, ColumnRef, Model, Project
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import same_text
 from backfill_assets.plan.dropped_columns import hidden_columns
-from backfill_assets.project.stored import audits_from_json, declared_otherwise, from_definition
+from backfill_assets.project.stored import UNSAID, audits_from_json, declared_otherwise, from_definition
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.versions import Version
 
@@ -98,10 +98,15 @@ def published(
         overrides={name: o for name, o in project.overrides.items() if name in own},
         warnings={},
         hidden=hidden_columns(environment, versions),
-        redeclared={
-            name: why for name in order if (why := declared_otherwise(project, models[name], shown[name].definition))
-        },
+        redeclared={name: why for name in order if (why := _redeclared(project, models[name], shown[name]))},
     )
+
+
+def _redeclared(project: Project, model: Model, shown: Version) -> str:
+    """Why it would read something else than what was published; "" where it would not. Loaded code that counts as the
+    version does not: place, options and settings are part of it, or somebody vouched for them (`same_as`)."""
+    why = declared_otherwise(project, model, shown.definition)
+    return why if why == UNSAID or project.fingerprints.get(model.name) != shown.version else ""
 
 
 def _another(environment: Environment, versions: Mapping[tuple[str, str], Version], name: str) -> ColumnRef | None:

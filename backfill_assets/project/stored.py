@@ -61,8 +61,9 @@ def _place(declared: str) -> tuple[object, ...]:
     """What decides which rows a source has, of its entry."""
     entry: Mapping[str, Any] = json.loads(declared) if declared else {}
     path = entry.get("path")
-    options = {str(k): str(v) for k, v in (entry.get("options") or {}).items()}
-    return entry.get("format") or "delta", plain_path(path) if path else None, entry.get("table"), options
+    options: Mapping[str, object] = entry.get("options") or {}
+    said = {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items()}
+    return entry.get("format") or "delta", plain_path(path) if path else None, entry.get("table"), said
 
 
 def audits_json(audits: Iterable[Audit]) -> list[dict[str, object]]:

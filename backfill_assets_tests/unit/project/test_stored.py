@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from backfill_assets.core.model import TOLERANCE
-from backfill_assets.project.stored import from_definition, to_definition
-from backfill_assets_tests.fakes import a_model
+from backfill_assets.project.stored import declared_otherwise, from_definition, to_definition
+from backfill_assets_tests.fakes import a_model, a_project
 
 
 def test_what_a_diff_needs_is_stored() -> None:
@@ -18,3 +19,17 @@ def test_what_a_diff_needs_is_stored() -> None:
         del stored[name]
     old = from_definition("orders", "1", stored)
     assert (old.slices, old.mask, old.tolerance) == ((), (), TOLERANCE)
+
+
+def test_an_option_that_is_written_otherwise_is_the_same() -> None:
+    """`true` and `"true"` are one option to Spark; another value is none."""
+    model = a_model("orders", "raw")
+    project = a_project(model)
+
+    def why(option: object) -> str:
+        entry = json.dumps({"options": {"header": option}})
+        sources = {name: replace(source, declared=entry) for name, source in project.sources.items()}
+        then = {"project": {"sources": {"raw": json.dumps({"options": {"header": True}})}, "spark": {}}}
+        return declared_otherwise(replace(project, sources=sources), model, then)
+
+    assert (why(True), why("true"), why("false") != "", why(False) != "") == ("", "", True, True)
