@@ -68,6 +68,8 @@ class Context:
     days: SourceDays = field(default_factory=SourceDays)
     shown: Mapping[str, Pointer] | None = None
     """What builds find corrections of their inputs in; None: what the environment shows."""
+    keeps_older: bool = False
+    """Whether what the environment shows of older logic stays, as in routine runs."""
     acting: str = ""
     """The account that launched this, where a deployment asserts it; empty: the system's user."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -136,7 +138,13 @@ class Context:
         )
         self.control.environments.refuse_twin(facts.environment)
         refuse_other_letters(facts.environment.name, facts.environment.pointers, self.project.models)
-        return replace(facts, extents=self._extents(facts.sources), rules=self.rules(), settling=self.settling())
+        return replace(
+            facts,
+            extents=self._extents(facts.sources),
+            rules=self.rules(),
+            settling=self.settling(),
+            keeps_older=self.keeps_older,
+        )
 
     def source_days(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, Ranges]:
         """For which time each source, frozen as `pins` say, has rows; not of those whose files do not tell."""
@@ -180,6 +188,7 @@ class Context:
             patches=patches or {},
             frozen=frozen,
             shown=self.shown,
+            keeps_older=self.keeps_older,
             listen=listen,
         )
 

@@ -109,14 +109,15 @@ def _show_settled(context: Context, request: Request, built: Plan) -> Settled:
 
 
 def published_context(context: Context) -> Context:
-    """The same warehouse with the project as the environment shows it: what routine runs extend.
+    """The same warehouse with the project as the environment shows it: what routine runs extend, and whose older logic
+    they keep.
 
     Raises StateError, PlanError when a stored definition cannot be executed.
     """
     shown = context.control.environments.read(context.environment)
     audits = promoted_audits(context.control, context.environment)
     project = published(context.project, shown, context.control.versions.all(), audits)
-    return replace(context, project=project)
+    return replace(context, project=project, keeps_older=True)
 
 
 def promote_green(context: Context) -> Promoted:

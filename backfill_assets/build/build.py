@@ -25,7 +25,7 @@ from backfill_assets.core.errors import BackfillError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model
 from backfill_assets.core.segments import NO_ROWS, Segments
-from backfill_assets.plan.adoption import kept_adopted
+from backfill_assets.plan.adoption import kept_older
 from backfill_assets.plan.missing import batches, ready
 from backfill_assets.plan.patch import segments_beside
 from backfill_assets.plan.plan import upstream_models
@@ -49,7 +49,11 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     removals = removals_of(bench, name)  # before the look: a table that was seen may be removed at any time
     have, heads = current_coverage(bench, name)
     shown = bench.pointers()
-    staying = {n: kept_adopted(shown.get(n), bench.project.fingerprints[n]) for n in have if n != name}
+    staying = {
+        n: kept_older(shown.get(n), bench.project.fingerprints[n], all_of_it=bench.keeps_older)
+        for n in have
+        if n != name
+    }
     todo = intervals - have[name].complete - have[name].unaudited
     beyond = Ranges() if name in bench.patches else todo - model.begun(bench.now)
     good, waiting = ready(

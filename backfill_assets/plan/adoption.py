@@ -126,10 +126,12 @@ def refuse_rebuilding(project: Project, shown: Environment, selected: Sequence[s
             )
 
 
-def kept_adopted(pointer: Pointer | None, version: str) -> Ranges:
+def kept_older(pointer: Pointer | None, version: str, *, all_of_it: bool = False) -> Ranges:
     """The adopted intervals that a change to this version left as they are (forward only): its readers have them,
-    and nobody computes them unasked."""
-    return pointer.older.adopted.covers if pointer and pointer.version == version else NOTHING
+    and nobody computes them unasked. In routine runs `all_of_it` that is of older logic stays so."""
+    if pointer is None or pointer.version != version:
+        return NOTHING
+    return (pointer.older if all_of_it else pointer.older.adopted).covers
 
 
 def _named(rows: Mapping[datetime, int]) -> str:

@@ -71,6 +71,8 @@ class Facts:
     """What decides whose approval counts; None: nobody looked."""
     settling: Settling | None = None
     """Which published intervals are provisional; None: nobody looked."""
+    keeps_older: bool = False
+    """Whether older logic that the environment shows stays: routine runs extend what is shown."""
 
     def rules_for(self, project: Project) -> Rules:
         """The rules in force; what the project's files say where nobody looked."""

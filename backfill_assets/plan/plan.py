@@ -10,7 +10,7 @@ from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project
 from backfill_assets.core.pointer import Pointer, as_written
-from backfill_assets.plan.adoption import adopted_note, kept_adopted, refuse_rebuilding
+from backfill_assets.plan.adoption import adopted_note, kept_older, refuse_rebuilding
 from backfill_assets.plan.bounds import cut_offs
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.changed_texts import ChangedText, unchecked
@@ -85,7 +85,10 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     kept: dict[str, str] = {}
     complete = {name: facts.coverage[name].complete for name in project.models}
     pointers = facts.environment.pointers
-    staying = {name: kept_adopted(pointers.get(name), project.fingerprints[name]) for name in project.models}
+    staying = {
+        name: kept_older(pointers.get(name), project.fingerprints[name], all_of_it=facts.keeps_older)
+        for name in project.models
+    }
     building: dict[str, Ranges] = {}
     reads_empty: set[str] = set()
     asked = Ranges()
@@ -300,7 +303,10 @@ def _move(
     roles: dict[str, tuple[str, ...]] = {}
     for name, version in moves:
         pointer = shown.pointers.get(name)
-        if pointer and (name in cut or _rewrites(pointer, version, patches.get(name), complete.get(name, NOTHING))):
+        if pointer and (
+            name in cut
+            or _rewrites(pointer, version, patches.get(name), complete.get(name, NOTHING), facts.keeps_older)
+        ):
             needed_here = needed_from(rules, files, name)
             roles = together([*roles.items(), *needed_here.items()])
             for owner in needed_here:
@@ -318,17 +324,17 @@ def _held(project: Project, ways: Mapping[str, Strategy]) -> tuple[str, ...]:
     return select_models(project, dual) if dual else ()
 
 
-def _rewrites(pointer: Pointer, version: str, patch: Patch | None, complete: Ranges) -> Ranges:
+def _rewrites(pointer: Pointer, version: str, patch: Patch | None, complete: Ranges, keeps_older: bool) -> Ranges:
     """The published intervals that come from another table afterwards: within one they are never written again.
 
-    A version that is shown replaces what is left of older logic once it has all of that.
+    A version that is shown replaces what is left of older logic once it has all of that, but in routine runs.
     """
     if patch is not None:
         return pointer.segments.in_other_tables(version).covers & patch.intervals
     if pointer.version != version:
         return pointer.covers
     older = pointer.older.covers
-    return older if not older - complete else NOTHING
+    return older if not keeps_older and not older - complete else NOTHING
 
 
 def asked_of(project: Project, facts: Facts, request: Request, name: str) -> Ranges:
@@ -443,7 +449,7 @@ def _moves(project: Project, facts: Facts, request: Request, name: str, complete
     own = shown.covers & complete
     built = facts.coverage[name].batches(own)
     return (
-        bool(_rewrites(pointer, project.fingerprints[name], None, complete))
+        bool(_rewrites(pointer, project.fingerprints[name], None, complete, facts.keeps_older))
         or bool(complete - pointer.covers)
         or bool(building & own)
         or any(e.table_commit > s.commit for part, e in built for s in shown if part.intersection(s.interval))

@@ -50,7 +50,8 @@ def smallest_note(found: Smallest, environment: str) -> str:
         )
     return (
         f"{environment} is of two logics then: the new one from {found.since:%Y-%m-%d} on, what it shows now before"
-        " that. The release note says so; the next plan without --forward-only proposes the older days."
+        " that. The release note says so; routine runs leave it so, and the next plan without --forward-only proposes"
+        " the older days."
     )
 
 

@@ -50,10 +50,10 @@ def pin(
 
 
 def shown_beside(facts: Facts, name: str, version: str) -> Segments:
-    """The segments of other tables that a pointer of this version keeps."""
+    """The segments of other tables that a pointer of this version keeps: a routine run keeps them all."""
     beside = kept_segments(facts.environment.pointers.get(name), version)
     older = beside.of_other_logic(version).covers
-    return beside if older - facts.coverage[name].green else beside.of_logic(version)
+    return beside if facts.keeps_older or older - facts.coverage[name].green else beside.of_logic(version)
 
 
 def patched(
