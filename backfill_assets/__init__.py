@@ -38,8 +38,8 @@ def read(
 ) -> pa.Table:
     """The rows that an environment shows of a model, as an Arrow table (`.to_pandas()` for pandas). No JVM.
 
-    The environment is the argument, else BACKFILL_ENVIRONMENT, else the project's; of a `consumer` that is pinned
-    instead what it is kept on (`settled`: by what was provisional then).
+    The environment is the argument, else BACKFILL_ENVIRONMENT, else the project's. A `consumer` that is pinned there
+    reads the models that it is kept on as its release showed them (`settled`: by what was provisional then).
     `start` and `end` cut to a half-open range of the time column; `settled` leaves out what is provisional: intervals
     that a routine run may still replace as their sources change; and those that are not over, or were not when they
     were built. Raises StateError when there is nothing to read, UsageError for an environment and a consumer.
@@ -66,6 +66,8 @@ def read(
     pin = pinned_as(control, seen)
     if consumer is not None and pin is None:
         known_consumer(consumer, consumer_names(root))
+    elif consumer is not None and pin is not None and (pin.environment != name or model not in pin.pointers):
+        pin = None  # a candidate is asked for, or another environment; or what it came to read since
     # Before the pointers: what is settled by now is shown as it stays.
     known = None
     if settled:

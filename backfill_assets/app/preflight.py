@@ -41,7 +41,8 @@ def plan_impacts(context: Context, plan: Plan, shown: Environment) -> tuple[Impa
     if not context.project.consumers:
         return ()
     contracts = read_contracts(context.project, context.control, shown)
-    return impacts(plan, context.project.consumers.values(), shown, contracts, pinned_consumers(context.control))
+    pins = pinned_consumers(context.control, shown.name)
+    return impacts(plan, context.project.consumers.values(), shown, contracts, pins)
 
 
 def preflight_grounds(context: Context, plan: Plan, shown: Environment, *, extents: bool = False) -> Grounds:

@@ -174,7 +174,7 @@ def read_status(place: Context) -> Status:
         models=tuple(found),
         rules=facts.rules.notes if facts.rules else (),
         faults=find_faults(place, facts),
-        pins=pinned_consumers(place.control),
+        pins=pinned_consumers(place.control, place.environment),
     )
 
 

@@ -61,7 +61,7 @@ def _pins(context: Context, views: SparkViews | None) -> list[PinFacts]:
             known=pin.consumer in context.project.consumers,
             views=views.drifted(context.control.environments.read(pin.home)) if views is not None else {},
         )
-        for pin in pinned_consumers(context.control)
+        for pin in pinned_consumers(context.control, context.environment)
     ]
 
 

@@ -1,7 +1,7 @@
 """Which keys of the judged intervals are in another interval of the table as well?
 
-What is new is joined with the table, of which only files are read that may have a key between the least and the
-greatest new one: of keys that grow with time, these are few. Of other keys one column of the whole table is read.
+Of the table, files are read that may have a key between the least and the greatest of the judged ones: of keys that
+grow with time these are few, of others all. Only rows that have one of the keys are grouped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def count_across(look: AuditScope, columns: Sequence[str], where: str | None = N
 
 
 def sample_across(look: AuditScope, columns: Sequence[str], where: str | None = None) -> str:
-    """A query of INTERVAL and `sample`: these keys, each with the first of the other intervals that have it."""
+    """A query of INTERVAL and `sample`: these keys, each with another interval that has it."""
     named = ", ".join(f"{_KEY}{n} AS {quoted(column)}" for n, column in enumerate(columns))
     key = key_text(columns, look.model.mask)
     return (
@@ -38,7 +38,7 @@ def sample_across(look: AuditScope, columns: Sequence[str], where: str | None = 
 
 
 def _across(look: AuditScope, columns: Sequence[str], where: str | None) -> str:
-    """The keys, one row an interval: its start, the key's parts, and the start of the first other interval."""
+    """The keys, one row an interval: its start, the key's parts, and the start of another interval."""
     tables, start, only = look.tables, interval_start(look.model), "true" if where is None else f"({where}\n)"
     keys = [f"{_KEY}{n}" for n in range(len(columns))]
     selected = ", ".join(f"{quoted(column)} AS {key}" for column, key in zip(columns, keys, strict=True))
@@ -52,10 +52,17 @@ def _across(look: AuditScope, columns: Sequence[str], where: str | None) -> str:
     mine = f"SELECT DISTINCT {start} AS {_START}, {selected} FROM {tables.rows()} WHERE {only}"
     every = f"SELECT {start} AS {_OTHER}, {selected} FROM {tables.whole().view} WHERE {only} AND {between}"
     same = " AND ".join(f"s.{key} <=> t.{key}" for key in keys)
-    listed, hint = ", ".join(f"s.{key}" for key in keys), "/*+ BROADCAST(s) */ " if tables.count() <= FEW else ""
+    hint = "/*+ BROADCAST(s) */ " if tables.count() <= FEW else ""
+    # First and last interval of each key, not all: a key that every interval has would be paired with itself.
+    listed = ", ".join(f"t.{key}" for key in keys)
+    spans = (
+        f"SELECT {hint}{listed}, min(t.{_OTHER}) AS bf_first, max(t.{_OTHER}) AS bf_last "
+        f"FROM ({every}) AS t LEFT SEMI JOIN ({mine}) AS s ON {same} GROUP BY {listed}"
+    )
     return (
-        f"SELECT {hint}s.{_START}, {listed}, min(t.{_OTHER}) AS {_OTHER} FROM ({mine}) AS s JOIN ({every}) AS t "
-        f"ON {same} AND s.{_START} <> t.{_OTHER} GROUP BY s.{_START}, {listed}"
+        f"SELECT s.{_START}, {', '.join(f's.{key}' for key in keys)}, "
+        f"CASE WHEN t.bf_first <> s.{_START} THEN t.bf_first ELSE t.bf_last END AS {_OTHER} "
+        f"FROM ({mine}) AS s JOIN ({spans}) AS t ON {same} AND t.bf_first <> t.bf_last"
     )
 
 

@@ -8,7 +8,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import audit_tables, compares_with_prod, period, reach
 from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
 from backfill_assets.core.errors import BuildError
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pin import Pins
 from backfill_assets.core.segments import NO_ROWS, Segments
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from backfill_assets.build.bench import Workbench
 
 
-def audit_reads(bench: Workbench, job: Job, commit: int, built: Ranges, judged: Ranges, pins: Pins) -> AuditReads:
-    """What is there at this moment for audits of the intervals `judged`, of those that are `built` at the commit; of
-    sources what the `pins` say.
+def audit_reads(
+    bench: Workbench, job: Job, commit: int, built: Ranges, judged: Ranges, pins: Pins, *, empty: Ranges = NOTHING
+) -> AuditReads:
+    """What is there now for audits of the intervals `judged`: of those that are `built` at the commit, beside
+    those declared `empty`; of sources what the `pins` say.
 
     Raises BuildError for a table that neither the project nor the environment has any more.
     """
@@ -42,7 +44,7 @@ def audit_reads(bench: Workbench, job: Job, commit: int, built: Ranges, judged: 
         # Where the environment shows this very version, there is nothing to compare with.
         shown=below.in_other_tables(job.version).cut(judged | periods) if compares else NO_ROWS,
         around=mine.over(below).cut(around - judged),
-        built=built | judged,
+        built=built | judged | empty,
     )
 
 

@@ -29,7 +29,7 @@ from backfill_assets.build.recheck import current_coverage, removals_of, removed
 from backfill_assets.core.errors import BackfillError, BuildError, EngineDiedError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.pin import Pins
-from backfill_assets.core.segments import NO_ROWS, is_adopted
+from backfill_assets.core.segments import NO_ROWS, Segments, is_adopted
 from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.patch import segments_beside
 from backfill_assets.state.changes import Changes
@@ -235,9 +235,12 @@ class Worker:
         if self.job.model.name not in self.bench.patches:
             pointer = self.bench.pointers().get(self.job.model.name)
             beside = segments_beside(pointer, self.job.version, have).of_logic(self.job.version)
+        head = heads[self.job.model.name, self.job.version]
+        own = Segments.of_table(self.job.version, head, have.built - beside.covers)
         for segment, parts in beside.tables():
-            self._audit_at(replace(self.job, version=segment.version), segment.commit, have, parts, ranges)
-        self._audit_at(self.job, heads[self.job.model.name, self.job.version], have, have.built - beside.covers, ranges)
+            correction = replace(self.job, version=segment.version, beside=self.job.beside.over(own))
+            self._audit_at(correction, segment.commit, have, parts, ranges)
+        self._audit_at(self.job, head, have, own.covers, ranges)
 
     def _audit_at(self, job: Job, commit: int, have: Coverage, there: Ranges, asked: Ranges) -> None:
         """The same for what is `there`, in one table at one commit; sources are read as the rows were built."""
@@ -253,7 +256,7 @@ class Worker:
         if not pending:
             return
         with self._timed("audit"):
-            reads = audit_reads(self.bench, job, commit, there, pending, pins)
+            reads = audit_reads(self.bench, job, commit, there, pending, pins, empty=have.empty)
             counts = self._compute(lambda engine: engine.scan(job, commit, pending, reads))
             results = self._judged(job, by_batch, counts)
             hollow = [u for u in pending.split(model.cadence) if not counts.get(u.start, Counts()).rows]

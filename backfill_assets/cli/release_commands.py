@@ -106,9 +106,9 @@ def consumers(
     place = open_place()
     if not check:
         if as_json:
-            print_json(consumers_json(place.project, pinned_consumers(place.control)))
+            print_json(consumers_json(place.project, pinned_consumers(place.control, place.environment)))
         else:
-            print_consumers(place.project, pinned_consumers(place.control))
+            print_consumers(place.project, pinned_consumers(place.control, place.environment))
         return
     found = rerun_consumers(place, plan or only_open_plan(place.control).id)
     if as_json:

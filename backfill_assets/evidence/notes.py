@@ -134,6 +134,7 @@ _HOW = {
 def updated(packet: Packet) -> list[str]:
     """How each reader of what changes gets to it, and what their own queries gave on the new rows."""
     said: list[str] = []
+    pins = {i["consumer"]: i["pin"] for i in packet.contract_impact or () if i.get("pin")}
     for c in packet.consumers.readers:
         if not c.affected:
             continue
@@ -145,7 +146,10 @@ def updated(packet: Packet) -> list[str]:
                 f"not as expected: {few(missed)}" if missed else f"{every(len(mine), 'query', 'queries')} as expected"
             )
         who = f"{c.kind}, {c.owner}" if c.owner else c.kind
-        said.append(f"{c.name} ({who}) {_HOW.get(c.how, 'reads it')}; {asked}.")
+        gets = _HOW.get(c.how, "reads it")
+        if pin := pins.get(c.name):
+            gets = f"is kept on release {pin['release']} of {listed(pin['models'])} until {pin['until']}"
+        said.append(f"{c.name} ({who}) {gets}; {asked}.")
     return said or ["Nobody is listed as a reader of what changes."]
 
 

@@ -76,15 +76,27 @@ def keep(
 ) -> Pinned:
     """Point the consumer's own environment at what a release of `environment` showed of the models that it reads.
 
+    Where it is kept on that release already, all that it is kept on stays, whether it is named as read any more or not.
     Raises what `pin_consumer` does.
     """
     seen = recover(control.environments, pin_environment(consumer.name), views)
     check_home(control.environments, seen, consumer.name)
     before = pinned_as(control, seen)
+    if before is not None and before.environment != environment:
+        raise StateError(
+            f"{consumer.name} is kept on a release of {before.environment}",
+            why=f"this is about {environment}, and a consumer is kept in one environment of a warehouse",
+            fix=f"backfill unpin {consumer.name}, then pin it here",
+        )
     current = control.environments.read(environment).pointers  # before the releases
     releases = control.releases.all(environment)
     release = find_release(releases, request.release)
-    pointers = shown_to(consumer, current, releases, release)
+    stays = before.pointers if before is not None and before.release == release.id else {}
+    reads = [name for name in consumer.reads if name not in stays]
+    if stays:
+        shown = shown_at(current, releases, release)
+        reads = [name for name in reads if name in shown]
+    pointers = {**stays, **shown_to(replace(consumer, reads=tuple(reads)), current, releases, release)}
     proofs = rehearse(list(pointers.values()), storage, log, control.ledger)
     check_readable(release, seen, pointers, proofs)
     kept = request.reason or (before.reason if before and before.release == release.id else "")

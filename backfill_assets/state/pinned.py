@@ -74,11 +74,11 @@ def pin_environment(consumer: str) -> str:
     return f"{_PREFIX}{consumer}"
 
 
-def pinned_consumers(control: Control) -> tuple[PinnedConsumer, ...]:
-    """Every pinned consumer, by name."""
+def pinned_consumers(control: Control, environment: str) -> tuple[PinnedConsumer, ...]:
+    """Every consumer that is kept on a release of an environment, by name."""
     names = [name for name in control.environments.names() if name.startswith(_PREFIX)]
     found = (pinned_as(control, control.environments.read(name)) for name in names)
-    return tuple(pin for pin in found if pin is not None)
+    return tuple(pin for pin in found if pin is not None and pin.environment == environment)
 
 
 def pinned_as(control: Control, seen: Environment) -> PinnedConsumer | None:
@@ -104,4 +104,6 @@ def settled_then(control: Control, pin: PinnedConsumer) -> Settling:
     """What was provisional when the release was made: its rows may have become others since, in the environment."""
     releases = control.releases.all(pin.environment)
     upto = releases[: 1 + next(n for n, r in enumerate(releases) if r.id == pin.release)]
-    return settling_by(control.rules.of(pin.environment), upto, upto[-1].clock or upto[-1].at)
+    last = cast(int, upto[-1].rules.get("number", 0))
+    rules = [record for record in control.rules.of(pin.environment) if record.number <= last]
+    return settling_by(rules, upto, upto[-1].clock or upto[-1].at)

@@ -55,7 +55,7 @@ def releases(root: Path) -> list[str]:
 
 def kept(root: Path) -> dict[str, str]:
     """Consumer → the version of `daily` that it is kept on."""
-    return {p.consumer: p.pointers["daily"].version for p in pinned_consumers(Context.open(root).control)}
+    return {p.consumer: p.pointers["daily"].version for p in pinned_consumers(Context.open(root).control, "prod")}
 
 
 def pin(root: Path, number: int, consumer: str = "cfo", until: date = LAST) -> None:
@@ -173,6 +173,47 @@ def test_who_reads_for_a_consumer(root: Path) -> None:
         backfill_assets.read("daily", consumer="cof", project=root)
     with pytest.raises(UsageError, match="an environment and a consumer"):
         backfill_assets.read("daily", consumer="cfo", environment="prod", project=root)
+
+
+def test_a_pin_is_of_its_environment(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks for a candidate, or another environment, is not given what is kept; nor does that move the pin."""
+    pin(root, 0)
+    place = Context.open(root)
+    environments, shown = place.control.environments, place.control.environments.read("prod").pointers
+    for name in ("plan-1f3a9c02", "dev"):
+        promote(environments, environments.read(name), list(shown.values()), None, note=ReleaseNote(by="ana"))
+    seen = {name: versions_read(root, monkeypatch, name) for name in ("prod", "plan-1f3a9c02", "dev")}
+    assert seen == {"prod": {"one"}, "plan-1f3a9c02": {"two"}, "dev": {"two"}}
+    clock(root, datetime(2024, 1, 3), environment="dev")
+    release = Context.open(root).control.releases.all("dev")[-1].id
+    with pytest.raises(StateError, match="cfo is kept on a release of prod") as refused:
+        pin_consumer(Context.open(root), PinRequest(consumer="cfo", release=release, until=LAST))
+    assert "backfill unpin cfo" in refused.value.fix and kept(root) == {"cfo": "one"}
+    assert backfill_here("status", "--json", project=root).json["pins"] == []
+
+
+def versions_read(root: Path, monkeypatch: pytest.MonkeyPatch, environment: str) -> set[str]:
+    """Of which versions the rows are that `read(consumer=)` gives."""
+    found: set[str] = set()
+    monkeypatch.setattr(
+        "backfill_assets.adapters.reader.read_pointer",
+        lambda pointer, *_, **__: found.update(s.version for s in pointer.segments),
+    )
+    monkeypatch.setenv("BACKFILL_ENVIRONMENT", environment)
+    backfill_assets.read("daily", consumer="cfo", project=root)
+    monkeypatch.undo()
+    return found
+
+
+def test_what_is_kept_stays_when_readers_name_other_models(root: Path) -> None:
+    """For longer: what consumers.yml does not name any more stays, what the release did not show is no obstacle, and
+    what is read since is read where others read it."""
+    pin(root, 0)
+    (root / "consumers.yml").write_text(CONSUMERS.replace("reads: [daily]}", "reads: [running]}", 1))
+    said = backfill_here("pin", "cfo", releases(root)[0], "--until", "2024-03-01", project=root)
+    assert said.code == 0 and "pin_cfo.daily" in said.out and kept(root) == {"cfo": "one"}, said.err
+    with pytest.raises(StateError, match="prod does not show running"):
+        backfill_assets.read("running", consumer="cfo", project=root)
 
 
 def test_the_watch(root: Path) -> None:

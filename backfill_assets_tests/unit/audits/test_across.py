@@ -66,6 +66,16 @@ def test_a_key_on_two_days_is_found(duck: duckdb.DuckDBPyConnection, seed: int, 
     assert failures("some") == expected(big(judged), big(every), (1,))
 
 
+def test_a_key_that_all_days_have_is_joined_once_a_day(duck: duckdb.DuckDBPyConnection) -> None:
+    """Rows without a key are many: they are not paired with one another."""
+    rows = [(day, None, n) for day in range(1, 8) for n in range(100)]
+    views = tables(duck, rows, [])
+    found = scan_audits(replace(a_model("m", audits=(GRAIN,)), grain=("id",)), WEEK, views)
+    assert {at.day: counts.failures["check"] for at, counts in found.items()} == dict.fromkeys(range(1, 8), 100)
+    spans = views.asked[-1].partition("AS s JOIN (")[2].rpartition(") AS t ON")[0]
+    assert len(views.ask(spans)) == 1
+
+
 def test_a_sample_names_the_other_day(duck: duckdb.DuckDBPyConnection) -> None:
     """Each key with the first other day that has it; a masked one is hidden."""
     views = tables(duck, [(3, 7, 1), (3, 8, 1), (4, None, 1)], [(1, 7, 1), (2, 7, 1), (6, None, 1)])

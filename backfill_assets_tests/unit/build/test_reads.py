@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
+
+from backfill_assets.audits.counts import Counts
 from backfill_assets.build.apply import apply
-from backfill_assets.build.engine import Shown, SourceInput
+from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
+from backfill_assets.build.ledger_edits import declare_empty
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Audit, Model
 from backfill_assets.core.segments import Segment
 from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.stages import Request
-from backfill_assets_tests.fakes import NOW, Cell, World, a_model, a_pointer, a_source, days, ranges
+from backfill_assets_tests.fakes import NOW, Cell, World, a_model, a_pointer, a_project, a_source, days, ranges
+from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
 
 ALL = ranges(days("01", "10"))
 
@@ -109,6 +115,40 @@ def test_audits_of_the_rows_alone_read_nothing_else() -> None:
     world = World(audited("range", column="id", min=0))
     go(world)
     assert world.engine.audit_reads["a"].tables == {} and world.engine.audit_reads["a"].around == ()
+
+
+WEEKLY = Audit(name="week", kind="reconcile", arguments={"metric": "sum(x)", "of": "raw", "period": "weekly"})
+
+
+def test_a_week_with_a_day_declared_empty_is_whole() -> None:
+    """What is complete without rows is no gap in what an audit of whole weeks looks at."""
+    world = World(a_model("a", "raw", audits=(WEEKLY,), batch_size=10))
+    quiet = days("03")
+    declared = declare_empty(
+        world.control, world.project, world.facts(), Request(start=quiet.start, end=quiet.end), by="ana"
+    )
+    assert declared == {"a": ranges(quiet)}
+    go(world)
+    assert world.engine.audit_reads["a"].built == ALL
+
+
+def test_a_corrected_day_is_audited_beside_all_others() -> None:
+    """A new audit of what is shown: the day's own table, and around it the version's, make whole weeks."""
+    history = ProjectHistory()
+    world = history.world
+    world.project = a_project(a_model("a", "raw"))
+    history.release()
+    history.release(Request(restate=(("a", days("02")),)))
+    world.project = a_project(a_model("a", "raw", audits=(*a_model("a").audits, WEEKLY)))
+    real, seen = world.engine.scan, dict[str, Ranges]()
+
+    def scan(job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
+        seen[str(intervals)] = reads.built | job.beside.covers
+        return real(job, commit, intervals, reads)
+
+    world.engine.scan = scan  # type: ignore[method-assign]
+    go(world)
+    assert seen.keys() >= {"2024-01-02"} and set(seen.values()) == {ALL}
 
 
 def test_failing_keys_are_asked_for_once_an_audit() -> None:

@@ -184,6 +184,9 @@ def test_the_message_says_when() -> None:
     assert "we have switched" in after and "prod shows it since 2 February 2024, 09:00 UTC." in after
     assert "accepted by ana: double clicks were counted twice" in before
     assert "sees the new rows at once" in before
+    pin = {"release": "r1", "until": "2024-03-01", "models": ["daily"]}
+    kept = cutover_message(made.model_copy(update={"contract_impact": [{"consumer": "dashboard", "pin": pin}]}))
+    assert "is kept on release r1 of daily until 2024-03-01" in kept and "sees the new rows at once" not in kept
     notice = [{"consumer": "dashboard", "notice_until": "2024-02-10T00:00:00+00:00", "level": None, "models": []}]
     late = cutover_message(made.model_copy(update={"contract_impact": notice}))
     assert "Planned: not before 10 February 2024" in late
