@@ -104,7 +104,7 @@ def complete(record: PlanRecord, verdict: Verdict) -> None:
     raise PlanError(
         f"plan {record.id} cannot be approved yet",
         why=f"an approval is about rows that are there and audited ({listed})",
-        fix="run `backfill apply` first",
+        fix="; ".join(dict.fromkeys(o.remedy for o in verdict.obstacles)),
     )
 
 

@@ -134,8 +134,15 @@ class Cases:
         """Whether all that a stored plan moves is there and audited, apart from who has to approve it."""
         versions, stored = self.control.versions.all(), self.stored(record)
         wanted = propose_plan(self.project, facts, versions, record, stored)
-        request = stored.request if stored else Request()
-        return gate(Case(project=self.project, facts=facts, versions=versions, wanted=wanted, request=request), ROWS)
+        case = Case(
+            project=self.project,
+            facts=facts,
+            versions=versions,
+            wanted=wanted,
+            request=stored.request if stored else Request(),
+            older=self._older(facts, wanted.pointers),
+        )
+        return gate(case, ROWS)
 
     def proposal(self, facts: Facts, record: PlanRecord) -> Proposal:
         """What a stored plan would show. Raises PlanError when the loaded code is not the plan's."""

@@ -198,14 +198,15 @@ def of_shown_rows(case: Case) -> Iterator[Obstacle]:
     """It was computed from the rows of its upstreams that are shown beside it, not from older ones."""
     patched = {w.model: w.patched and w.version != logic_of(w.version) for w in case.wanted.wanted}
     for each in case.older if case.purpose is Purpose.PROMOTION else ():  # daily runs go on: `watch` names it
+        again = f"{apply_command(case.request)}, which"
         withdrawn = withdraw_command(each.model, case.project.models[each.model].cadence, each.intervals)
         yield Obstacle(
             model=each.model,
             what=f"was computed from older rows of {each.upstream} {each.of} than {case.environment.name} would show:",
             intervals=each.intervals,
-            remedy=_restate(case, each.model, each.intervals)
+            remedy=f"{again} computes it again from what is shown now"
             if patched.get(each.model)
-            else f"{withdrawn}, then {apply_command(case.request)}, which reads what is shown now",
+            else f"{withdrawn}, then {again} reads what is shown now",
         )
 
 

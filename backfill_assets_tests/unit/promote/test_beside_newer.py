@@ -8,11 +8,13 @@ import pytest
 
 from backfill_assets.build.apply import apply
 from backfill_assets.build.ledger_edits import withdraw
+from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import utc
 from backfill_assets.plan.stages import Request
+from backfill_assets.promote.approve import complete
 from backfill_assets.promote.gate import Case, Purpose, gate
 from backfill_assets.promote.gate_forecast import forecast_obstacles
-from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets.promote.lifecycle import find_plan, open_plan
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days
 
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c", "b"))
@@ -73,8 +75,24 @@ def test_a_plan_from_before_a_correction_of_its_upstream(world: World) -> None:
     assert older(case(world)) == {}
 
 
+def test_nobody_is_asked_to_approve_it(world: World) -> None:
+    """What the gate refuses is not complete: no comparison is made and no approval taken of it; the remedy is the
+    gate's."""
+    changed(world, c="2")
+    stored = built(world)
+    changed(world)
+    released(world, RESTATED)
+    changed(world, c="2")
+    record = find_plan(world.control, stored)
+    verdict = world.cases().complete(world.facts(), record)
+    assert [o.model for o in verdict.obstacles] == ["c"]
+    with pytest.raises(PlanError, match="cannot be approved yet") as refused:
+        complete(record, verdict)
+    assert "backfill withdraw c:2024-01-03, then backfill apply" in refused.value.fix
+
+
 def test_a_restatement_from_before_one_of_its_upstream(world: World) -> None:
-    """It is made again: its remedy is another restatement."""
+    """It is made again: the same request is another plan, computed from what is shown now."""
     mine = Request(restate=(("c", days("02", "04")),))
     stored = built(world, mine)
     plan = world.plan(RESTATED)  # as a settling window does, which asks for no plan
@@ -84,7 +102,9 @@ def test_a_restatement_from_before_one_of_its_upstream(world: World) -> None:
     facts, cases = world.facts(), world.cases(required=False)
     record = next(r for r in world.control.plans.all() if r.id == stored)
     found = older(cases.promotion(mine, facts, world.plan(mine), stored=record))
-    assert [*found] == ["c"] and "--restate c:2024-01-03" in found["c"]
+    assert [*found] == ["c"] and "backfill apply --restate c:2024-01-02..2024-01-04, which computes" in found["c"]
+    assert built(world, mine) != stored
+    assert older(case(world, mine)) == {}
 
 
 def test_what_is_shown_so_already_holds_up_nothing(world: World) -> None:
