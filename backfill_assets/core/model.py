@@ -300,6 +300,14 @@ class Project:
         """The names of each model's columns, in order; none where nobody knows them."""
         return {name: [column.name for column in self.columns.get(name, ())] for name in self.models}
 
+    def readers(self) -> dict[str, list[str]]:
+        """Model or source → the models that read it directly, in dependency order."""
+        found: dict[str, list[str]] = {}
+        for model in self.models.values():
+            for name in dict.fromkeys(upstream.name for upstream in model.upstreams):
+                found.setdefault(name, []).append(model.name)
+        return found
+
     def downstream(self, name: str) -> tuple[str, ...]:
         """The models that read this model or source directly, in dependency order."""
         return tuple(m.name for m in self.models.values() if any(u.name == name for u in m.upstreams))

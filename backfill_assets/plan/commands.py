@@ -39,15 +39,15 @@ def apply_command(request: Request, model: str = "") -> str:
         whole = Cadence.DAILY if part == Cadence.DAILY.cover(part) else Cadence.HOURLY
         words += [f"--restate {argument}" for argument in restate_argument(name, whole, Ranges((part,)))]
     words += ["--all-versions"] * request.all_versions
-    words += [f"--forward-only {request.forward_only:%Y-%m-%d}"] if request.forward_only else []
+    words += [f"--forward-only {_first(request.forward_only)}"] if request.forward_only else []
     chosen = (model,) if model and not request.restate and not request.forward_only else request.select
-    words += [f"--select {name}" for name in chosen]
+    words += [f"--select {shlex.quote(name)}" for name in chosen]
     words += [f"--start {_first(request.start)}"] if request.start else []
     words += [f"--end {_last(request.end)}"] if request.end else []
     words += ["--end-bounded"] * request.end_bounded + ["--ignore-cron"] * request.ignore_cron
-    words += [f"--strategy {name}={way}" for name, way in request.strategies]
-    words += [f"--expect-moved {name}" for name in request.expect_moved]
-    words += [f"--expect-unmoved {name}" for name in request.expect_unmoved]
+    words += [f"--strategy {shlex.quote(f'{name}={way}')}" for name, way in request.strategies]
+    words += [f"--expect-moved {shlex.quote(name)}" for name in request.expect_moved]
+    words += [f"--expect-unmoved {shlex.quote(name)}" for name in request.expect_unmoved]
     return " ".join(words)
 
 

@@ -7,14 +7,16 @@ from dataclasses import replace
 from datetime import datetime
 
 from backfill_assets.core.errors import BackfillError
-from backfill_assets.core.intervals import Cadence
+from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.wording import listed
+from backfill_assets.plan.adoption import kept_older
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.changes import changes_of
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.plan import make_plan
+from backfill_assets.plan.missing import ready
+from backfill_assets.plan.plan import make_plan, upstream_models
 from backfill_assets.plan.smallest import Reader, Smallest, last_interval, needs
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.strategy import Strategy
@@ -41,21 +43,27 @@ def with_smallest(project: Project, facts: Facts, plan: Plan) -> Plan:
         return plan
     wanted, readers = needs(bound, changes, facts.now)
     found = Smallest(needs=wanted, readers=readers)
-    if reason := _not_known(bound, facts, changed, found):
+    if reason := _not_known(bound, facts, changed, found) or _between(bound, changed, new):
         return plan if about is new or asked.forward_only else replace(plan, smallest=replace(found, reason=reason))
     starts = [found.needs[n].start for n in about if n in found.needs]
     if not starts:
         return plan
-    since = _first_day(bound, facts, about, min(starts))
+    read = _first_day(bound, facts, about, min(starts))
+    gap = _first_gap(bound, facts, changed) if about is changed else None
+    since = min(read, Cadence.DAILY.floor(gap[1])) if gap else read
     request = replace(asked, forward_only=since) if about is changed else _from(asked, since, new, builds)
-    if asked.forward_only and since < asked.forward_only:
-        missed = tuple(r for r in found.readers if r.since < asked.forward_only) or found.readers
-        return replace(plan, smallest=replace(found, missed=missed, since=since, command=apply_command(request)))
     smaller = _made(project, facts, request)
+    stuck = _in_the_way(bound, facts, smaller) if smaller else ""
+    if asked.forward_only and read < asked.forward_only:
+        missed = tuple(r for r in found.readers if r.since < asked.forward_only) or found.readers
+        if smaller is None or stuck:
+            return replace(plan, smallest=replace(found, missed=missed))
+        return replace(plan, smallest=replace(found, missed=missed, since=since, command=apply_command(request)))
     beside = [b for b in builds if smaller and b.model not in smaller.models]
     left = (*(stage for stage in smaller.stages if isinstance(stage, Build)), *beside) if smaller else ()
-    if smaller is None or sum(b.count for b in left) >= sum(b.count for b in builds):
-        reason = "" if asked.forward_only else _all_of_it(bound, facts, found)
+    if smaller is None or stuck or sum(b.count for b in left) >= sum(b.count for b in builds):
+        lacks = f"{facts.environment.name} lacks days of {gap[0]} from {since:%Y-%m-%d} on" if gap else ""
+        reason = "" if asked.forward_only else _all_of_it(bound, facts, found) or stuck or lacks
         return replace(plan, smallest=replace(found, reason=reason)) if reason or asked.forward_only else plan
     offer = replace(
         found,
@@ -72,6 +80,44 @@ def _first_day(project: Project, facts: Facts, models: Sequence[str], earliest: 
     """The day from which each of the models has at least one interval that is over."""
     last = [start for name in models if (start := last_interval(project.models[name], facts.now))]
     return Cadence.DAILY.floor(min(earliest, *last))
+
+
+def _first_gap(project: Project, facts: Facts, changed: Sequence[str]) -> tuple[str, datetime] | None:
+    """The model of which the environment lacks the earliest interval that is over, and where that begins: older rows
+    cannot stay where there are none."""
+    lacking = {n: project.models[n].expected(facts.now) - facts.environment.pointers[n].covers for n in changed}
+    first = {name: span.start for name, lack in lacking.items() if (span := lack.span)}
+    return min(first.items(), key=lambda each: each[1]) if first else None
+
+
+def _in_the_way(project: Project, facts: Facts, plan: Plan) -> str:
+    """What a model would wait for that gets its new logic from a day on; nothing where all can be built."""
+    for name, patch in plan.patches.items():
+        model, upstreams = project.models[name], upstream_models(project, project.models[name])
+        there = {up: _there(project, facts, plan, up) for up in upstreams}
+        missing = patch.intervals - facts.of(name, patch.version).complete
+        _, waits = ready(model, missing, upstreams, there, now=facts.now, ignore_cron=plan.request.ignore_cron)
+        for up, (_, lack) in waits.items():
+            return f"{name} reads {lack} of {up}, which {facts.environment.name} lacks: backfill routine first"
+    return ""
+
+
+def _there(project: Project, facts: Facts, plan: Plan, name: str) -> Ranges:
+    """What builds of a plan find of a model that they read."""
+    if patch := plan.patches.get(name):
+        return patch.below.covers | patch.intervals
+    kept = kept_older(facts.environment.pointers.get(name), project.fingerprints[name])
+    return facts.coverage[name].complete | kept
+
+
+def _between(project: Project, changed: Sequence[str], new: Sequence[str]) -> str:
+    """That changed models read new ones, or new ones changed ones; nothing where none does."""
+    for name in (*changed, *new):
+        other = new if name in changed else changed
+        if above := [u.name for u in project.models[name].upstreams if u.name in other]:
+            are, kind = "are" if len(above) > 1 else "is", "new" if name in changed else "changed"
+            return f"{name} reads {listed(above)}, which {are} {kind}: all has to be built"
+    return ""
 
 
 def _from(asked: Request, since: datetime, new: Sequence[str], builds: Sequence[Build]) -> Request:

@@ -17,6 +17,8 @@ def select_models(project: Project, patterns: Sequence[str]) -> tuple[str, ...]:
     if not patterns:
         return tuple(project.models)
     chosen: set[str] = set()
+    above: list[str] = []
+    below: list[str] = []
     for pattern in (part for p in patterns for part in p.replace(",", " ").split()):
         name = pattern.strip("+")
         if name == "*":
@@ -30,9 +32,14 @@ def select_models(project: Project, patterns: Sequence[str]) -> tuple[str, ...]:
             )
         chosen.add(name)
         if pattern.startswith("+"):
-            chosen |= _reach(name, lambda n: [u.name for u in project.models[n].upstreams if u.name in project.models])
+            above.append(name)
         if pattern.endswith("+"):
-            chosen |= _reach(name, project.downstream)
+            below.append(name)
+    if above:
+        chosen |= _reach(above, lambda n: [u.name for u in project.models[n].upstreams if u.name in project.models])
+    if below:
+        readers = project.readers()
+        chosen |= _reach(below, lambda n: readers.get(n, ()))
     return tuple(name for name in project.models if name in chosen)
 
 
@@ -48,9 +55,9 @@ def one_of(names: Sequence[str], name: str) -> str:
     )
 
 
-def _reach(name: str, step: Callable[[str], Iterable[str]]) -> set[str]:
+def _reach(names: Sequence[str], step: Callable[[str], Iterable[str]]) -> set[str]:
     found: set[str] = set()
-    todo = [name]
+    todo = list(names)
     while todo:
         for following in step(todo.pop()):
             if following not in found:

@@ -9,7 +9,7 @@ from backfill_assets.core.model import Model
 from backfill_assets.core.wording import amount, listed
 from backfill_assets.plan.commands import with_why
 from backfill_assets.plan.estimate import PlanEstimate, duration, money
-from backfill_assets.plan.reasons import first_few
+from backfill_assets.plan.reasons import SHOWN, first_few
 from backfill_assets.plan.smallest import Reader, Smallest
 from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.strategy import PROOF, Strategy
@@ -72,7 +72,7 @@ def _needed(found: Smallest, models: Mapping[str, Model]) -> str:
         for name, need in found.needs.items()
         if name not in found.later
     ]
-    return listed(parts)
+    return listed(parts) if len(parts) <= SHOWN else first_few(parts)
 
 
 def _who(readers: Sequence[Reader]) -> str:
@@ -106,5 +106,5 @@ def _left(found: Smallest, environment: str) -> str:
     if found.null_before:
         said.append(f"Rows before it have NULL in {first_few(found.null_before)}.")
     if found.later:
-        said.append(f"{listed(found.later)} {'come' if len(found.later) > 1 else 'comes'} with a plan afterwards.")
+        said.append(f"{first_few(found.later)} {'come' if len(found.later) > 1 else 'comes'} with a plan afterwards.")
     return " ".join(said)

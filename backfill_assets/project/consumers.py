@@ -78,7 +78,10 @@ def _consumer(
     return Consumer(
         name=entry.name, kind=entry.kind, owner=entry.owner, criticality=entry.criticality, how=entry.how,
         description=entry.description, url=entry.url, notice=entry.notice, reads=tuple(reads),
-        uses={n: Use(columns=u.columns, history=u.history or entry.history) for n, u in reads.items()},
+        uses={
+            n: Use(columns=u.columns, history=entry.history if u.history is None else u.history)
+            for n, u in reads.items()
+        },
         queries=tuple(
             Query(
                 name=q.name, sql=q.sql, min_rows=q.min_rows,

@@ -288,12 +288,51 @@ def test_new_models_that_would_wait_are_not_offered() -> None:
 
 
 def test_new_models_come_afterwards() -> None:
-    """What they need of the changed ones is in the window already."""
-    project = chain(a_reader("board", "b", history=10))
+    """Those that read nothing of what changes, and that nothing of it reads."""
+    project = with_readers(a_project(a_model("a", "raw"), a_model("n", "raw")), a_reader("board", "a", "n", history=10))
     plan = plan_of(project, "a")
-    assert plan.smallest is not None and plan.smallest.later == ("b",)
-    assert since(plan) == "2024-06-04" and [b.model for b in plan.smaller] == ["a", "b"]
-    assert "b comes with a plan afterwards" in words(plan, project)
+    assert plan.smallest is not None and plan.smallest.later == ("n",)
+    assert since(plan) == "2024-06-10" and [b.model for b in plan.smaller] == ["a", "n"]
+    assert "n comes with a plan afterwards" in words(plan, project)
+
+
+def test_new_models_between_changed_ones() -> None:
+    """A changed model that reads a new one would wait for it; a new one would read two logics."""
+    project = chain(a_reader("board", "b", history=10))
+    below, above = plan_of(project, "a"), plan_of(project, "b")
+    assert not below.smaller and words(below, project) == (
+        "No smaller window: b reads a, which is changed: all has to be built."
+    )
+    assert not above.smaller and words(above, project) == (
+        "No smaller window: b reads a, which is new: all has to be built."
+    )
+
+
+def test_days_that_prod_lacks_are_in_the_window() -> None:
+    """Prod stopped on 1 June: from then on there are no older rows that could stay."""
+    project = with_readers(a_project(a_model("a", "raw")), a_reader("board", "a", history=3))
+    facts = facts_of(project, "a")
+    part = a_pointer("a", "a-0", *project.models["a"].expected(utc("2024-06-01")))
+    facts = replace(facts, environment=replace(facts.environment, pointers={"a": part}))
+    plan = with_smallest(project, facts, make_plan(project, facts, Request()))
+    assert since(plan) == "2024-06-01" and {b.model: str(b.intervals) for b in plan.smaller} == {
+        "a": "2024-06-01..2024-06-19"
+    }
+    assert smallest_command(plan) == "backfill apply --forward-only 2024-06-01"
+
+
+def test_what_reads_days_that_prod_lacks_is_not_offered() -> None:
+    """`a` stays as it is, and its newest days are not built: `b` from a day on would wait for them."""
+    project = chain(a_reader("board", "b", history=10))
+    every = project.models["a"].expected(NOW)
+    for lack, offered in ((every.until(utc("2024-06-15")), False), (every, True)):
+        facts = facts_of(project, "a", "b", done={"a": lack})
+        shown = {**facts.environment.pointers, "a": a_pointer("a", project.fingerprints["a"], *lack)}
+        facts = replace(facts, environment=replace(facts.environment, pointers=shown), shown={})
+        plan = with_smallest(project, facts, make_plan(project, facts, Request()))
+        assert bool(plan.smaller) is offered, plan.smallest
+        alone = with_smallest(project, facts, make_plan(project, facts, Request(forward_only=utc("2024-03-01"))))
+        assert bool(smallest_command(alone)) is offered, alone.smallest
 
 
 def test_a_type_that_older_rows_cannot_have() -> None:
