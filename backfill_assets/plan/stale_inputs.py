@@ -1,6 +1,7 @@
-"""Which shown intervals were computed from rows of an upstream that are not those shown beside them, but older ones?
+"""Which shown intervals were computed from other rows of an upstream than those that are shown beside them?
 
-A restatement replaces rows together with all that reads them, and the gate sees to it. This looks at what batches say
+From older ones, or from newer ones that a rollback took out of sight. A restatement replaces rows together with all
+that reads them, and a rollback puts them back together; the gate sees to it. This looks at what batches say
 that they read: the table and commit of the upstream, against the batch whose rows are shown. A copy (joined
 corrections) says when and from what its rows were computed, so it is not another batch. Of other logic the versions
 say it (`promote/mismatches.py`).
@@ -27,7 +28,7 @@ from backfill_assets.state.ledger import Coverage, EntriesByVersion, Entry, cove
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleInput:
-    """Intervals of a model that were computed from older rows of `of` of an upstream than those of a segment of it."""
+    """Intervals of a model that were computed from other rows of `of` of an upstream than those of a segment of it."""
 
     model: str
     intervals: Ranges
@@ -37,7 +38,7 @@ class StaleInput:
 
 
 def stale_inputs(project: Project, environment: Environment, entries: EntriesByVersion) -> tuple[StaleInput, ...]:
-    """What of an environment is shown beside newer rows of what it was computed from. `project` as it shows it."""
+    """What of an environment is shown beside other rows than it was computed from. `project` as it shows it."""
     tables = _Tables(entries)
     found: list[StaleInput] = []
     for name, pointer in environment.pointers.items():
@@ -83,7 +84,7 @@ def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, b
             for segment, there, newest in shown[bisect_right(ends, window.start) :]:
                 if there.start >= window.end:
                     break
-                for late in _read_older(tables, upstream.name, said, there, newest, window):
+                for late in _read_other(tables, upstream.name, said, there, newest, window):
                     intervals, of = found[segment]
                     of.append(late)
                     intervals += Ranges((part,)) & Ranges((affected_interval(model, late),))
@@ -97,10 +98,11 @@ def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, b
         )
 
 
-def _read_older(
+def _read_other(
     tables: _Tables, upstream: str, said: Mapping[str, Any], there: Interval, newest: Entry, window: Interval
 ) -> Iterable[Interval]:
-    """The parts of a shown batch's interval of which a reader read what an older batch wrote."""
+    """The parts of a shown batch's interval of which a reader read what another batch wrote: an older one, or one that
+    a rollback took out of sight."""
     if newest.through or logic_of(said["version"]) != logic_of(newest.version):
         return
     common = Ranges((there,)) & Ranges((window,))
@@ -108,7 +110,7 @@ def _read_older(
         if version == newest.version and newest.table_commit <= commit:
             continue
         for part, entry in tables.at(upstream, version, commit).batches(parts):
-            if (entry.at, entry.inputs) != (newest.at, newest.inputs) and entry.order < newest.order:
+            if (entry.at, entry.inputs) != (newest.at, newest.inputs):
                 yield part
 
 

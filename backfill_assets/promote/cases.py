@@ -84,7 +84,7 @@ class Cases:
         )
 
     def _older(self, facts: Facts, moving: Sequence[Pointer]) -> tuple[StaleInput, ...]:
-        """What of pointers that move would be shown beside newer rows of what it was computed from."""
+        """What of pointers that move would be shown beside other rows than it was computed from."""
         shown = facts.environment
         then = {**shown.pointers, **{p.model: p for p in moving}}
         known = {p.model: self.project.models[p.model].upstreams for p in moving if p.model in self.project.models}

@@ -76,7 +76,7 @@ class Case:
     late: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
     """Of a routine run: the provisional intervals that their sources changed since they were built."""
     older: tuple[StaleInput, ...] = ()
-    """What would be shown beside newer rows of an upstream than it was computed from, and is not shown so by now."""
+    """What would be shown beside other rows of an upstream than it was computed from, and is not shown so by now."""
     way_back: tuple[Obstacle, ...] = ()
     """What a rollback finds in its way."""
     gaps: tuple[Gap, ...] = ()
@@ -195,14 +195,14 @@ def from_rows(case: Case) -> Iterator[Obstacle]:
 
 
 def of_shown_rows(case: Case) -> Iterator[Obstacle]:
-    """It was computed from the rows of its upstreams that are shown beside it, not from older ones."""
+    """It was computed from the rows of its upstreams that are shown beside it, not from others."""
     patched = {w.model: w.patched and w.version != logic_of(w.version) for w in case.wanted.wanted}
     for each in case.older if case.purpose is Purpose.PROMOTION else ():  # daily runs go on: `watch` names it
         again = f"{apply_command(case.request)}, which"
         withdrawn = withdraw_command(each.model, case.project.models[each.model].cadence, each.intervals)
         yield Obstacle(
             model=each.model,
-            what=f"was computed from older rows of {each.upstream} {each.of} than {case.environment.name} would show:",
+            what=f"was computed from other rows of {each.upstream} {each.of} than {case.environment.name} would show:",
             intervals=each.intervals,
             remedy=f"{again} computes it again from what is shown now"
             if patched.get(each.model)

@@ -116,7 +116,7 @@ class WatchFacts:
     kept: frozenset[Mismatch] = frozenset()
     """Models that are shown beside another version of an upstream with a proof, or an owner's acceptance."""
     older: Sequence[StaleInput] = ()
-    """What is shown beside newer rows of what it was computed from, without a proof or an owner's acceptance."""
+    """What is shown beside other rows than it was computed from, without a proof or an owner's acceptance."""
     adopted: Sequence[AdoptedTable] = ()
     pins: Sequence[PinFacts] = ()
     settling: Settling | None = None

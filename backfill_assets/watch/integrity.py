@@ -67,7 +67,7 @@ def integrity(look: WatchFacts) -> tuple[Notice, ...]:
             kind=Kind.UPSTREAM,
             model=o.model,
             intervals=o.intervals,
-            what=f"was built from older rows of {o.upstream} {o.of} than {look.environment.name} shows",
+            what=f"was built from other rows of {o.upstream} {o.of} than {look.environment.name} shows",
             remedy=f"{restate_command(restate_argument(o.model, look.project.models[o.model].cadence, o.intervals))}, "
             "then backfill promote PLAN, which it names; or go back to a release of both: backfill releases",
         )

@@ -31,8 +31,8 @@ def kept_models(
 
 
 def is_kept_beside(control: Control, releases: Sequence[Release], environment: Environment, older: StaleInput) -> bool:
-    """The same of a model that was computed from older rows of one version of its upstream: whether the release that
-    showed the newer ones rests on such a plan."""
+    """The same of a model that was computed from other rows of one version of its upstream: whether the release that
+    showed the present ones rests on such a plan."""
     reader = environment.pointers[older.model].version
     pairs = [
         Mismatch(

@@ -25,7 +25,7 @@ class Kind(StrEnum):
     POINTER = "pointer_drift"
     """What a pointer names is not there, or not as the ledger knows it."""
     UPSTREAM = "upstream_drift"
-    """A model is shown beside another version of an upstream, or newer rows of it, than what it was built from."""
+    """A model is shown beside another version of an upstream, or other rows of it, than what it was built from."""
     VIEW = "view_drift"
     """A view of a shared catalog does not say what the environment does."""
     ADOPTED = "adopted_table"

@@ -1,4 +1,4 @@
-"""Rows are shown beside those that they were computed from: not beside newer ones of an upstream."""
+"""Rows are shown beside those that they were computed from: not beside others of an upstream."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from backfill_assets.promote.gate import Case, Purpose, gate
 from backfill_assets.promote.gate_forecast import forecast_obstacles
 from backfill_assets.promote.lifecycle import find_plan, open_plan
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days
+from backfill_assets_tests.unit.promote.rollback_world import MODELS as HISTORY
+from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
 
 MODELS = (a_model("a", "raw"), a_model("b", "a"), a_model("c", "b"))
 
@@ -30,7 +32,7 @@ def case(world: World, request: Request | None = None, purpose: Purpose = Purpos
 
 
 def older(case: Case) -> Mapping[str, str]:
-    found = [o for o in gate(case).obstacles if "was computed from older rows" in o.what]
+    found = [o for o in gate(case).obstacles if "was computed from other rows" in o.what]
     return {o.model: f"{o.intervals}: {o.remedy}" for o in found}
 
 
@@ -105,6 +107,25 @@ def test_a_restatement_from_before_one_of_its_upstream(world: World) -> None:
     assert [*found] == ["c"] and "backfill apply --restate c:2024-01-02..2024-01-04, which computes" in found["c"]
     assert built(world, mine) != stored
     assert older(case(world, mine)) == {}
+
+
+def test_a_model_from_before_a_rollback_of_its_upstream() -> None:
+    """d is new, and read the correction of a; then somebody went back, and prod shows what a had before."""
+    history = ProjectHistory()
+    history.release()
+    before, world = history.releases[-1].id, history.world
+    history.release(RESTATED)
+    world.project = a_project(*HISTORY, a_model("d", "a"))
+    apply(world.bench(), world.plan(Request(select=("d",))))
+    assert older(case(world)) == {}
+    code, world.project = world.project, a_project(*HISTORY)
+    assert history.back(before).moved
+    world.project = code
+    closed = older(case(world))
+    assert [*closed] == ["d"] and closed["d"].startswith("2024-01-03: backfill withdraw d:2024-01-03, then backfill ap")
+    withdraw(world.control, world.tables, world.project, [("d", days("03"))], now=NOW, by="dev")
+    apply(world.bench(), world.plan(Request(select=("d",))))
+    assert older(case(world)) == {}
 
 
 def test_what_is_shown_so_already_holds_up_nothing(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Rows that are shown beside newer ones of what they were computed from are found: no gate lets that happen."""
+"""Rows that are shown beside others than they were computed from are found: no gate lets that happen."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from backfill_assets_tests.unit.watch.watch_world import Lookout, delta, ten_day
 
 RESTATED = Request(restate=(("daily", days("03", "04")),))
 OLDER = [
-    "reader 2024-01-03..2024-01-04: was built from older rows of daily 2024-01-03..2024-01-04 than prod shows",
-    "wide 2024-01-03..2024-01-06: was built from older rows of daily 2024-01-03..2024-01-04 than prod shows",
+    "reader 2024-01-03..2024-01-04: was built from other rows of daily 2024-01-03..2024-01-04 than prod shows",
+    "wide 2024-01-03..2024-01-06: was built from other rows of daily 2024-01-03..2024-01-04 than prod shows",
 ]
 
 
@@ -68,7 +68,7 @@ def test_a_model_further_down_is_found_too(lookout: Lookout) -> None:
     lookout.release(RESTATED)
     by_hand(lookout, before["top"])
     assert lookout.said(Kind.UPSTREAM) == [
-        "top 2024-01-03..2024-01-04: was built from older rows of reader 2024-01-03..2024-01-04 than prod shows"
+        "top 2024-01-03..2024-01-04: was built from other rows of reader 2024-01-03..2024-01-04 than prod shows"
     ]
 
 
@@ -126,5 +126,5 @@ def test_days_that_were_made_by_hand_are_told_apart(lookout: Lookout) -> None:
     old = Segments(s for s in before.segments).cut(Ranges((third,)))
     by_hand(lookout, replace(after, segments=old.over(after.segments)))
     assert [said for said in lookout.said(Kind.UPSTREAM) if said.startswith("reader")] == [
-        "reader 2024-01-03: was built from older rows of daily 2024-01-03 than prod shows"
+        "reader 2024-01-03: was built from other rows of daily 2024-01-03 than prod shows"
     ]
