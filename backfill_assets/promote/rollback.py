@@ -17,7 +17,7 @@ from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.published import published
 from backfill_assets.plan.select import one_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Request, Stage
-from backfill_assets.project.stored import described
+from backfill_assets.project.stored import UNSAID, described
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.control import Control
@@ -149,7 +149,7 @@ def propose_rollback(
     except BackfillError as error:
         as_it_was, problem = None, error
     rules = control.rules.in_force(environment, declared_rules(project)).rules
-    losses = [*_losses(steps, problem), *_consumers(project, rules, steps)]
+    losses = [*_losses(steps, problem), *_redeclared(steps, as_it_was), *_consumers(project, rules, steps)]
     return Rollback(
         environment=seen,
         after=after,
@@ -343,6 +343,21 @@ def _losses(steps: Sequence[Step], problem: BackfillError | None) -> list[Obstac
                 )
             )
     return found
+
+
+def _redeclared(steps: Sequence[Step], older: Project | None) -> list[Obstacle]:
+    """Intervals that the older version would compute from something else than what it was published from."""
+    other = {name: why for name, why in older.redeclared.items() if why != UNSAID} if older else {}
+    return [
+        Obstacle(
+            model=step.model,
+            what=f"the older version cannot be extended ({other[step.model]}) by",
+            intervals=step.missing,
+            remedy="put the source (or the settings) back while you go back; --now goes back without them",
+        )
+        for step in steps
+        if step.missing and step.model in other
+    ]
 
 
 def _consumers(project: Project, rules: Rules, steps: Sequence[Step]) -> list[Obstacle]:

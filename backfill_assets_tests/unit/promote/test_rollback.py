@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -40,6 +41,33 @@ def test_every_promotion_is_a_release(history: ProjectHistory) -> None:
     moved = {m.model: (m.before.version, m.after.version) for m in second.moves if m.before and m.after}
     assert moved == {"a": ("a-1", "a-2"), "b": ("b-1", "b-2")}
     assert not second.growth and third.growth and fourth.growth
+
+
+def test_what_came_since_is_not_read_from_another_place(history: ProjectHistory) -> None:
+    """The source is declared elsewhere by now: its rows were never published under the older version. With the old
+    entry it goes back."""
+    code = history.world.project
+    elsewhere = json.dumps({"name": "raw", "path": "/elsewhere"})
+    history.world.project = replace(
+        code, sources={n: replace(s, path="/elsewhere", declared=elsewhere) for n, s in code.sources.items()}
+    )
+    ended = history.back()
+    assert ended.moved is None
+    told = [o for o in ended.obstacles if "its source raw is declared otherwise" in o.what]
+    assert [(o.model, str(o.intervals)) for o in told] == [("a", "2024-01-11..2024-01-12")]
+    built = {e.version for e in history.world.control.ledger.entries(["a", "b"]) if e.interval.end > days("11").start}
+    assert built == {"a-2", "b-2"}, "nothing was built by the older versions"
+    history.world.project = code
+    assert history.back().moved
+
+
+def test_what_is_read_elsewhere_is_given_up_at_once(history: ProjectHistory) -> None:
+    """Nothing is built."""
+    code = history.world.project
+    elsewhere = json.dumps({"name": "raw", "path": "/elsewhere"})
+    history.world.project = replace(code, sources={n: replace(s, declared=elsewhere) for n, s in code.sources.items()})
+    assert history.back(at_once=True).moved
+    assert str(history.prod.pointers["a"].covers) == "2024-01-01..2024-01-10"
 
 
 def test_back_to_before_the_last_change(history: ProjectHistory) -> None:
