@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from backfill_assets.app.preflight import find_gaps
 from backfill_assets.app.watch import watch_environment
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import BackfillError, PlanError, UsageError
+from backfill_assets.core.pointer import lists
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.lifecycle import named_or_newest_plan
@@ -67,12 +68,13 @@ def write_runbook(found: Runbook, to: str) -> tuple[Path, ...]:
     """
     from backfill_assets.evidence.runbook import together
 
-    place = Path(to).expanduser()
-    if place.suffix.lower() == ".md" and not place.is_dir():
-        texts = {place: together(found.documents)}
-    else:
-        texts = {place / name: text for name, text in found.documents.items()}
+    place = Path(to)
     try:
+        place = place.expanduser()
+        if place.suffix.lower() == ".md" and not place.is_dir():
+            texts = {place: together(found.documents)}
+        else:
+            texts = {place / name: text for name, text in found.documents.items()}
         for path in texts:
             if path.exists() and not path.read_text("utf-8", "replace").startswith(_OURS):
                 raise UsageError(
@@ -81,10 +83,9 @@ def write_runbook(found: Runbook, to: str) -> tuple[Path, ...]:
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"{place} cannot be written", why=error.strerror or str(error), fix="name another place for --out"
-        ) from error
+    except (OSError, RuntimeError) as error:  # RuntimeError: nobody has that home
+        why = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        raise UsageError(f"{place} cannot be written", why=why, fix="name another place for --out") from error
     return tuple(texts)
 
 
@@ -96,8 +97,7 @@ def _known(context: Context, record: PlanRecord) -> Known:
         raise PlanError(f"plan {record.id} has no content", why="an earlier release stored it", fix="apply it again")
     every = context.control.releases.all(record.environment)
     shown = next((r for r in reversed(every) if record.id in r.evidence and not r.back_to), None)
-    later = [r for r in every if shown and r.revision > shown.revision]
-    undone = next((r for r in later if r.back_to and _takes_back(r, record)), None)
+    shown, undone = _since_and_until(every, shown, record) if shown else (None, None)
     back_to = every[every.index(shown) - 1].id if shown and every.index(shown) else ""
     if shown is None and every:
         back_to = every[-1].id
@@ -112,19 +112,34 @@ def _known(context: Context, record: PlanRecord) -> Known:
         release=shown.id if shown else "",
         activated=shown.at if shown else None,
         taken_back=undone.id if undone else "",
+        until=undone.at if undone else None,
         back_to=back_to,
         watch=sentence,
         watched=closed,
     )
 
 
-def _takes_back(release: Release, record: PlanRecord) -> bool:
-    """Whether a rollback moved a model away from what the plan built."""
-    moves = {move.model: move.after for move in release.moves}
-    return any(
-        t.model in moves and ((after := moves[t.model]) is None or t.version not in {s.version for s in after.segments})
-        for t in record.targets
-    )
+def _since_and_until(every: Sequence[Release], first: Release, record: PlanRecord) -> tuple[Release, Release | None]:
+    """By which release what the plan built is shown, and which one took some of it away: a rollback, a later plan. None
+    where all of it is shown; a rollback may have brought it back."""
+    since, undone = first, None
+    gone: set[str] = set()
+    for release in every:
+        if release.revision <= first.revision:
+            continue
+        moves = {move.model: move for move in release.moves if not move.growth}
+        for target in (t for t in record.targets if t.model in moves):
+            after = moves[target.model].after
+            there = after is not None and any(s.version == target.version for s in after.segments)
+            if after is not None and there and lists(after, target.columns):
+                gone.discard(target.model)
+            else:
+                gone.add(target.model)
+        if gone and undone is None:
+            undone = release
+        elif undone and not gone:
+            since, undone = release, None
+    return since, undone
 
 
 def _gaps(context: Context, record: PlanRecord) -> tuple[Gap, ...] | None:

@@ -19,7 +19,7 @@ def runbook_job(workspace: Context) -> dg.JobDefinition:
         asked = given("runbook", context.op_config)
         with short_failures():
             found = look_for_runbook(workspace, asked.get("plan"))
-            written = write_runbook(found, asked["out"]) if "out" in asked else ()
+            written = write_runbook(found, asked["out"]) if asked.get("out") else ()
         metadata: dict[str, dg.MetadataValue | str] = {"plan": found.plan}
         metadata |= {name.removesuffix(".md"): dg.MetadataValue.md(text) for name, text in found.documents.items()}
         context.add_output_metadata(metadata)

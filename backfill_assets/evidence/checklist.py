@@ -52,7 +52,9 @@ class Known:
     activated: datetime | None = None
     """When that happened."""
     taken_back: str = ""
-    """The release that took it away again."""
+    """The release that took it away again: a rollback, or a later plan's."""
+    until: datetime | None = None
+    """When that happened."""
     back_to: str = ""
     """Where a rollback goes: the release before it, or the newest one."""
     watch: str = ""
@@ -136,7 +138,10 @@ def _preflight(known: Known, ended: bool) -> Line:
     what = "Owners, keys, late rows and acceptance are known"
     if known.gaps is None:
         why = "the code that is loaded is another than the plan's, or nothing is left to look at"
-        return _unless(ended or bool(known.release), Line(step=2, what=what, state="open", why=why))
+        if known.release and not known.taken_back:
+            shown = f"{known.packet.plan.environment} shows it already"
+            return Line(step=2, what=what, state="not needed", why=shown)
+        return _unless(ended, Line(step=2, what=what, state="open", why=why))
     blocking = [f"{gap.subject}: {gap.what}" for gap in known.gaps if gap.blocking]
     rest = [f"{gap.subject}: {gap.what}" for gap in known.gaps if not gap.blocking]
     if blocking:
@@ -159,8 +164,8 @@ def _readers(known: Known, ended: bool) -> Iterator[Line]:
     what = "The notice that readers want is over"
     if packet.contract_impact is None and affected and not known.release:
         yield _unless(ended, Line(step=3, what=what, state="open", why="nobody looked at what it means for readers"))
-    elif late := [f"{name} until {day(at)}" for at, name in ends if at > known.now]:
-        yield _unless(ended or bool(known.release), Line(step=3, what=what, state="open", why=listed(late)))
+    elif late := [f"{name} until {day(at)}" for at, name in ends if at > (known.activated or known.now)]:
+        yield _unless(ended, Line(step=3, what=what, state="open", why=listed(late)))
     else:
         why = "it is over" if ends else "nobody who is affected wants any"
         yield Line(step=3, what=what, state="done" if ends else "not needed", why=why)

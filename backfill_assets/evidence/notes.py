@@ -56,22 +56,24 @@ def release_note(packet: Packet) -> str:
     return "\n".join(lines)
 
 
-def cutover_message(packet: Packet, *, activated: datetime | None = None) -> str:
-    """A draft for the readers of the views: to be sent before the switch or, once it is `activated`, after it."""
+def cutover_message(packet: Packet, *, activated: datetime | None = None, until: datetime | None = None) -> str:
+    """A draft for the readers of the views: to be sent before the switch or, once it is `activated`, after it; `until`
+    says when what was shown was taken away again."""
     place, affected = packet.plan.environment, [c for c in packet.consumers.readers if c.affected]
     names = listed(f"{place}.{m.model}" for m in packet.models)
+    done = "had switched" if until else "have switched" if activated else "are about to switch"
     lines = [f"Subject: New numbers in {one_line(few([m.model for m in packet.models], 3))}", ""]
     if owners := sorted({c.owner for c in affected if c.owner}):
         lines += [f"To: {markdown(', '.join(owners))}", ""]
     lines += [
         "Hello,",
         "",
-        f"we {'have switched' if activated else 'are about to switch'} {markdown(names)} to newly computed rows.",
+        f"we {done} {markdown(names)} to newly computed rows{', and have taken some of them back' if until else ''}.",
         *([f"The reason: {markdown(packet.plan.why)}"] if packet.plan.why else []),
         "",
         "When:",
         "",
-        *_bullets(activation(packet, activated)),
+        *_bullets(activation(packet, activated, until)),
         "",
         "What you will see:",
         "",
@@ -93,9 +95,11 @@ def cutover_message(packet: Packet, *, activated: datetime | None = None) -> str
     return "\n".join(lines) + "\n"
 
 
-def activation(packet: Packet, activated: datetime | None = None) -> list[str]:
-    """When readers see it: the time at which it was, or what it waits for."""
+def activation(packet: Packet, activated: datetime | None = None, until: datetime | None = None) -> list[str]:
+    """When readers see it: the time at which it was, or what it waits for; `until` when they saw all of it."""
     place = packet.plan.environment
+    if activated is not None and until is not None:
+        return [f"{place} showed it from {moment(activated)} until {moment(until)}, and not all of it since."]
     if activated is not None:
         return [f"{place} shows it since {moment(activated)}."]
     if packet.plan.status in ("promoted", "promoting"):
@@ -108,6 +112,15 @@ def activation(packet: Packet, activated: datetime | None = None) -> list[str]:
         said.append(f"It waits for what is not computed yet of {few(missing)}.")
     if left := [n.owner or "somebody" for n in packet.needed if not n.given]:
         said.append(f"It waits for the approval of {few(left)}.")
+    if any(m.before for m in packet.models) and (packet.data_diff is None or packet.data_diff.holds is False):
+        said.append("It waits for the comparison of old and new rows.")
+    if red := [f"{c.model}.{c.check}" for c in packet.checks if c.failures and c.blocking]:
+        said.append(f"It waits for blocking audits that are red: {few(red)}.")
+    tested = {c.model for c in packet.checks}
+    if untested := [m.model for m in packet.models if m.batches and m.model not in tested]:
+        said.append(f"It waits for the audits of {few(untested)}.")
+    if open_ := [f.name for f in packet.findings if not accepted_by(packet, f)]:
+        said.append(f"It waits until somebody accepts {few(open_)}.")
     return said or ["Planned: as soon as this is sent; nothing is in its way that is known."]
 
 

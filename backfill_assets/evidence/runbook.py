@@ -26,7 +26,7 @@ def documents(known: Known) -> dict[str, str]:
         RUNBOOK: runbook(known, lines),
         CHECKLIST: safety(known, lines),
         MIGRATION: migration_note(known),
-        CUTOVER: cutover_message(known.packet, activated=known.activated),
+        CUTOVER: cutover_message(known.packet, activated=known.activated, until=known.until),
     }
 
 
@@ -72,7 +72,7 @@ def migration_note(known: Known) -> str:
         "",
         "## Since when",
         "",
-        *_bullets(activation(packet, known.activated)),
+        *_bullets(activation(packet, known.activated, known.until)),
     ]
     said += _bullets(_since(m) for m in packet.models)
     said += [

@@ -78,7 +78,35 @@ def test_its_states_follow_the_records(shop: Path) -> None:
     assert roll_back(place, before.id, at_once=True)
     back = look_for_runbook(place, plan)
     assert states(back)[SHOWN] == states(back)[WATCHED] == "open"
+    assert "prod showed it from" in back.documents[CUTOVER] and "have switched" not in back.documents[CUTOVER]
     assert any(f"taken back by {place.control.releases.all('prod')[-1].id}" in line.why for line in back.lines)
+
+
+def test_a_later_plan_and_the_way_back_to_the_first(shop: Path) -> None:
+    """What another plan replaced is not shown any more; once a rollback brought it back it is, since then."""
+    place, first = applied(shop)
+    prove(place, first)
+    approve(unsparked(shop, user="ana"), ApprovalRequest(plan=first))
+    assert promote_plan(place, plan=first).verdict.open
+    release = place.control.releases.all("prod")[-1]
+    daily = shop / "models" / "daily.sql"
+    daily.write_text(daily.read_text().replace("count(*) + 1 AS n", "count(*) + 2 AS n"))
+    place, second = applied(shop)
+    prove(place, second)
+    approve(unsparked(shop, user="ana"), ApprovalRequest(plan=second))
+    assert promote_plan(place, plan=second).verdict.open
+    replaced = look_for_runbook(place, first)
+    assert states(replaced)[SHOWN] == "open" and "prod shows it since" not in replaced.documents[CUTOVER]
+    assert "prod showed it from" in replaced.documents[CUTOVER]
+    assert states(look_for_runbook(place, second))[SHOWN] == "done"
+
+    daily.write_text(daily.read_text().replace("count(*) + 2 AS n", "count(*) + 1 AS n"))
+    place = unsparked(shop, user="dev")
+    assert roll_back(place, release.id, at_once=True)
+    back = place.control.releases.all("prod")[-1]
+    found = look_for_runbook(place, first)
+    assert states(found)[SHOWN] == "done" and any(line.what == SHOWN and back.id in line.why for line in found.lines)
+    assert states(look_for_runbook(place, second))[SHOWN] == "open"
 
 
 def test_a_plan_that_was_given_up(shop: Path) -> None:

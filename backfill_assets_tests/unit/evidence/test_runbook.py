@@ -192,6 +192,29 @@ def test_the_message_says_when() -> None:
     assert "Planned: not before 10 February 2024" in late
 
 
+def test_the_message_names_what_is_open() -> None:
+    """A comparison, an audit, an acceptance; and that it was taken back."""
+    for lacking, said in (
+        ({"proofs": {}}, "the comparison of old and new rows"),
+        ({"approvals": ()}, "accepts conver"),
+    ):
+        text = cutover_message(known(inputs=lacking).packet)
+        assert said in text and "nothing is in its way" not in text
+    back = cutover_message(known().packet, activated=AT, until=NOW)
+    assert "prod showed it from 2 February 2024, 09:00 UTC until 2 February 2024, 10:00 UTC" in back
+    assert "we have switched" not in back and "prod shows it" not in back
+
+
+def test_a_notice_that_was_not_over_stays_open() -> None:
+    """It was switched before; and nobody has to look at preflight any more."""
+    notice = [{"consumer": "dashboard", "notice_until": "2024-02-02T09:30:00+00:00", "level": None, "models": []}]
+    made = known().packet.model_copy(update={"contract_impact": notice})
+    given = known(packet=made, status="promoted", release="r8", activated=AT, gaps=None)
+    assert states(given)["The notice that readers want is over"][0] == "open"
+    what = "Owners, keys, late rows and acceptance are known"
+    assert states(given)[what] == ("not needed", "prod shows it already")
+
+
 def test_the_note_answers_what_readers_ask() -> None:
     """What changes by column, since when, how to check, whom to ask, how to go back."""
     note = documents(known())[MIGRATION]
@@ -237,8 +260,9 @@ def test_no_other_file_is_written_over(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is another file"):
         write_runbook(found, str(tmp_path / "docs"))
     assert theirs.read_text() == "mine\n" and [p.name for p in theirs.parent.iterdir()] == [CHECKLIST]
-    with pytest.raises(UsageError, match="cannot be written"):
-        write_runbook(found, str(theirs / "below"))
+    for place in (str(theirs / "below"), "~nobody-has-this-name/out"):
+        with pytest.raises(UsageError, match="cannot be written"):
+            write_runbook(found, place)
 
 
 def test_of_a_plan_that_is_open_nothing_is_shown() -> None:
