@@ -14,7 +14,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan, Promote, Request
 from backfill_assets.promote.approval import PlanReview, not_counted, why_not
 from backfill_assets.promote.cases import Cases
-from backfill_assets.promote.gate import Case, Verdict, gate
+from backfill_assets.promote.gate import Case, Purpose, Verdict, gate
 from backfill_assets.promote.gate_forecast import forecast_obstacles
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.approvals import Approval
@@ -41,12 +41,18 @@ def obstacles_ahead(context: Context, plan: Plan, facts: Facts) -> tuple[Obstacl
 
 
 def promotion_case(
-    context: Context, request: Request, facts: Facts, plan: Plan, stored: PlanRecord | None = None
+    context: Context,
+    request: Request,
+    facts: Facts,
+    plan: Plan,
+    stored: PlanRecord | None = None,
+    *,
+    purpose: Purpose = Purpose.PROMOTION,
 ) -> Case:
     """What the gate is asked: about what a plan moves by now, or about a stored one."""
     cases = cases_of(context, facts)
     gaps = find_gaps(context, plan, facts.environment) if cases.required else ()
-    return cases.promotion(request, facts, plan, stored=stored, gaps=gaps)
+    return cases.promotion(request, facts, plan, stored=stored, gaps=gaps, purpose=purpose)
 
 
 def cases_of(context: Context, facts: Facts) -> Cases:

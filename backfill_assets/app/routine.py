@@ -19,7 +19,7 @@ from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.extend import as_published, routine_case, settling_case
-from backfill_assets.promote.gate import Case
+from backfill_assets.promote.gate import Case, Purpose
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Attempt
 from backfill_assets.promote.settled import redeclared, settling_request
@@ -98,7 +98,7 @@ def _show_settled(context: Context, request: Request, built: Plan) -> Settled:
         late = find_unsettled(context)
 
         def asked(plan: Plan) -> Case:
-            return promotion_case(context, request, facts, plan)
+            return promotion_case(context, request, facts, plan, purpose=Purpose.ROUTINE)
 
         case, held = settling_case(context.project, facts, request, late, asked)
         return _Holding(case=case, held=held)
@@ -129,7 +129,7 @@ def promote_green(context: Context) -> Promoted:
         facts = context.facts()
 
         def asked(plan: Plan) -> Case:
-            return promotion_case(context, Request(), facts, plan)
+            return promotion_case(context, Request(), facts, plan, purpose=Purpose.ROUTINE)
 
         case, held = routine_case(context.project, facts, asked)
         return _Holding(case=case, held=held)

@@ -23,7 +23,7 @@ from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, by_version
 from backfill_assets.state.plans import PlanRecord
-from backfill_assets.state.releases import out_of_sight, replacements
+from backfill_assets.state.releases import Release, out_of_sight, replacements
 from backfill_assets.state.required_approvals import Roles
 from backfill_assets.state.tables import TableLog
 
@@ -63,7 +63,8 @@ class Cases:
             waits = {b.model for b in plan.blocked}
             models = [name for name in plan.models if name not in waits.union(plan.held)]
             wanted = propose(facts.bounded(self.project), facts, versions, request, models, plan.patches)
-        facts = replace(facts, out_of_sight=out_of_sight(self.control.releases.all(facts.environment.name)))
+        releases = self.control.releases.all(facts.environment.name)
+        facts = replace(facts, out_of_sight=out_of_sight(releases))
         found = find_changed_rows(self.project, facts, self.log, wanted.pointers)
         moving = tuple(p for p in wanted.pointers if p.model not in found.idle)
         return Case(
@@ -75,9 +76,9 @@ class Cases:
             wanted=replace(wanted, pointers=moving),
             changed=found.changed,
             rewritten=found.rewritten,
-            older=self._older(facts, moving),
+            older=self._older(facts, moving) if purpose is Purpose.PROMOTION else (),
             gaps=tuple(gaps),
-            reviews=self.reviews(facts) if found.changed else (),
+            reviews=self._reviews(facts, releases) if found.changed else (),
             required=self.required,
             owners=self.owners,
             counts=self.counts,
@@ -107,10 +108,10 @@ class Cases:
             if each.model in known and (left := each.intervals - before.get((each.model, each.upstream), NOTHING))
         )
 
-    def reviews(self, facts: Facts) -> tuple[PlanReview, ...]:
+    def _reviews(self, facts: Facts, releases: Sequence[Release]) -> tuple[PlanReview, ...]:
         """What is known of all open plans that the loaded code is of."""
         records = [r for r in self.control.plans.all() if r.live and r.environment == facts.environment.name]
-        replaced = replacements(self.control.releases.all(facts.environment.name))
+        replaced = replacements(releases)
         return tuple(self._review(facts, r, replaced) for r in records if self.is_ours(facts, r))
 
     def review(self, facts: Facts, record: PlanRecord) -> PlanReview:

@@ -70,6 +70,7 @@ def test_a_plan_from_before_a_correction_of_its_upstream(world: World) -> None:
     changed(world)
     released(world, RESTATED)
     changed(world, c="2")
+    assert case(world).older and not case(world, purpose=Purpose.ROUTINE).older, "daily runs go on, and do not look"
     closed = older(case(world))
     assert [*closed] == ["c"] and closed["c"].startswith("2024-01-03: backfill withdraw c:2024-01-03, then backfill ap")
     withdraw(world.control, world.tables, world.project, [("c", days("03"))], now=NOW, by="dev")
