@@ -82,7 +82,7 @@ def test_a_pin_shows_what_its_release_showed(steps: list[tuple[str, int]]) -> No
             assert let_go(control, tables, history.world.project, seen, by="ana", views=None).done
             del wanted[name]
         note()
-        pins = {pin.consumer: pin for pin in pinned_consumers(control)}
+        pins = {pin.consumer: pin for pin in pinned_consumers(control, "prod")}
         assert {name: pin.release for name, pin in pins.items()} == wanted
         for name, pin in pins.items():
             shown, then = noted[pin.release]
