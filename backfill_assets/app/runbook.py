@@ -15,6 +15,7 @@ from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.preflight import find_gaps
 from backfill_assets.app.watch import watch_environment
 from backfill_assets.contracts.preflight import Gap
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.errors import BackfillError, PlanError, UsageError
 from backfill_assets.core.pointer import lists
 from backfill_assets.plan.commands import apply_command
@@ -43,7 +44,7 @@ class Runbook:
         """As plain values."""
         return {
             "plan": self.plan,
-            "checklist": [line.to_json() for line in self.lines],
+            "checklist": [to_plain(line) for line in self.lines],
             "documents": dict(self.documents),
         }
 

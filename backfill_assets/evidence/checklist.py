@@ -28,10 +28,6 @@ class Line:
     state: State
     why: str
 
-    def to_json(self) -> dict[str, object]:
-        """As plain values."""
-        return {"step": self.step, "what": self.what, "state": self.state, "why": self.why}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
@@ -80,7 +76,7 @@ def _lines(known: Known) -> Iterator[Line]:
     yield _line(1, "The reason is written down", plan.why, "nobody said what it is for: --why of apply says it")
     about = [f"{in_words(m, part)} of {m.model}" for m in packet.models if (part := _all(packet, m.model))]
     yield _line(1, "The plan says which intervals change", f"plan {plan.id}: {listed(about)}", "")
-    yield _preflight(known, ended)
+    yield _unless(ended, _preflight(known))
     frozen = [s.name for s in packet.sources if s.name not in known.unfrozen]
     if known.unfrozen:
         yield Line(step=2, what="Sources are frozen", state="open", why=f"read as they are: {few(known.unfrozen)}")
@@ -88,7 +84,9 @@ def _lines(known: Known) -> Iterator[Line]:
         yield Line(step=2, what="Sources are frozen", state="done", why=few(frozen))
     else:
         yield Line(step=2, what="Sources are frozen", state="not needed", why="nothing of them was read yet")
-    yield from _readers(known, ended)
+    told = confirmed(packet)
+    yield _line(3, "The list of readers is confirmed", told if packet.consumers.confirmed else "", told)
+    yield from (_unless(ended, line) for line in _readers(known))
     before = [t.model for t in packet.rollback.to if t.segments]
     if not packet.rollback.known:
         yield Line(step=4, what="There is a way back", state="open", why=packet.rollback.text)
@@ -96,9 +94,7 @@ def _lines(known: Known) -> Iterator[Line]:
         yield Line(step=4, what="There is a way back", state="not needed", why=packet.rollback.text)
     else:
         yield Line(step=4, what="There is a way back", state="done", why=f"to release {known.back_to or 'before'}")
-    yield from _built(known, ended)
-    yield from _compared(known, ended)
-    yield _approved(packet, ended)
+    yield from (_unless(ended, line) for line in (*_built(packet), *_compared(packet), _approved(packet)))
     if known.taken_back:
         why = f"shown by release {known.release}, taken back by {known.taken_back}"
         yield Line(step=10, what=f"{place} shows it", state="open", why=why)
@@ -134,51 +130,44 @@ def _all(packet: Packet, name: str) -> Ranges:
     )
 
 
-def _preflight(known: Known, ended: bool) -> Line:
+def _preflight(known: Known) -> Line:
     what = "Owners, keys, late rows and acceptance are known"
     if known.gaps is None:
         why = "the code that is loaded is another than the plan's, or nothing is left to look at"
         if known.release and not known.taken_back:
             shown = f"{known.packet.plan.environment} shows it already"
             return Line(step=2, what=what, state="not needed", why=shown)
-        return _unless(ended, Line(step=2, what=what, state="open", why=why))
+        return Line(step=2, what=what, state="open", why=why)
     blocking = [f"{gap.subject}: {gap.what}" for gap in known.gaps if gap.blocking]
     rest = [f"{gap.subject}: {gap.what}" for gap in known.gaps if not gap.blocking]
     if blocking:
-        return _unless(ended, Line(step=2, what=what, state="open", why="; ".join(blocking)))
+        return Line(step=2, what=what, state="open", why="; ".join(blocking))
     return Line(
         step=2, what=what, state="done", why=f"nothing blocks; to be mended: {few(rest)}" if rest else "all of it"
     )
 
 
-def _readers(known: Known, ended: bool) -> Iterator[Line]:
+def _readers(known: Known) -> Iterator[Line]:
     packet = known.packet
-    yield _line(
-        3,
-        "The list of readers is confirmed",
-        confirmed(packet) if packet.consumers.confirmed else "",
-        confirmed(packet),
-    )
     affected = [c for c in packet.consumers.readers if c.affected]
     ends = [(utc(i["notice_until"]), i["consumer"]) for i in packet.contract_impact or () if i.get("notice_until")]
     what = "The notice that readers want is over"
     if packet.contract_impact is None and affected and not known.release:
-        yield _unless(ended, Line(step=3, what=what, state="open", why="nobody looked at what it means for readers"))
+        yield Line(step=3, what=what, state="open", why="nobody looked at what it means for readers")
     elif late := [f"{name} until {day(at)}" for at, name in ends if at > (known.activated or known.now)]:
-        yield _unless(ended, Line(step=3, what=what, state="open", why=listed(late)))
+        yield Line(step=3, what=what, state="open", why=listed(late))
     else:
         why = "it is over" if ends else "nobody who is affected wants any"
         yield Line(step=3, what=what, state="done" if ends else "not needed", why=why)
     what = "Readers were told"
     if affected:
         why = f"no record says so; ask {listed(sorted({c.owner or c.name for c in affected}))}"
-        yield _unless(ended, Line(step=3, what=what, state="open", why=why))
+        yield Line(step=3, what=what, state="open", why=why)
     else:
         yield Line(step=3, what=what, state="not needed", why="nobody is listed who reads what changes")
 
 
-def _built(known: Known, ended: bool) -> Iterator[Line]:
-    packet = known.packet
+def _built(packet: Packet) -> Iterator[Line]:
     missing = [
         f"{in_words(m, part)} of {m.model}" for m in packet.models if (part := ranges_from_json(m.ranges.missing))
     ]
@@ -189,11 +178,9 @@ def _built(known: Known, ended: bool) -> Iterator[Line]:
         sample = Line(step=5, what="A sample was tried", state="done", why=f"a part is built of {few(some)}")
     else:
         sample = Line(step=5, what="A sample was tried", state="open", why="nothing is built yet")
-    yield _unless(ended, sample)
+    yield sample
     what = f"All of it is built beside {packet.plan.environment}"
-    yield _unless(
-        ended, _line(6, what, "" if missing else "every interval is complete", f"not there yet: {listed(missing)}")
-    )
+    yield _line(6, what, "" if missing else "every interval is complete", f"not there yet: {listed(missing)}")
     bad = [c for c in packet.checks if c.failures]
     red = [f"{c.model}.{c.check}" for c in bad if c.blocking]
     tests = " ".join(tests_of(m, [c for c in packet.checks if c.model == m.model]) for m in packet.models)
@@ -207,35 +194,35 @@ def _built(known: Known, ended: bool) -> Iterator[Line]:
             if untested
             else "nothing was tested yet"
         )
-        yield _unless(ended, Line(step=7, what=what, state="open", why=why))
+        yield Line(step=7, what=what, state="open", why=why)
     else:
         yield Line(step=7, what=what, state="done", why=tests)
 
 
-def _compared(known: Known, ended: bool) -> Iterator[Line]:
-    packet, what = known.packet, "Old and new rows were compared"
+def _compared(packet: Packet) -> Iterator[Line]:
+    what = "Old and new rows were compared"
     rewritten = [m.model for m in packet.models if m.before]
     if not rewritten:
         yield Line(step=8, what=what, state="not needed", why="nothing of it was shown before")
     elif packet.data_diff is None or packet.data_diff.holds is False:
         why = "rows were written again since" if packet.data_diff else "they were not"
-        yield _unless(ended, Line(step=8, what=what, state="open", why=why))
+        yield Line(step=8, what=what, state="open", why=why)
     else:
         yield Line(step=8, what=what, state="done", why=f"on {moment(utc(packet.data_diff.at))}")
     what, made = "Readers' own queries were run on the new rows", reruns(packet)
     missed = [f"{r['consumer']}.{r['query'] or r['evaluation']}" for r in made if r["missed"]]
     if missed:
-        yield _unless(ended, Line(step=8, what=what, state="open", why=f"not as expected: {few(missed)}"))
+        yield Line(step=8, what=what, state="open", why=f"not as expected: {few(missed)}")
     elif made:
         yield Line(step=8, what=what, state="done", why=f"{count(len(made), 'answer')}, as expected")
     elif any(c.affected for c in packet.consumers.readers):
-        yield _unless(ended, Line(step=8, what=what, state="open", why="none was run, or not on these rows"))
+        yield Line(step=8, what=what, state="open", why="none was run, or not on these rows")
     else:
         yield Line(step=8, what=what, state="not needed", why="nobody is listed who reads what changes")
     what = "Each difference that has to be accepted is"
     said = [(f, accepted_by(packet, f)) for f in packet.findings]
     if left := [f.name for f, by in said if not by]:
-        yield _unless(ended, Line(step=9, what=what, state="open", why=few(left)))
+        yield Line(step=9, what=what, state="open", why=few(left))
     elif said:
         yield Line(step=9, what=what, state="done", why="; ".join(f"{f.name} by {by}" for f, by in said))
     else:
@@ -243,10 +230,10 @@ def _compared(known: Known, ended: bool) -> Iterator[Line]:
         yield Line(step=9, what=what, state="not needed", why=why)
 
 
-def _approved(packet: Packet, ended: bool) -> Line:
+def _approved(packet: Packet) -> Line:
     what, given = "The owners approved exactly these rows", [a for a in packet.approvals if not a.doubt]
     if left := [n.owner or "somebody" for n in packet.needed if not n.given]:
-        return _unless(ended, Line(step=9, what=what, state="open", why=f"lacking: {few(left)}"))
+        return Line(step=9, what=what, state="open", why=f"lacking: {few(left)}")
     if given:
         by = few([f"{a.by} on {moment(utc(a.at))}" for a in given])
         return Line(step=9, what=what, state="done", why=by)
@@ -254,4 +241,4 @@ def _approved(packet: Packet, ended: bool) -> Line:
         return Line(step=9, what=what, state="not needed", why="approvals are off in this project")
     if not any(s.get("stage") == "approve" for s in packet.plan.stages):
         return Line(step=9, what=what, state="not needed", why="no published row changes")
-    return _unless(ended, Line(step=9, what=what, state="open", why="no approval that counts is recorded"))
+    return Line(step=9, what=what, state="open", why="no approval that counts is recorded")
