@@ -16,9 +16,8 @@ from backfill_assets.audits.text import quoted
 from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, rerun
 from backfill_assets.core.consumer import Consumer, Query
 from backfill_assets.core.masking import HIDDEN, hide_values, hides_values
-from backfill_assets.promote.views import schema_name
 from backfill_assets.sql.parsing import splice
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, schema_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.promote.views import expanded_view, plain_view, schema_name, view_name
-from backfill_assets.state.environment import Environment
+from backfill_assets.promote.views import expanded_view, plain_view, view_name
+from backfill_assets.state.environment import Environment, schema_name
 from backfill_assets.state.table_contents import with_counts
 
 if TYPE_CHECKING:

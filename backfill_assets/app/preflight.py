@@ -41,7 +41,7 @@ def plan_impacts(context: Context, plan: Plan, shown: Environment) -> tuple[Impa
     if not context.project.consumers:
         return ()
     contracts = read_contracts(context.project, context.control, shown)
-    pins = pinned_consumers(context.control, shown.name)
+    pins = pinned_consumers(context.control, shown.name, context.project.consumers)
     return impacts(plan, context.project.consumers.values(), shown, contracts, pins)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.app.context import Context
-from backfill_assets.promote.views import schema_name
+from backfill_assets.state.environment import schema_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

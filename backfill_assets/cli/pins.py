@@ -24,8 +24,7 @@ def print_pinned(done: Pinned) -> None:
         console.print(Text(f"It was kept on {before.release} until {before.until}: it moves.", style="yellow"))
     elif before is not None:
         console.print(Text(f"It was kept there until {before.until}."))
-    schema = pin.home.replace("-", "_")
-    console.print(Text("It reads " + ", ".join(f"{schema}.{name}" for name in pin.pointers)))
+    console.print(Text("It reads " + ", ".join(f"{pin.schema}.{name}" for name in pin.pointers)))
     for obstacle in done.doubtful:
         doubt = f"{obstacle.model} {obstacle.intervals}: {obstacle.what} it is shown as it was then"
         console.print(Text(doubt, style="yellow"))
@@ -58,9 +57,10 @@ def print_unpinned(done: Unpinned) -> None:
         console.print(Text(f"  {name}", style="bold") + Text(f"  {'; '.join(lines)}"))
     if done.notice:
         console.print(Text(f"Tell {done.owner or 'its owner'}, who wants {done.notice} days' notice of a change."))
-    schema = pin.home.replace("-", "_")
     if done.done:
-        console.print(Text(f"It reads {done.environment} from now on; the views of {schema} are gone.", style="green"))
+        console.print(
+            Text(f"It reads {done.environment} from now on; the views of {pin.schema} are gone.", style="green")
+        )
     else:
         console.print(Text(f"Nothing was changed. Next: backfill unpin {done.consumer}"))
 

@@ -12,8 +12,7 @@ from backfill_assets.core.escaping import one_line
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.leases import Claim
 from backfill_assets.promote.lifecycle import Abandoned, Opened, collision_text, parallel_plan_text, plan_text
-from backfill_assets.promote.views import schema_name
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, schema_name
 from backfill_assets.state.plans import PlanRecord, Status
 
 STYLES: Mapping[Status, str] = {Status.OPEN: "yellow", Status.APPLIED: "cyan", Status.PROMOTED: "green"}

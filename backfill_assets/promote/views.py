@@ -14,11 +14,6 @@ from backfill_assets.state.environment import ENVIRONMENTS
 from backfill_assets.state.versions import table_path
 
 
-def schema_name(environment: str) -> str:
-    """Where an environment's views are: Spark's schemas have no hyphens, candidates (`plan-<id>`) do."""
-    return environment.replace("-", "_")
-
-
 def view_name(environment: str, model: str) -> str:
     """The view's qualified name."""
     return f"{quoted(environment)}.{quoted(model)}"

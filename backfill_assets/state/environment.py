@@ -71,9 +71,10 @@ class Environments:
         rows, revision = self._table.read_at({"environment": [name, REMOVALS]})
         return _environment(name, rows, revision)
 
-    def names(self) -> list[str]:
-        """Every environment that shows something."""
-        return sorted({name for row in self._table.read() if "/" not in (name := cast(str, row["environment"]))})
+    def names(self, among: Collection[str] | None = None) -> list[str]:
+        """Every environment that shows something; `among` these, without a look at the others and their releases."""
+        rows = self._table.read(None if among is None else {"environment": list(among)})
+        return sorted({name for row in rows if "/" not in (name := cast(str, row["environment"]))})
 
     def refuse_twin(self, seen: Environment) -> None:
         """Raises StateError when an environment that shows nothing yet would share its schema with another one."""
@@ -186,9 +187,14 @@ def refuse_other_letters(environment: str, shown: Collection[str], models: Colle
             )
 
 
+def schema_name(environment: str) -> str:
+    """Where an environment's views are: Spark's schemas have no hyphens, candidates (`plan-<id>`) do."""
+    return environment.replace("-", "_")
+
+
 def _schema(environment: str) -> str:
     """How catalogs compare the names of environments' schemas."""
-    return environment.casefold().replace("-", "_")
+    return schema_name(environment).casefold()
 
 
 def releases_of(environment: str) -> str:

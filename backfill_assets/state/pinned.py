@@ -5,14 +5,14 @@ What it is kept on is said by the commit that points there: the pointers and the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, cast
 
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment
+from backfill_assets.state.environment import Environment, schema_name
 from backfill_assets.state.settling import Settling, settling_by
 
 _PREFIX = "pin-"
@@ -39,6 +39,11 @@ class PinnedConsumer:
         """The environment that has its views."""
         return pin_environment(self.consumer)
 
+    @property
+    def schema(self) -> str:
+        """Where these are."""
+        return schema_name(self.home)
+
     def overdue(self, today: date) -> bool:
         """Whether its last day is over."""
         return today > self.until
@@ -60,7 +65,7 @@ class PinnedConsumer:
             **self.said,
             "by": self.by,
             "at": self.at.isoformat(),
-            "schema": self.home.replace("-", "_"),
+            "schema": self.schema,
             "models": sorted(self.pointers),
         }
 
@@ -74,9 +79,13 @@ def pin_environment(consumer: str) -> str:
     return f"{_PREFIX}{consumer}"
 
 
-def pinned_consumers(control: Control, environment: str) -> tuple[PinnedConsumer, ...]:
-    """Every consumer that is kept on a release of an environment, by name."""
-    names = [name for name in control.environments.names() if name.startswith(_PREFIX)]
+def pinned_consumers(
+    control: Control, environment: str, consumers: Collection[str] | None = None
+) -> tuple[PinnedConsumer, ...]:
+    """Every consumer that is kept on a release of an environment, by name. Of these `consumers` it is quicker to tell
+    than of all that anybody ever named."""
+    among = None if consumers is None else [pin_environment(name) for name in consumers]
+    names = [name for name in control.environments.names(among) if name.startswith(_PREFIX)]
     found = (pinned_as(control, control.environments.read(name)) for name in names)
     return tuple(pin for pin in found if pin is not None and pin.environment == environment)
 
