@@ -13,7 +13,9 @@ from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Audit, Consumer
 from backfill_assets.evidence.inputs import Inputs, JudgedApproval, Subject
 from backfill_assets.evidence.tables import DataFile, TableCommit, TableState
-from backfill_assets.plan.estimate import Actual, Estimate, PlanEstimate, Spread
+from backfill_assets.plan.actual import Actual
+from backfill_assets.plan.estimate import Estimate, PlanEstimate
+from backfill_assets.plan.spread import Spread
 from backfill_assets.plan.stages import plan_from_json
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.ledger import Entry, Kind

@@ -19,8 +19,9 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted, promote_plan
 from backfill_assets.app.prove import Proved, prove_built
 from backfill_assets.core.errors import BackfillError
+from backfill_assets.plan.actual import Actual
 from backfill_assets.plan.amendment import Amendment
-from backfill_assets.plan.estimate import Actual, PlanEstimate
+from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import targets
 from backfill_assets.plan.sample import sample_plan

@@ -6,7 +6,9 @@ from datetime import datetime
 
 from backfill_assets.app.context import Context
 from backfill_assets.build.apply import MODELS_AT_ONCE
-from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
+from backfill_assets.plan.actual import Actual, actual
+from backfill_assets.plan.batch_times import USEFUL
+from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.stages import Plan
 
 

@@ -13,7 +13,7 @@ from backfill_assets.cli.terminal import echo
 from backfill_assets.cli.texts import print_text_checks
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import ranges_json
-from backfill_assets.plan.estimate import comparison, saving
+from backfill_assets.plan.estimate_text import comparison, saving
 
 
 def print_applied(place: Context, built: Built, checked: Checked, *, last: bool) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from backfill_assets.core.wording import amount
-from backfill_assets.plan.estimate import Estimate, PlanEstimate, StageEstimate, duration, money
+from backfill_assets.plan.estimate import Estimate, PlanEstimate, StageEstimate
+from backfill_assets.plan.estimate_text import duration, money
 
 ROWS = ((1e9, " G"), (1e6, " M"), (1e3, " k"), (1, ""))
 BYTES = ((1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1, " B"))

@@ -21,7 +21,8 @@ from backfill_assets.core.wording import amount
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.commands import apply_command, restate_command, with_why
 from backfill_assets.plan.copied_text import copied_words
-from backfill_assets.plan.estimate import PlanEstimate, saving
+from backfill_assets.plan.estimate import PlanEstimate
+from backfill_assets.plan.estimate_text import saving
 from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.reasons import first_few
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words

@@ -24,7 +24,7 @@ from backfill_assets.defs.runs import PLAN_TAG, following, run_name
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.copied_text import copied_words
-from backfill_assets.plan.estimate import duration
+from backfill_assets.plan.estimate_text import duration
 from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 

@@ -17,8 +17,10 @@ from backfill_assets.core.segments import NO_ROWS, logic_of
 from backfill_assets.core.settings import Cost
 from backfill_assets.evidence.inputs import Inputs, Json, JudgedApproval, Subject
 from backfill_assets.evidence.tables import TableReader
+from backfill_assets.plan.actual import Actual, actual
 from backfill_assets.plan.amendment import Amendment
-from backfill_assets.plan.estimate import USEFUL, Actual, PlanEstimate, actual, estimate
+from backfill_assets.plan.batch_times import USEFUL
+from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.lineage_changes import describe, lineage_changes, written_then
 from backfill_assets.plan.stages import Audit, Build, Owned, Plan
 from backfill_assets.plan.stored import stored_plan

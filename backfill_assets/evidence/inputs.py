@@ -12,8 +12,9 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Consumer, Model
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.tables import TableState
+from backfill_assets.plan.actual import Actual
 from backfill_assets.plan.amendment import Amendment
-from backfill_assets.plan.estimate import Actual, PlanEstimate
+from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.stages import Owned, Plan
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.ledger import Entry

@@ -46,7 +46,7 @@ from backfill_assets.evidence.shape import (
 )
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.category import Change as PlannedChange
-from backfill_assets.plan.estimate import comparison, saving
+from backfill_assets.plan.estimate_text import comparison, saving
 from backfill_assets.plan.stages import Plan, change_json
 from backfill_assets.state.approval_validity import expires, is_own
 from backfill_assets.state.proofs import Proof

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.copied import NO_COPY
-from backfill_assets.plan.estimate import sample_intervals
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.renamed_columns import batches_apart
@@ -23,7 +22,7 @@ def sample_plan(plan: Plan, project: Project, count: int) -> Plan:
     chosen: dict[str, Ranges] = {}
     for name in reversed([n for n in project.models if n in builds]):
         model, stage = project.models[name], builds[name]
-        mine = chosen.get(name) or sample_intervals(stage.intervals, model.cadence, count)
+        mine = chosen.get(name) or evenly_spaced(stage.intervals, model.cadence, count)
         chosen[name] = mine & stage.intervals
         for upstream in upstream_models(project, model).values():
             if upstream.name in builds:
@@ -31,6 +30,25 @@ def sample_plan(plan: Plan, project: Project, count: int) -> Plan:
                     chosen[upstream.name] = chosen.get(upstream.name, Ranges()) | needed(model, upstream, interval)
     stages = [_cut(s, chosen[s.model], project, plan) if isinstance(s, Build) else s for s in plan.stages]
     return replace(plan, stages=tuple(s for s in stages if isinstance(s, Build | Audit)))
+
+
+def evenly_spaced(intervals: Ranges, cadence: Cadence, n: int) -> Ranges:
+    """`n` single intervals, spread evenly from the first to the last; all of them if there are no more.
+
+    The newest is always one of them: it holds the most rows where a business grows. Neighbours touch, so they are one
+    range. Raises ValueError when n is less than 1.
+
+    >>> from backfill_assets.core.intervals import Interval
+    >>> str(evenly_spaced(Ranges((Interval.of("2024-01-01", "2024-01-10"),)), Cadence.DAILY, 3))
+    '2024-01-01, 2024-01-05, 2024-01-09'
+    """
+    if n < 1:
+        raise ValueError(f"a sample has at least one interval, not {n}")
+    every = list(intervals.split(cadence))
+    if n >= len(every):
+        return intervals
+    last = len(every) - 1
+    return Ranges.of(every[last - last * i // max(n - 1, 1)] for i in range(n))
 
 
 def _cut(stage: Build, intervals: Ranges, project: Project, plan: Plan) -> Build:

@@ -16,18 +16,12 @@ from backfill_assets.cli.estimates import estimate_lines, estimate_markdown
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.settings import Cost
-from backfill_assets.plan.estimate import (
-    Actual,
-    Estimate,
-    PlanEstimate,
-    Spread,
-    actual,
-    comparison,
-    estimate,
-    sample_intervals,
-    side_by_side,
-    waves,
-)
+from backfill_assets.plan.actual import Actual, actual
+from backfill_assets.plan.estimate import Estimate, PlanEstimate, estimate
+from backfill_assets.plan.estimate_text import comparison
+from backfill_assets.plan.sample import evenly_spaced
+from backfill_assets.plan.schedule import side_by_side, waves
+from backfill_assets.plan.spread import Spread
 from backfill_assets.plan.stages import Audit, Build
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.fakes import a_model
@@ -263,7 +257,7 @@ def test_a_sample_of_few_holds_what_it_says(noise: str, sample: int) -> None:
         for _ in range(tries):
             took = times(noise, days, at)
             every = Ranges((span(0, days),))
-            chosen = sample_intervals(every, model.cadence, sample)
+            chosen = evenly_spaced(every, model.cadence, sample)
             picked = {(i.start - EPOCH).days for i in chosen.split(model.cadence)}
             rest = every - chosen
             stage = replace(
@@ -379,22 +373,22 @@ def test_nothing_takes_no_time() -> None:
 @given(sets_of_days(), st.integers(1, 25))
 def test_a_sample_is_some_of_them(days: Ranges, n: int) -> None:
     """Members, distinct, `n` or all, with the newest and (of two or more) the oldest; the same every time."""
-    found = sample_intervals(days, Cadence.DAILY, n)
+    found = evenly_spaced(days, Cadence.DAILY, n)
     every = list(days.split(Cadence.DAILY))
     assert not found - days
     assert found.count(Cadence.DAILY) == min(n, len(every))
     assert not every or every[-1] in found
     assert n == 1 or not every or every[0] in found
-    assert found == sample_intervals(days, Cadence.DAILY, n)
+    assert found == evenly_spaced(days, Cadence.DAILY, n)
 
 
 def test_a_sample_is_of_whole_intervals_of_the_cadence() -> None:
     """Months, here; and never of nothing."""
     year = Ranges((Interval.of("2024-01-01", "2025-01-01"),))
-    assert [i.start.month for i in sample_intervals(year, Cadence.MONTHLY, 3)] == [1, 7, 12]
-    assert [i.start.month for i in sample_intervals(year, Cadence.MONTHLY, 1)] == [12]
+    assert [i.start.month for i in evenly_spaced(year, Cadence.MONTHLY, 3)] == [1, 7, 12]
+    assert [i.start.month for i in evenly_spaced(year, Cadence.MONTHLY, 1)] == [12]
     with pytest.raises(ValueError, match="at least one"):
-        sample_intervals(year, Cadence.MONTHLY, 0)
+        evenly_spaced(year, Cadence.MONTHLY, 0)
 
 
 # --- plans ------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,9 @@ import pytest
 from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.settings import Cost
-from backfill_assets.plan.estimate import Actual, PlanEstimate, estimate, saving
+from backfill_assets.plan.actual import Actual
+from backfill_assets.plan.estimate import PlanEstimate, estimate
+from backfill_assets.plan.estimate_text import saving
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets_tests.fakes import World, a_model, days
 from backfill_assets_tests.unit.plan.test_estimate import a_build, built
