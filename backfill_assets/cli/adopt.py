@@ -6,7 +6,7 @@ from rich.text import Text
 
 from backfill_assets.app.adopt import Adopted
 from backfill_assets.app.drafts import Drafted
-from backfill_assets.cli.render import short
+from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import out
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.core.wording import amount

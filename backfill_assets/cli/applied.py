@@ -6,9 +6,10 @@ from backfill_assets.app.apply import Built, Checked
 from backfill_assets.app.context import Context
 from backfill_assets.app.estimate import estimate_plan
 from backfill_assets.app.plan import plan_request
+from backfill_assets.cli.outcomes import outcomes_json, print_next, print_outcomes
+from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.cli.plans import print_candidate
 from backfill_assets.cli.proofs import print_proofs
-from backfill_assets.cli.render import outcomes_json, print_next, print_outcomes, print_plan
 from backfill_assets.cli.terminal import echo
 from backfill_assets.cli.texts import print_text_checks
 from backfill_assets.core.codec import to_plain

@@ -132,7 +132,7 @@ def following(*, quiet: bool) -> Follow:
 def tell_promoted(done: Promoted, *, as_json: bool) -> None:
     """Say what moved or what is in the way. Exits with CLOSED when nothing may move."""
     from backfill_assets.cli.plans import print_amendment
-    from backfill_assets.cli.render import print_promotion, promotion_json
+    from backfill_assets.cli.promotion import print_promotion, promotion_json
     from backfill_assets.cli.rules import print_notes
     from backfill_assets.core.codec import to_plain
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from backfill_assets.app.next_step import next_step
 from backfill_assets.cli.base import (
     CLOSED,
     INCOMPLETE,
@@ -39,10 +40,13 @@ def plan(
     from backfill_assets.app.preview import preview
     from backfill_assets.cli.faults import print_faults
     from backfill_assets.cli.impact import impact_markdown, print_impacts
+    from backfill_assets.cli.plan_markdown import plan_markdown
+    from backfill_assets.cli.plan_text import print_plan
     from backfill_assets.cli.plans import claim_json, print_amendment, print_claim
     from backfill_assets.cli.preflight import hint
-    from backfill_assets.cli.render import obstacles_json, plan_markdown, print_plan, print_uncovered, uncovered_json
+    from backfill_assets.cli.promotion import obstacles_json
     from backfill_assets.cli.rules import print_notes
+    from backfill_assets.cli.uncovered import print_uncovered, uncovered_json
 
     place = open_place()
     found = preview(place, explained(request, why))
@@ -57,6 +61,7 @@ def plan(
             "rules": list(found.notes),
             "faults": [f.to_json() for f in found.faults],
             "ahead": obstacles_json(found.ahead),
+            "next": to_plain(next_step(made, found.verdict, claim.continues.id if claim.continues else "", found.late)),
         }
         print_json(made.to_json() | more)
     elif as_markdown:
@@ -149,8 +154,8 @@ def apply(
     """
     from backfill_assets.app.apply import build_started, check_built, promote_applied, start_apply
     from backfill_assets.cli.applied import applied_json, print_applied
+    from backfill_assets.cli.plan_text import print_ahead, print_copied, print_frozen
     from backfill_assets.cli.plans import print_amendment, print_opened
-    from backfill_assets.cli.render import print_ahead, print_copied, print_frozen
 
     request = explained(request, why)
     place = open_place()
@@ -212,7 +217,8 @@ def routine(as_json: AsJson = False) -> None:
     By the published versions, whatever code is loaded. A model with a red audit holds back what reads it, nothing else.
     """
     from backfill_assets.app.routine import extend
-    from backfill_assets.cli.render import outcomes_json, print_outcomes, print_promotion, promotion_json
+    from backfill_assets.cli.outcomes import outcomes_json, print_outcomes
+    from backfill_assets.cli.promotion import print_promotion, promotion_json
     from backfill_assets.cli.rules import print_notes
 
     done = extend(open_place(), follow=following(quiet=as_json))

@@ -12,7 +12,9 @@ from backfill_assets.app.apply import build_started, start_apply
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.cli.base import INCOMPLETE, following
-from backfill_assets.cli.render import print_outcomes, print_plan, print_promotion
+from backfill_assets.cli.outcomes import print_outcomes
+from backfill_assets.cli.plan_text import print_plan
+from backfill_assets.cli.promotion import print_promotion
 from backfill_assets.cli.terminal import err, styled
 from backfill_assets.plan.stages import Request
 from backfill_assets.project.settings import EMBEDDED_PROJECT, state_root

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
-from backfill_assets.cli.render import short
+from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import out
 from backfill_assets.contracts.impact import Impact, ModelImpact
 from backfill_assets.contracts.levels import ContractChange, Level

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from backfill_assets.app.janitor import Cleared, Housework
 from backfill_assets.cli.estimates import BYTES, quantity
-from backfill_assets.cli.render import short
+from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.promote.janitor import Cleanup, KeptTable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from backfill_assets.build.ledger_edits import Withdrawn
-from backfill_assets.cli.render import short
+from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.core.model import Project

@@ -7,8 +7,8 @@ from datetime import date
 
 from rich.text import Text
 
+from backfill_assets.cli.ranges import short
 from backfill_assets.cli.releases import difference_json
-from backfill_assets.cli.render import short
 from backfill_assets.cli.terminal import out
 from backfill_assets.promote.pinning import Pinned, Unpinned
 from backfill_assets.state.pinned import PinnedConsumer

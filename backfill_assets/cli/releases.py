@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from backfill_assets.app.context import Context
-from backfill_assets.cli.render import short
+from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, print_json, styled
 from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer

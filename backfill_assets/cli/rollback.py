@@ -9,7 +9,8 @@ from rich.text import Text
 from backfill_assets.app.context import Context
 from backfill_assets.app.rollback import roll_back
 from backfill_assets.cli.base import CLOSED, INCOMPLETE, following
-from backfill_assets.cli.render import outcomes_json, print_outcomes, short
+from backfill_assets.cli.outcomes import outcomes_json, print_outcomes
+from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, print_json, styled
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.core.wording import amount

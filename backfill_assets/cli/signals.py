@@ -72,7 +72,7 @@ def say_ended(ending: Ending) -> None:
 
 def say_done(place: Context, made: Plan, run: str) -> None:
     """What a run that is ended got done, a line a model."""
-    from backfill_assets.cli.render import short
+    from backfill_assets.cli.ranges import short
     from backfill_assets.core.intervals import Ranges
     from backfill_assets.state.ledger import Kind
 

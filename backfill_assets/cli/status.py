@@ -7,7 +7,7 @@ from rich.text import Text
 from backfill_assets.app.status import Status
 from backfill_assets.cli.faults import print_faults
 from backfill_assets.cli.pins import print_pins
-from backfill_assets.cli.render import short
+from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.core.wording import amount
 

@@ -401,7 +401,7 @@ def _reads_declared_empty(facts: Facts, model: Model, upstreams: Mapping[str, Mo
 def _kept(project: Project, facts: Facts, name: str, change: Change, empty: Ranges) -> str:
     about = [o.model for o in project.overrides.values() if name in (o.model, *o.reaches)]
     if about and change.category is Category.UNCHANGED:
-        return f"the same by the author's word{f' about {about[0]}' if about[0] != name else ''}"
+        return f"declared equivalent (same_as{f' of {about[0]}' if about[0] != name else ''})"
     if empty:
         return f"complete; {empty} is declared empty, and is never published"
     pointer = facts.environment.pointers.get(name)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.cli.init import TEMPLATE
-from backfill_assets.cli.render import plan_markdown, print_plan
+from backfill_assets.cli.plan_markdown import plan_markdown
+from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Project

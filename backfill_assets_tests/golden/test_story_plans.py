@@ -19,8 +19,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from backfill_assets.app.next_step import next_step
+from backfill_assets.cli.plan_markdown import plan_markdown
+from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.cli.plans import claim_json, print_abandoned, print_claim
-from backfill_assets.cli.render import plan_markdown, print_plan
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
@@ -193,6 +196,7 @@ def check(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) ->
                 plan.to_json()
                 | {"estimate": guess.to_json(), "open_plans": claim_json(claim), "uncovered": [], "impact": []}
                 | {"rules": ["approvals are off"], "faults": [FAULT.to_json()], "ahead": []}
+                | {"next": to_plain(next_step(plan))}
             )
         )
         Draft202012Validator.check_schema(SCHEMA)

@@ -48,7 +48,8 @@ def test_a_true_word_and_a_false_one(spark: SparkSession, tmp_path: Path, enviro
     assert kept.project.fingerprints == place.project.fingerprints
     assert not plan_request(kept).stages
     told = backfill("plan", project=root)
-    assert "by the author's word" in told.out and "because: amounts are never NULL (models/daily.sql:2)" in told.out
+    assert "declared equivalent (same_as)" in told.out
+    assert "because: amounts are never NULL (models/daily.sql:2)" in told.out
     [override] = json.loads(backfill("plan", "--json", project=root).out)["overrides"]
     assert (override["version"], override["reaches"]) == (old, ["running"])
 

@@ -22,10 +22,13 @@ from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.approve import print_approved
 from backfill_assets.cli.evidence import print_evidence, print_verification
 from backfill_assets.cli.impact import impact_markdown, print_impacts
+from backfill_assets.cli.outcomes import print_outcomes
+from backfill_assets.cli.plan_markdown import plan_markdown
+from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.cli.plans import print_plans
+from backfill_assets.cli.promotion import print_promotion
 from backfill_assets.cli.proofs import print_proofs
 from backfill_assets.cli.releases import print_release, print_releases
-from backfill_assets.cli.render import plan_markdown, print_outcomes, print_plan, print_promotion
 from backfill_assets.cli.rules import print_change, print_rules
 from backfill_assets.cli.terminal import echo, grid, out, styled
 from backfill_assets.compare.codec import diff_to_json

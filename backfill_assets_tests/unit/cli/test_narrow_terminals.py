@@ -11,7 +11,7 @@ import pytest
 from backfill_assets.app.diff import Compared
 from backfill_assets.app.status import ModelStatus, Status
 from backfill_assets.cli.diff import print_diff
-from backfill_assets.cli.render import print_plan
+from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.cli.status import print_status
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import Judgement

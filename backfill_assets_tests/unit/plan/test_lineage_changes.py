@@ -8,7 +8,7 @@ import pytest
 
 from backfill_assets.app.diff import Compared
 from backfill_assets.cli.diff import diff_json, print_diff
-from backfill_assets.cli.render import plan_markdown
+from backfill_assets.cli.plan_markdown import plan_markdown
 from backfill_assets.compare.expect import judge_moves
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.model import Column, ColumnRef, Signature

@@ -1,0 +1,63 @@
+"""What is done next about a plan: is it applied, promoted, shown to its owners, restated, or is there nothing to do?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from backfill_assets.plan.commands import apply_command, restate_command, with_why
+from backfill_assets.plan.stages import Plan, Promote
+from backfill_assets.promote.gate import Verdict
+from backfill_assets.watch.notice import Notice
+
+
+class Step(StrEnum):
+    """What is to be done: build, mend what closes the gate, promote, give the owners a plan to approve, restate what is
+    shown from older sources, wait for an upstream, or nothing."""
+
+    APPLY = "apply"
+    CLOSED = "closed"
+    PROMOTE = "promote"
+    OWNERS = "owners"
+    RESTATE = "restate"
+    WAIT = "wait"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What comes next, and the command that does it: "" where none does."""
+
+    step: Step
+    command: str = ""
+
+
+def next_step(plan: Plan, verdict: Verdict | None = None, stored: str = "", late: Sequence[Notice] = ()) -> NextStep:
+    """What comes after this plan was read.
+
+    `verdict` is the gate's about a plan of which nothing is left to build, `stored` the id of the open plan that it
+    continues, `late` what is shown and was built before its sources changed.
+    """
+    moves = any(isinstance(stage, Promote) for stage in plan.stages)
+    request = apply_command(plan.request)
+    if plan.work or plan.invalidations or plan.texts:
+        return NextStep(Step.APPLY, request if stored else with_why(request, plan.request))
+    if verdict is not None and not verdict.open:
+        return NextStep(Step.CLOSED)
+    if verdict is not None and moves:
+        return NextStep(Step.PROMOTE, f"backfill promote {stored}".strip())
+    if plan.blocked:
+        return NextStep(Step.WAIT)
+    if plan.owners:
+        return NextStep(Step.OWNERS, request)
+    if moves:
+        return NextStep(Step.PROMOTE, promote_command(plan))
+    if late:
+        return NextStep(Step.RESTATE, restate_command(tuple(a for notice in late for a in notice.restate)))
+    return NextStep(Step.NOTHING)
+
+
+def promote_command(plan: Plan) -> str:
+    """The command that promotes what a plan asks for."""
+    return apply_command(plan.request).replace("apply", "promote", 1)

@@ -1,0 +1,136 @@
+"""How does what an apply did look? On a screen, and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+from backfill_assets.app.next_step import promote_command
+from backfill_assets.build.outcome import Outcome
+from backfill_assets.cli.ranges import short
+from backfill_assets.cli.terminal import grid, out, styled
+from backfill_assets.core.codec import to_plain
+from backfill_assets.core.intervals import Ranges, ranges_json
+from backfill_assets.core.model import Project
+from backfill_assets.core.wording import amount
+from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.stages import Plan, Promote
+
+
+def print_outcomes(plan: Plan, outcomes: Mapping[str, Outcome], project: Project, opened: str = "") -> None:
+    """What an apply did, what failed, and how to mend it; `opened` is the id of the stored plan that it worked on."""
+    console = out()
+    for stage in plan.invalidations:
+        console.print(f"Invalidated {stage.model} {short(stage.intervals)} of version {stage.version}")
+    if not plan.work:
+        console.print(f"Nothing to build: plan {opened or plan.id} has no missing interval.")
+    table = grid(0, 1)
+    for name, outcome in outcomes.items():
+        cadence = project.models[name].cadence
+        done, asked = outcome.green.count(cadence), outcome.requested.count(cadence)
+        table.add_row(
+            Text("done" if outcome.ok else "incomplete", style="green" if outcome.ok else "red"),
+            Text(name, style="bold"),
+            f"{done} of {amount(asked, cadence)} green",
+            f"{outcome.rows:,} rows",
+            f"{outcome.wall:.1f} s",
+        )
+    if outcomes:
+        console.print(table)
+    for outcome in outcomes.values():
+        if outcome.partial:
+            console.print(f"{outcome.model} {short(outcome.partial)} is not over: it is missing again when it is.")
+        if outcome.rowless:
+            cadence = project.models[outcome.model].cadence
+            none = f"{amount(outcome.rowless.count(cadence), cadence)}: {short(outcome.rowless)}"
+            console.print(
+                styled(
+                    "[yellow]{} has no rows[/] on {}. If it should have some, add the audit [bold]completeness[/]; "
+                    "it passed without one",
+                    outcome.model,
+                    none,
+                )
+            )
+        if outcome.changes is not None:
+            console.print(
+                styled(
+                    "[dim]{} merged: {}; {} bytes rewritten[/]", outcome.model, outcome.changes, f"{outcome.bytes:,}"
+                )
+            )
+        _print_trouble(console, outcome)
+    for stuck in plan.blocked:
+        console.print(styled("[yellow]{} waits[/] for {} {}", stuck.model, stuck.upstream, short(stuck.needs)))
+    if plan.blocked or not all(o.ok for o in outcomes.values()):
+        console.print(
+            styled("What is green is kept. After mending the cause: [bold]{}[/]", apply_command(plan.request))
+        )
+
+
+def print_next(plan: Plan, opened: str) -> None:
+    """What comes after an apply that is complete; `opened` is the id of the stored plan that it worked on."""
+    if any(isinstance(stage, Promote) for stage in plan.stages):
+        steps = [f"backfill approve {opened}"] if opened and plan.owners else []
+        steps.append(f"backfill promote {opened}".strip() if plan.patches else promote_command(plan))
+        out().print(
+            styled("{} still shows what it showed. Next: ", plan.environment)
+            + Text(", then ").join(Text(step, style="bold") for step in steps)
+        )
+
+
+def outcomes_json(outcomes: Mapping[str, Outcome]) -> dict[str, object]:
+    """Outcomes as plain values; `seconds` are summed over batches by phase."""
+    return {
+        name: {
+            "version": o.version,
+            "complete": o.ok,
+            "requested": ranges_json(o.requested),
+            "green": ranges_json(o.green),
+            "partial": ranges_json(o.partial),
+            "built": ranges_json(o.built),
+            "red": ranges_json(o.red),
+            "rowless": ranges_json(o.rowless),
+            "rows": o.rows,
+            "bytes": o.bytes,
+            "changes": to_plain(o.changes),
+            "wall_seconds": round(o.wall, 3),
+            "seconds": {phase: round(s, 3) for phase, s in o.seconds.items()},
+            "failures": [{"interval": str(f.interval), "error": f.error} for f in o.failures],
+            "waits": [
+                {"intervals": ranges_json(w.intervals), "upstream": w.upstream, "needs": ranges_json(w.needs)}
+                for w in o.waits
+            ],
+            "failed_audits": [
+                {
+                    "audit": r.check,
+                    "interval": str(r.interval),
+                    "blocking": r.blocking,
+                    "observed": r.observed,
+                    "expected": r.expected,
+                    "sample": list(r.sample),
+                }
+                for r in o.results
+                if not r.passed
+            ],
+        }
+        for name, o in outcomes.items()
+    }
+
+
+def _print_trouble(console: Console, outcome: Outcome) -> None:
+    for failure in outcome.failures:
+        console.print(Text(f"{failure.error}", style="red"))
+    failed = [r for r in outcome.results if not r.passed]
+    for check in sorted({r.check for r in failed}):
+        of = [r for r in failed if r.check == check]
+        first = of[0]
+        where = short(Ranges.of(r.interval for r in of))
+        mark = Text("audit failed", style="red") if first.blocking else Text("warning", style="yellow")
+        detail = f"{first.observed}; expected {first.expected}"
+        console.print(styled("{} {}.{} on {}: {}", mark, outcome.model, check, where, detail))
+        if first.sample:
+            console.print(Text(f"  e.g. {'; '.join(first.sample)}", style="dim"))
+    for waiting in outcome.waits:
+        lacks = f"{waiting.upstream} {short(waiting.needs)}"
+        console.print(styled("[yellow]{} waits[/] on {} for {}", outcome.model, short(waiting.intervals), lacks))

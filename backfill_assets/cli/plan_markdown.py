@@ -1,0 +1,77 @@
+"""How does a plan look as a comment of a pull request?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backfill_assets.cli.estimates import estimate_markdown
+from backfill_assets.cli.plan_words import afterwards, has_history, override_words
+from backfill_assets.cli.ranges import short
+from backfill_assets.contracts.preflight import Gap
+from backfill_assets.core.escaping import markdown, markdown_code
+from backfill_assets.core.model import Project
+from backfill_assets.core.wording import amount
+from backfill_assets.plan.copied_text import copied_words
+from backfill_assets.plan.estimate import PlanEstimate
+from backfill_assets.plan.estimate_text import saving
+from backfill_assets.plan.frozen_text import frozen_words
+from backfill_assets.plan.smallest_text import smallest_command, smallest_words
+from backfill_assets.plan.stages import Build, Plan
+from backfill_assets.plan.strategy import PROOF
+from backfill_assets.promote.obstacle import Obstacle
+
+
+def plan_markdown(
+    plan: Plan, project: Project, estimate: PlanEstimate, gaps: Sequence[Gap] = (), ahead: Sequence[Obstacle] = ()
+) -> str:
+    """The plan as a comment of a pull request; `gaps` and what is `ahead` close the gate whatever is built."""
+    why = [f"**Why:** {markdown(plan.request.why)}", ""] if plan.request.why else []
+    lines = [f"## Plan `{plan.id}` for {plan.environment}", "", *why, "| model | change | to do |", "|---|---|---|"]
+    work = {stage.model: stage for stage in plan.work}
+    for name in plan.models:
+        change, stage = plan.changes.get(name), work.get(name)
+        said = markdown("; ".join([str(change) if change else "", *plan.because.get(name, ())]).strip("; "))
+        if stage is not None:
+            verb = "build" if isinstance(stage, Build) else "audit"
+            todo = f"{verb} {amount(stage.count, project.models[name].cadence)}, {short(stage.intervals)}"
+        else:
+            todo = markdown(plan.kept.get(name, "wait"))
+        lines.append(f"| `{name}` | {said} | {todo} |")
+    for name, release in plan.reverts.items():
+        lines += ["", f"**A revert**: `{name}` has the code of release {markdown(release)} again."]
+    for name, way in plan.strategies.items():
+        if has_history(plan.changes.get(name)):
+            lines += ["", f"`{name}` by **{way}**: {PROOF[way]}."]
+    for sentence in (*copied_words(plan, project.models), *frozen_words(plan, project.models)):
+        lines += ["", markdown(sentence)]
+    for found in plan.rewired:
+        lines += ["", f"`{found.model}`: {markdown(found.text)}."]
+    for cut in plan.cut_off:
+        reads = ", ".join(f"`{name}`" for name in cut.reads)
+        lines += ["", f"Of `{cut.model}`, {short(cut.intervals)} is not expected yet: there are no rows in {reads}."]
+    for stuck in plan.blocked:
+        lines += ["", f"`{stuck.model}` waits for `{stuck.upstream}` {short(stuck.needs)}."]
+    if table := estimate_markdown(estimate):
+        lines += ["", *table]
+    if less := saving(estimate):
+        lines += ["", markdown(less)]
+    for sentence in smallest_words(plan, project.models, estimate):
+        lines += ["", markdown(sentence)]
+    if command := smallest_command(plan):
+        lines += ["", f"Instead: {markdown_code(command)}"]
+    for word in plan.overrides:
+        lines += [
+            "",
+            f"**Declared equivalent** (same_as): `{word.model}` has {markdown(override_words(word))}"
+            f" ({markdown_code(word.place)}).",
+        ]
+    for warning in plan.warnings:
+        told = markdown(f"{warning.what}. {warning.why}; {warning.fix}.")
+        lines += ["", f"Warning, {markdown_code(warning.place)}: {told}"]
+    for stage in plan.invalidations:
+        what = f"`{stage.model}` {stage.version}, {short(stage.intervals)}"
+        lines += ["", f"Invalidates {what}: {markdown(stage.reason)}."]
+    for sentence in afterwards(plan, gaps, ahead):
+        first, *rest = sentence.splitlines()
+        lines += ["", markdown(first), *([""] if rest else []), *(f"- {markdown(line.strip())}" for line in rest)]
+    return "\n".join(lines)

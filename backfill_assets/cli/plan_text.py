@@ -1,0 +1,253 @@
+"""How does a plan look on a screen?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from backfill_assets.app.next_step import NextStep, Step, next_step
+from backfill_assets.cli.estimates import estimate_lines
+from backfill_assets.cli.plan_words import afterwards, ahead_lines, has_history, override_words
+from backfill_assets.cli.ranges import short
+from backfill_assets.cli.terminal import grid, out, styled
+from backfill_assets.cli.texts import text_line
+from backfill_assets.contracts.preflight import Gap
+from backfill_assets.core.escaping import one_line
+from backfill_assets.core.model import Project
+from backfill_assets.core.wording import amount
+from backfill_assets.plan.category import Category
+from backfill_assets.plan.copied_text import copied_words
+from backfill_assets.plan.estimate import PlanEstimate
+from backfill_assets.plan.estimate_text import saving
+from backfill_assets.plan.frozen_text import frozen_words
+from backfill_assets.plan.smallest_text import smallest_command, smallest_words
+from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
+from backfill_assets.plan.strategy import PROOF
+from backfill_assets.promote.gate import Verdict
+from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.watch.notice import Notice
+
+
+def print_plan(
+    plan: Plan,
+    project: Project,
+    estimate: PlanEstimate,
+    *,
+    verdict: Verdict | None = None,
+    stored: str = "",
+    gaps: Sequence[Gap] = (),
+    ahead: Sequence[Obstacle] = (),
+    late: Sequence[Notice] = (),
+) -> None:
+    """The plan for a person: what is built, what is not and why, what it takes, what comes next.
+
+    `verdict` is the gate's about a plan of which nothing is left to build, `stored` the open plan that it continues.
+    `gaps` and what is `ahead` close the gate whatever is built, `late` is what is shown and was built before its
+    sources changed.
+    """
+    console = out()
+    console.print(
+        Text("Plan ")
+        + Text(plan.id, style="bold")
+        + Text(f" for {plan.environment}, as of {plan.now:%Y-%m-%d %H:%M} UTC")
+    )
+    if plan.request.why:
+        console.print(Text(f"Why: {one_line(plan.request.why)}"))
+    console.print(_stages(plan, project))
+    for name in plan.models:
+        lines = _change_lines(plan, name)
+        if lines:
+            console.print(Text(name, style="bold"))
+            for line in lines:
+                console.print(Text("  ") + line)
+    print_copied(plan, project)
+    if estimate.stages and len(estimate.unknown) == len(estimate.stages):
+        console.print(
+            styled("How long it takes nobody knows yet: [bold]backfill apply --sample 3[/] builds a little and tells.")
+        )
+    elif lines := estimate_lines(estimate):
+        console.print("It takes")
+        for line in lines:
+            console.print(Text("  ") + line)
+    if less := saving(estimate):
+        console.print(Text(less))
+    for sentence in smallest_words(plan, project.models, estimate):
+        console.print(Text(one_line(sentence)))
+    if command := smallest_command(plan):
+        console.print(Text("Instead: ") + Text(one_line(command), style="bold"))
+    print_frozen(plan, project)
+    _print_cut_offs(plan, project)
+    _print_warnings(console, plan)
+    for text in plan.texts:
+        console.print(Text(text_line(text, project)))
+    for sentence in (
+        afterwards(plan, gaps, ahead) if verdict is None or verdict.open else ()
+    ):  # the gate's own words come below
+        console.print(Text(sentence))
+    if plan.held:
+        console.print(f"{', '.join(plan.held)} can be compared then; a plan without the dual run moves it.")
+    if plan.blocked:
+        stuck = ", ".join(dict.fromkeys(b.model for b in plan.blocked))
+        console.print(f"In {plan.environment}, {stuck} stays as it is until nothing of it waits.")
+    _print_next(plan, next_step(plan, verdict, stored, late), verdict, late)
+
+
+def _stages(plan: Plan, project: Project) -> Table:
+    """A line for each thing to do, each model that is kept, and each that waits."""
+    table = grid(0, 1)
+    for stage in plan.stages:
+        match stage:
+            case Build():
+                table.add_row(
+                    Text("build", style="green"),
+                    Text(stage.model, style="bold"),
+                    amount(stage.count, project.models[stage.model].cadence),
+                    short(stage.intervals),
+                    _batches(len(stage.batches), stage.concurrency),
+                    stage.reason + _through(stage, plan),
+                )
+            case Audit():
+                table.add_row(
+                    Text("audit", style="cyan"),
+                    Text(stage.model, style="bold"),
+                    amount(stage.count, project.models[stage.model].cadence),
+                    short(stage.intervals),
+                    "",
+                    "built, but not audited with the present audits",
+                )
+            case Invalidate():
+                table.add_row(
+                    Text("invalidate", style="yellow"),
+                    Text(stage.model, style="bold"),
+                    _units(stage, project),
+                    short(stage.intervals),
+                    stage.version,
+                    stage.reason,
+                )
+            case Approve() | Promote():
+                continue
+    for name, reason in plan.kept.items():
+        table.add_row(Text("keep", style="dim"), Text(name, style="dim"), "", "", "", Text(reason, style="dim"))
+    for stuck in plan.blocked:
+        cadence = project.models[stuck.model].cadence
+        table.add_row(
+            Text("wait", style="yellow"),
+            Text(stuck.model, style="bold"),
+            amount(stuck.count, cadence),
+            short(stuck.intervals),
+            "",
+            f"needs {stuck.upstream} {short(stuck.needs)}",
+        )
+    return table
+
+
+def _print_next(plan: Plan, following: NextStep, verdict: Verdict | None, late: Sequence[Notice]) -> None:
+    command = Text(one_line(following.command), style="bold")
+    match following.step:
+        case Step.APPLY:
+            out().print(Text("Next: ") + command)
+        case Step.CLOSED:
+            out().print(f"Nothing to build, and {plan.environment} cannot move yet:")
+            for obstacle in verdict.obstacles if verdict else ():
+                out().print(Text(f"  {obstacle}".replace("\n", "\n  ")))
+        case Step.PROMOTE:
+            out().print(Text("Nothing to build. Next: ") + command)
+        case Step.OWNERS:
+            out().print(Text("Nothing to build. Next: ") + command + ", so that the owners have a plan to approve")
+        case Step.RESTATE:
+            out().print("Nothing is missing, but sources changed since what is shown was built:")
+            for notice in late:
+                out().print(Text(f"  {notice.model} {short(notice.intervals)}: {notice.what}"))
+            out().print(Text("Next: ") + command)
+        case Step.NOTHING:
+            out().print("Nothing to do.")
+        case Step.WAIT:
+            pass  # said above, of the models that wait
+
+
+def print_copied(plan: Plan, project: Project) -> None:
+    """What is copied instead of being computed."""
+    for sentence in copied_words(plan, project.models):
+        out().print(Text(sentence))
+
+
+def print_frozen(plan: Plan, project: Project) -> None:
+    """Which state of its sources the rest of an open plan reads, where they changed since."""
+    for sentence in frozen_words(plan, project.models):
+        out().print(Text(sentence, style="yellow"))
+
+
+def _print_cut_offs(plan: Plan, project: Project) -> None:
+    """What is left out for want of rows to read, of the models that read sources; the others follow from these."""
+    direct = [cut for cut in plan.cut_off if cut.reads[0] in project.sources]
+    for cut in direct:
+        rest = amount(cut.count, project.models[cut.model].cadence)
+        have = "has" if len(cut.reads) == 1 else "have"
+        out().print(
+            styled("[yellow]{} {} no rows[/] for {} of {}, ", ", ".join(cut.reads), have, rest, cut.model)
+            + Text(f"{short(cut.intervals)}: not expected until there are some")
+        )
+    if direct:
+        out().print(
+            styled("[dim]Where a source may rightly have none, write `cut_off: false` for it in sources.yml.[/]")
+        )
+
+
+def print_ahead(plan: Plan, ahead: Sequence[Obstacle]) -> None:
+    """Before anything is built: what the gate will refuse then."""
+    if ahead:
+        lines = ["This can be built, but not be shown then:", *ahead_lines(ahead)]
+        out().print(Text("\n".join(lines), style="yellow"))
+
+
+def _change_lines(plan: Plan, name: str) -> list[Text]:
+    """What kind of change a model is, and by way of which columns; nothing where there is nothing to say."""
+    change = plan.changes.get(name)
+    because = plan.because.get(name, ())
+    given = [
+        Text(f"declared equivalent (same_as): {override_words(word)} ({word.place})", style="bold yellow")
+        for word in plan.overrides
+        if word.model == name
+    ] + [
+        Text(f"declared equivalent by the same_as of {word.model}: see there", style="bold yellow")
+        for word in plan.overrides
+        if name in word.reaches
+    ]
+    reads = [Text(one_line(found.text), style="yellow") for found in plan.rewired if found.model == name]
+    way = plan.strategies.get(name)
+    how = [Text(f"{way}: {PROOF[way]}", style="dim")] if way and has_history(change) else []
+    if change is None or (change.category in (Category.NEW, Category.UNCHANGED) and not because and not given):
+        return [*given, *how]
+    if release := plan.reverts.get(name):
+        given = [Text(f"a revert: its code is that of release {release} again", style="bold"), *given]
+    style = {Category.BREAKING: "red", Category.REMOVAL: "yellow", Category.ADDITIVE: "green"}
+    word, _, rest = str(change).partition(":")
+    head = Text(word, style=style.get(change.category, "dim")) + Text(f":{rest}" if rest else "")
+    return [head, *given, *reads, *(Text(line, style="dim") for line in because), *how]
+
+
+def _print_warnings(console: Console, plan: Plan) -> None:
+    for warning in plan.warnings:
+        console.print(Text("warning ", style="yellow") + Text(f"{warning.place}: {warning.what}"))
+        for word, said in (("why", warning.why), ("fix", warning.fix)):
+            if said:
+                console.print(Text(f"  {word}: {said}"))
+
+
+def _through(stage: Build, plan: Plan) -> str:
+    return f"; {short(stage.open)} through {plan.now:%Y-%m-%d %H:%M} UTC only" if stage.open else ""
+
+
+def _units(stage: Invalidate, project: Project) -> str:
+    model = project.models.get(stage.model)
+    return amount(stage.count, model.cadence) if model else f"{stage.count} intervals"
+
+
+def _batches(count: int, concurrency: int) -> str:
+    if count == 1:
+        return "1 batch"
+    at_once = min(count, concurrency)
+    return f"{count} batches, {at_once} at a time" if at_once > 1 else f"{count} batches, one by one"

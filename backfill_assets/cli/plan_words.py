@@ -1,0 +1,58 @@
+"""What do a plan's screen and its Markdown say alike? What follows when it is built, and what its models declare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backfill_assets.contracts.preflight import Gap
+from backfill_assets.core.escaping import one_line
+from backfill_assets.core.model import Override
+from backfill_assets.plan.category import Category, Change
+from backfill_assets.plan.reasons import first_few
+from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
+from backfill_assets.promote.obstacle import Obstacle
+
+
+def ahead_lines(ahead: Sequence[Obstacle]) -> list[str]:
+    """What the gate will refuse, with the remedies."""
+    return [f"  {line}" for obstacle in ahead for line in one_line_each(str(obstacle))]
+
+
+def afterwards(plan: Plan, gaps: Sequence[Gap] = (), ahead: Sequence[Obstacle] = ()) -> list[str]:
+    """What follows when everything is built; nothing is announced that `gaps`, or what is `ahead`, forbid."""
+    said: list[str] = []
+    for stage in plan.stages:
+        match stage:
+            case Approve():
+                asked = " and by ".join(map(str, stage.owners))
+                said.append(f"Then it needs approval by {asked}: published rows change.")
+            case Promote():
+                models = first_few(one.model for one in stage.models)
+                if gaps:
+                    lines = [f"  {line}" for gap in gaps for line in one_line_each(str(gap))]
+                    head = (
+                        f"{models} cannot be shown in {stage.environment} before this is mended (backfill preflight):"
+                    )
+                    said.append("\n".join([head, *lines]))
+                if ahead:
+                    head = f"{models} cannot be shown in {stage.environment}, also when all of it is built:"
+                    said.append("\n".join([head, *ahead_lines(ahead)]))
+                if not gaps and not ahead:
+                    said.append(f"Then backfill promote shows {models} in {stage.environment}, in one step.")
+            case Build() | Audit() | Invalidate():
+                pass
+    return said
+
+
+def one_line_each(text: str) -> list[str]:
+    """The lines of a text of ours, each with its control characters visible."""
+    return [one_line(line) for line in text.splitlines()]
+
+
+def has_history(change: Change | None) -> bool:
+    """Whether there is a history whose way of changing is to be told."""
+    return change is None or change.category is not Category.NEW
+
+
+def override_words(word: Override) -> str:
+    return f"the rows of version {word.version}, and its values in {first_few(word.columns)}, because: {word.reason}"

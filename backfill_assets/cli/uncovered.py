@@ -1,0 +1,39 @@
+"""How is it told where sources have no rows for what is to be built?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backfill_assets.cli.ranges import short
+from backfill_assets.cli.terminal import out, styled
+from backfill_assets.core.intervals import ranges_json
+from backfill_assets.plan.uncovered import Uncovered
+
+
+def print_uncovered(found: Sequence[Uncovered]) -> None:
+    """Where sources have no rows for what is to be built."""
+    for gap in found:
+        has = f"has {gap.has}" if gap.has else "has no rows"
+        out().print(
+            styled(
+                "[yellow]{} has no rows in {}[/], which {} reads; it {}",
+                gap.source,
+                short(gap.intervals),
+                gap.model,
+                has,
+            )
+        )
+
+
+def uncovered_json(found: Sequence[Uncovered]) -> list[dict[str, object]]:
+    """The same as plain values."""
+    return [
+        {
+            "source": gap.source,
+            "model": gap.model,
+            "intervals": ranges_json(gap.intervals),
+            "count": gap.count,
+            "has": ranges_json(gap.has),
+        }
+        for gap in found
+    ]
