@@ -27,6 +27,7 @@ from backfill_assets.plan.facts import Facts, bounded_now, read_facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.plan import make_plan
+from backfill_assets.plan.source_history import SourceChange, SourceHistory
 from backfill_assets.plan.stages import Plan, Request, plan_from_json
 from backfill_assets.promote.approval import EVERY_PROOF, not_counted, subject
 from backfill_assets.promote.approve import Approver, statements
@@ -412,6 +413,8 @@ class World:
         self.engine = FakeEngine(self.tables)
         self.engines_opened = 0
         self.pins = FakePins()
+        self.changes: list[SourceChange] = []
+        """What came to the sources, commit by commit."""
         self.extents: dict[str, Interval] = {}
         self.sleeps: list[float] = []
         self.events: list[Event] = []
@@ -444,6 +447,17 @@ class World:
         assert plan_from_json(json.loads(json.dumps(made.to_json()))) == made, "a plan is not read back as it was"
         return made
 
+    # what comes to the sources
+
+    def rows_come(self, day: Interval, source: str = "raw") -> None:
+        """To a source, of a day that may be long over, in a commit of its own."""
+        commit = self.pins.commits[source] = self.pins.commits.get(source, 1) + 1
+        self.changes.append(SourceChange(name=f"commit {commit}", commit=commit, touches=Ranges((day,))))
+
+    def history(self, source: Source, since: int) -> SourceHistory:
+        """As a SourceReader does."""
+        return SourceHistory(changes=self.changes, since=0, head=self.pins.commits.get(source.name, 1))
+
     # what a Context does with plans and releases
 
     def cases(self, **more: object) -> Cases:
@@ -458,6 +472,7 @@ class World:
             "counts": lambda record, approval: not_counted(
                 project, self.facts(), record, approval, now=datetime.now(UTC)
             ),
+            "history": self.history,
         }
         return Cases(**(values | more))  # type: ignore[arg-type]
 

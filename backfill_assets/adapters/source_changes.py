@@ -29,7 +29,7 @@ from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
-from backfill_assets.watch.facts import SourceChange, SourceHistory
+from backfill_assets.plan.source_history import SourceChange, SourceHistory
 
 
 class SourceChanges:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from backfill_assets.adapters.signatures import not_genuine
+from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.app.context import Context
 from backfill_assets.app.preflight import find_gaps
 from backfill_assets.core.errors import StateError
@@ -36,7 +37,8 @@ def obstacles_ahead(context: Context, plan: Plan, facts: Facts) -> tuple[Obstacl
     if not plan.work or not any(isinstance(s, Promote) for s in plan.stages):
         return ()
     with suppress(StateError):  # what cannot be read is the gate's to say, when somebody promotes
-        return forecast_obstacles(cases_of(context, facts).promotion(plan.request, facts, plan), plan)
+        cases = cases_of(context, facts)
+        return forecast_obstacles(cases.promotion(plan.request, facts, plan), plan, cases.older_reads)
     return ()
 
 
@@ -69,6 +71,7 @@ def cases_of(context: Context, facts: Facts) -> Cases:
         counts=lambda record, approval: not_counted(
             context.project, facts, record, approval, now=datetime.now(UTC), genuine=genuine
         ),
+        history=SourceChanges().history,
     )
 
 

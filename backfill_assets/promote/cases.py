@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backfill_assets.contracts.preflight import Gap
-from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.frozen import Frozen
+from backfill_assets.plan.older_sources import History
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.plan.stale_inputs import StaleInput, stale_inputs
 from backfill_assets.plan.stored import request_of, stored_plan
 from backfill_assets.promote.approval import PlanReview
 from backfill_assets.promote.candidate import known
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
+from backfill_assets.promote.older_reads import OlderReads, older_reads
 from backfill_assets.promote.planned import propose_plan
 from backfill_assets.promote.proposal import Proposal, propose
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
-from backfill_assets.state.ledger import DECIDING, by_version
+from backfill_assets.state.ledger import DECIDING, EntriesByVersion, by_version
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.releases import Release, out_of_sight, replacements
 from backfill_assets.state.required_approvals import Roles
@@ -41,6 +43,8 @@ class Cases:
     """Whose approval a change of a model's rows needs, and as what."""
     counts: Callable[[PlanRecord, Approval], str]
     """Why an approval of a plan does not count; "" when it does."""
+    history: History
+    """What came to a source after a commit of it."""
 
     def promotion(
         self,
@@ -76,7 +80,7 @@ class Cases:
             wanted=replace(wanted, pointers=moving),
             changed=found.changed,
             rewritten=found.rewritten,
-            older=self._older(facts, moving) if purpose is Purpose.PROMOTION else (),
+            older=self.older_reads(facts, moving) if purpose is Purpose.PROMOTION else OlderReads(),
             gaps=tuple(gaps),
             reviews=self._reviews(facts, releases) if found.changed else (),
             required=self.required,
@@ -84,29 +88,14 @@ class Cases:
             counts=self.counts,
         )
 
-    def _older(self, facts: Facts, moving: Sequence[Pointer]) -> tuple[StaleInput, ...]:
-        """What of pointers that move would be shown beside other rows than it was computed from."""
-        shown = facts.environment
-        then = {**shown.pointers, **{p.model: p for p in moving}}
-        known = {p.model: self.project.models[p.model].upstreams for p in moving if p.model in self.project.models}
-        near = {name for name, upstreams in known.items() if any(u.name in then for u in upstreams)}
-        if not near:
-            return ()
-        near |= {u.name for name in near for u in known[name]}
-        entries = by_version(self.control.ledger.entries(near, kinds=DECIDING))
+    def older_reads(self, facts: Facts, moving: Sequence[Pointer], frozen: Sequence[Frozen] = ()) -> OlderReads:
+        """What of pointers that would move is older than what is shown, as far as it is built; and what is not, of what
+        a plan has `frozen`."""
 
-        def found(pointers: Mapping[str, Pointer]) -> tuple[StaleInput, ...]:
-            part = {name: p for name, p in pointers.items() if name in near}
-            return stale_inputs(self.project, replace(shown, pointers=part), entries)
+        def entries(models: Collection[str]) -> EntriesByVersion:
+            return by_version(self.control.ledger.entries(models, kinds=DECIDING))
 
-        before: dict[tuple[str, str], Ranges] = {}
-        for each in found(shown.pointers):
-            before[each.model, each.upstream] = before.get((each.model, each.upstream), NOTHING) | each.intervals
-        return tuple(
-            replace(each, intervals=left)
-            for each in found(then)
-            if each.model in known and (left := each.intervals - before.get((each.model, each.upstream), NOTHING))
-        )
+        return older_reads(self.project, facts, moving, entries, self.history, frozen)
 
     def _reviews(self, facts: Facts, releases: Sequence[Release]) -> tuple[PlanReview, ...]:
         """What is known of all open plans that the loaded code is of."""
@@ -141,7 +130,7 @@ class Cases:
             versions=versions,
             wanted=wanted,
             request=stored.request if stored else Request(),
-            older=self._older(facts, wanted.pointers),
+            older=self.older_reads(facts, wanted.pointers),
         )
         return gate(case, ROWS)
 

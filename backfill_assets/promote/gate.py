@@ -23,10 +23,10 @@ from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.stages import Request
-from backfill_assets.plan.stale_inputs import StaleInput
 from backfill_assets.promote.approval import EVERY_PROOF, STALE, PlanReview, Subject, covered, subjects
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.promote.older_reads import OlderReads
 from backfill_assets.promote.proposal import Proposal
 from backfill_assets.promote.settled import consented
 from backfill_assets.state.approvals import Approval
@@ -75,8 +75,8 @@ class Case:
     """What of `changed` the release that is gone back to has shown, or would show by now."""
     late: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
     """Of a routine run: the provisional intervals that their sources changed since they were built."""
-    older: tuple[StaleInput, ...] = ()
-    """What would be shown beside other rows of an upstream than it was computed from, and is not shown so by now."""
+    older: OlderReads = field(default_factory=OlderReads)
+    """What of it was computed from older rows than are shown. Of routine runs nobody looks."""
     way_back: tuple[Obstacle, ...] = ()
     """What a rollback finds in its way."""
     gaps: tuple[Gap, ...] = ()
@@ -196,17 +196,23 @@ def from_rows(case: Case) -> Iterator[Obstacle]:
 
 def of_shown_rows(case: Case) -> Iterator[Obstacle]:
     """It was computed from the rows of its upstreams that are shown beside it, not from others."""
-    patched = {w.model: w.patched and w.version != logic_of(w.version) for w in case.wanted.wanted}
-    for each in case.older if case.purpose is Purpose.PROMOTION else ():  # daily runs go on: `watch` names it
-        again = f"{apply_command(case.request)}, which"
-        withdrawn = withdraw_command(each.model, case.project.models[each.model].cadence, each.intervals)
+    for each in case.older.upstreams if case.purpose is Purpose.PROMOTION else ():  # daily runs go on: `watch` names it
         yield Obstacle(
             model=each.model,
             what=f"was computed from other rows of {each.upstream} {each.of} than {case.environment.name} would show:",
             intervals=each.intervals,
-            remedy=f"{again} computes it again from what is shown now"
-            if patched.get(each.model)
-            else f"{withdrawn}, then {again} reads what is shown now",
+            remedy=_again(case, each.model, each.intervals, "what is shown now"),
+        )
+
+
+def of_newest_rows(case: Case) -> Iterator[Obstacle]:
+    """No published interval that was computed from newer rows of a source, settled for one, gets older ones."""
+    for each in case.older.sources if case.purpose is Purpose.PROMOTION else ():
+        yield Obstacle(
+            model=each.model,
+            what=f"was computed from older rows of source {each.source} than {case.environment.name} shows:",
+            intervals=each.intervals,
+            remedy=_again(case, each.model, each.intervals, "the source as it is now"),
         )
 
 
@@ -341,7 +347,9 @@ def texts_hold(case: Case) -> Iterator[Obstacle]:
             )
 
 
-ROWS: tuple[Rule, ...] = (built, audited, with_rows, from_rows, of_shown_rows, nothing_lost, fits_together)
+ROWS: tuple[Rule, ...] = (
+    built, audited, with_rows, from_rows, of_shown_rows, of_newest_rows, nothing_lost, fits_together,
+)  # fmt: skip
 """What holds of everything that is shown."""
 HISTORY: tuple[Rule, ...] = (way_back, not_in_place, only_more, copied_as_shown, known, approved, compared, accepted)
 """What holds beside that where published rows change."""
@@ -469,3 +477,11 @@ def _accept(review: PlanReview, finding: Finding, owners: Sequence[str], about: 
 
 def _restate(case: Case, name: str, part: Ranges) -> str:
     return restate_command(restate_argument(name, case.project.models[name].cadence, part))
+
+
+def _again(case: Case, name: str, part: Ranges, reads: str) -> str:
+    """How intervals that are not shown yet are computed again: a restatement is made anew, others are withdrawn."""
+    apply = f"{apply_command(case.request)}, which"
+    if any(w.model == name and w.patched and w.version != logic_of(w.version) for w in case.wanted.wanted):
+        return f"{apply} computes it again from {reads}"
+    return f"{withdraw_command(name, case.project.models[name].cadence, part)}, then {apply} reads {reads}"

@@ -5,14 +5,16 @@ So that nobody builds for hours what cannot be shown. What only the new rows can
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import UNKNOWN, Project
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.changed_texts import refuted
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.stages import Plan
@@ -31,6 +33,7 @@ from backfill_assets.promote.gate import (
     known,
     not_in_place,
     nothing_lost,
+    of_newest_rows,
     of_shown_rows,
     only_more,
     texts_hold,
@@ -38,6 +41,7 @@ from backfill_assets.promote.gate import (
     with_rows,
 )
 from backfill_assets.promote.obstacle import Obstacle
+from backfill_assets.promote.older_reads import OlderReads
 from backfill_assets.promote.proposal import propose
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.versions import Version
@@ -48,6 +52,7 @@ RULES_BEFORE_BUILDING: tuple[Rule, ...] = (
     with_rows,
     from_rows,
     of_shown_rows,
+    of_newest_rows,
     nothing_lost,
     fits_together,
     texts_hold,
@@ -66,18 +71,28 @@ RULES_AFTER_BUILDING: Mapping[Rule, str] = {
 """What cannot, and why."""
 
 
-def forecast_obstacles(case: Case, plan: Plan) -> tuple[Obstacle, ...]:
+OlderOf = Callable[[Facts, Sequence[Pointer], Sequence[Frozen]], OlderReads]
+"""What of pointers that would move, and of what a plan froze, is older than what is shown (`Cases.older_reads`)."""
+
+
+def forecast_obstacles(case: Case, plan: Plan, older: OlderOf) -> tuple[Obstacle, ...]:
     """What the gate will refuse the plan for, if all that it builds is built and passes its audits.
 
-    `case` is what the gate would be asked now.
+    `case` is what the gate would be asked now. What is built already is judged although other days are missing.
     """
     facts = _as_built(case.facts, case.project, plan)
     versions = {**_to_come(case, plan), **case.versions}
     waits = {b.model for b in plan.blocked}
     models = [name for name in plan.models if name not in waits.union(plan.held)]
     wanted = propose(facts.bounded(case.project), facts, versions, case.request, models, plan.patches)
-    then = replace(case, facts=facts, versions=versions, wanted=wanted)
-    return (*gate(then, RULES_BEFORE_BUILDING).obstacles, *_from_nothing(case, plan), *_from_older_logic(then, plan))
+    reads = older(facts, wanted.pointers, plan.continued.frozen)
+    then = replace(case, facts=facts, versions=versions, wanted=wanted, older=reads)
+    return (
+        *gate(then, RULES_BEFORE_BUILDING).obstacles,
+        *_from_nothing(case, plan),
+        *_from_older_logic(then, plan),
+        *_as_frozen(then, plan),
+    )
 
 
 def _as_built(facts: Facts, project: Project, plan: Plan) -> Facts:
@@ -149,3 +164,21 @@ def _from_older_logic(then: Case, plan: Plan) -> list[Obstacle]:
                 remedy = f"{apply_command(then.request, name)}, then backfill promote --select {name}; then this"
                 found.append(Obstacle(model=stage.model, what=what, intervals=mixed, remedy=remedy))
     return found
+
+
+def _as_frozen(then: Case, plan: Plan) -> list[Obstacle]:
+    """What an open plan froze, and would be read of older rows of a source than are shown by now."""
+    return [
+        Obstacle(
+            model=each.model,
+            what=f"will be computed from older rows of source {each.source} than {then.environment.name} shows:",
+            intervals=each.intervals,
+            remedy=f"{'; '.join(f'backfill abandon {id}' for id in _freezing(plan, each.model))}, then "
+            f"{apply_command(then.request)}: what is left reads the source as it is now",
+        )
+        for each in then.older.to_come
+    ]
+
+
+def _freezing(plan: Plan, model: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f.plan for f in plan.continued.frozen if f.model == model))

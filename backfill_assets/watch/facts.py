@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.plan.source_history import SourceHistory
 from backfill_assets.plan.stale_inputs import StaleInput
 from backfill_assets.promote.mismatches import Mismatch
 from backfill_assets.promote.rehearsal import Readability
@@ -18,42 +19,6 @@ from backfill_assets.state.releases import Release
 from backfill_assets.state.settling import Settling
 from backfill_assets.state.shown_state import ShownState
 from backfill_assets.state.versions import Version
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceChange:
-    """Something that changed a source's rows: a Delta commit, or a file that was written.
-
-    `touches` is the time that its files may hold rows of; None: they do not say.
-    """
-
-    name: str
-    touches: Ranges | None
-    commit: int = -1
-    at: datetime | None = None
-    """Of a file: when it was written."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceHistory:
-    """What is known of a source's changes: those after the commit `since`, or all its files as they are now."""
-
-    changes: Sequence[SourceChange] = ()
-    since: int = -1
-    """Delta: what came after this commit is known, what came until then is not."""
-    head: int = -1
-    """Delta: the newest commit."""
-    tables: Sequence[tuple[int, str]] = ()
-    """Delta: the table's id from a commit on, as far as that is known; oldest first. A table that was deleted and made
-    again has another one; so has one that was replaced within its log."""
-    digest: str = ""
-    """Files: of all of them, as a pin says it."""
-    unwatched: str = ""
-    """Why nobody can tell; the rest is empty then."""
-
-    def table_at(self, commit: int) -> str:
-        """The table's id at a commit; empty where it is not known."""
-        return next((table for since, table in reversed(self.tables) if since <= commit), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import cast
 
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
-from backfill_assets.core.pin import Pin, made_anew
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import is_adopted, logic_of
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.plan.patch import affected_interval, restatement
+from backfill_assets.plan.source_history import SourceChange, SourceHistory, changes_since, touched_by
 from backfill_assets.plan.stale_inputs import shown_parts
-from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
-from backfill_assets.watch.facts import SourceChange, SourceHistory, WatchFacts
+from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Kind, Notice
 
 MOST_NAMED = 3
-_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -123,7 +121,7 @@ def _of_source(
             )
         key = (said["commit"], said.get("table")) if "commit" in said else entry.id or entry.batch
         if key not in memory:
-            memory[key] = _sum(model, _since(said, entry, history), back)
+            memory[key] = touched_by(model, changes_since(said, entry.began, history), back)
         touched, changes, vague = memory[key]
         mine = Ranges((part,)) & expected
         if vague and mine and (timeless or "files" in said):  # such sources change all the time: no alarm each day
@@ -146,44 +144,6 @@ def _of_source(
             if any(c.at is not None and c.touches and c.touches.count(Cadence.DAILY) > 1 for c in changes):
                 found.coarse.add(source)
     return Ranges.of(parts)
-
-
-def _since(said: Mapping[str, object], entry: Entry, history: SourceHistory) -> list[SourceChange]:
-    """The changes that came after what a build read."""
-    if "commit" in said:
-        read = cast(int, said["commit"])
-        if read > history.head or made_anew(said, _table_at(history, read)):
-            return [SourceChange(name="the table was made anew", touches=None)]
-        return [c for c in history.changes if c.commit > read]
-    if said["files"] == history.digest:
-        return []
-    return _files_since(said, entry, history)
-
-
-def _table_at(history: SourceHistory, commit: int) -> Pin:
-    table = history.table_at(commit)
-    return {"table": table} if table else {}
-
-
-def _files_since(said: Mapping[str, object], entry: Entry, history: SourceHistory) -> list[SourceChange]:
-    """The files that were written after the batch ended, and, where these do not explain it, that some are gone.
-
-    A batch checks before it begins that the files are those of its plan, so a younger file is another one.
-    """
-    young = [c for c in history.changes if c.at is not None and c.at > entry.began]
-    old, count = len(history.changes) - len(young), cast(int, said.get("count", 0))
-    if old > count or count - old > len(young) or not young:
-        gone = "files were removed, or replaced by ones with an older time"
-        return [*young, SourceChange(name=gone, touches=None)]
-    return young
-
-
-def _sum(model: Model, changes: list[SourceChange], back: timedelta) -> tuple[Ranges, list[SourceChange], bool]:
-    """The model's intervals that the changes reach, the changes, and whether one of them does not say."""
-    vague = any(c.touches is None for c in changes)
-    spans = (t for c in changes if c.touches is not None for t in c.touches)
-    touched = Ranges.of(Interval(max(t.start, _FIRST + back) - back, t.end) for t in spans)
-    return Ranges.of(affected_interval(model, t) for t in touched), changes, vague
 
 
 def _notice(look: WatchFacts, model: Model, stale: _Found) -> Notice:

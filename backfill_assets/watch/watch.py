@@ -12,6 +12,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import shown_states
+from backfill_assets.plan.source_history import SourceHistory
 from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.promote.mismatches import pairs_apart, shown_apart
 from backfill_assets.promote.rehearsal import rehearse
@@ -23,7 +24,7 @@ from backfill_assets.state.settling import settling_by
 from backfill_assets.state.shown_state import ShownState, shown_state
 from backfill_assets.state.tables import TableLog, TableStorage, rows_of
 from backfill_assets.watch.adopted_tables import changed_adopted_tables as notices_of_adopted
-from backfill_assets.watch.facts import AdoptedTable, SourceHistory, WatchFacts
+from backfill_assets.watch.facts import AdoptedTable, WatchFacts
 from backfill_assets.watch.freshness import freshness
 from backfill_assets.watch.integrity import integrity
 from backfill_assets.watch.kept_models import is_kept_beside, kept_models

@@ -8,12 +8,24 @@ from backfill_assets_tests.mutations.mutation import broken
 _COVERED = "i for c in valid for i in c.get(name, NOTHING)"
 
 _BESIDE = "promote/test_beside_newer.py::"
+_OLDER = "promote/test_older_sources.py::"
 
 GATE = (
     broken("from_rows", "promote/gate.py", "            if hollow:\n", "            if False:\n", "promote/test_gate_rules.py::test_rows_that_were_computed_from_declared_empty_ones"),
-    broken("of_shown_rows", "promote/gate.py", "for each in case.older if", "for each in () if", f"{_BESIDE}test_a_plan_from_before_a_correction_of_its_upstream"),
-    broken("of_shown_rows: what is shown so already", "promote/cases.py", " - before.get((each.model, each.upstream), NOTHING))", ")", f"{_BESIDE}test_what_is_shown_so_already_holds_up_nothing"),
+    broken("of_shown_rows", "promote/gate.py", "for each in case.older.upstreams if", "for each in () if", f"{_BESIDE}test_a_plan_from_before_a_correction_of_its_upstream"),
+    broken("of_shown_rows: what is shown so already", "promote/older_reads.py", " - before.get((each.model, each.upstream), NOTHING))", ")", f"{_BESIDE}test_what_is_shown_so_already_holds_up_nothing"),
     broken("of_shown_rows: older logic is told before", "promote/gate_forecast.py", "shown.older.covers - pointer.older.covers", "NOTHING", f"{_BESIDE}test_older_logic_that_the_same_plan_replaces"),
+    broken("of_shown_rows: told while days are missing", "promote/gate_forecast.py", "reads = older(facts, wanted.pointers,", "reads = older(facts, case.pointers,", f"{_OLDER}test_it_is_told_while_other_days_are_missing"),
+    broken("of_newest_rows", "promote/gate.py", "for each in case.older.sources if", "for each in () if", f"{_OLDER}test_a_plan_from_before_a_day_was_settled"),
+    broken("of_newest_rows: no yes is asked for before", "promote/cases.py", "older=self.older_reads(facts, wanted.pointers),", "", f"{_OLDER}test_no_yes_is_taken_of_it_and_none_opens_the_gate"),
+    broken("of_newest_rows: where what came reaches", "plan/older_sources.py", "    return [c for c in changes_since(pair.then, pair.began, told) if c.commit <= last]", '    return [SourceChange(name="x", touches=None)]', f"{_OLDER}test_what_came_without_reaching_a_day"),
+    broken("of_newest_rows: not what came later than is shown", "plan/older_sources.py", " if c.commit <= last]", "]", f"{_OLDER}test_commits_between"),
+    broken("of_newest_rows: a window reaches back", "plan/older_sources.py", "reach.get(pair.model, timedelta())", "timedelta()", f"{_OLDER}test_a_window_reaches_back"),
+    broken("of_newest_rows: what a log does not say any more", "plan/older_sources.py", "if told.since > pair.commit:", "if False:", f"{_OLDER}test_what_its_log_does_not_say_any_more_counts"),
+    broken("of_newest_rows: the table that is there is newer", "plan/older_sources.py", "if anew else []", "", f"{_OLDER}test_a_table_that_was_made_anew"),
+    broken("of_newest_rows: files by time", "plan/older_sources.py", " and began < later", "", f"{_OLDER}test_files_have_times_only"),
+    broken("of_newest_rows: adopted rows read nothing", "plan/older_sources.py", "if not is_adopted(segment.version):", "if segment:", f"{_OLDER}test_adopted_rows_were_computed_from_no_source"),
+    broken("of_newest_rows: what a plan froze is told before", "promote/gate_forecast.py", "for each in then.older.to_come", "for each in ()", f"{_OLDER}test_so_is_what_would_be_read_of_what_a_plan_froze"),
     broken("an open plan is about what it named", "promote/cases.py", "for t in record.targets)", "for t in record.targets if t.intervals)", "promote/test_machine_oracle.py::test_an_open_plan_is_about_the_versions_that_it_named"),
     broken("way_back", "promote/gate.py", "yield from case.way_back", "yield from ()", "promote/test_gate_rules.py::test_what_a_rollback_finds_in_its_way"),
     broken("not_in_place", "promote/gate.py", "case.rewritten.items():", "dict(case.rewritten and {}).items():", "promote/test_gate_rules.py::test_rows_written_over_published_ones"),

@@ -36,7 +36,6 @@ from backfill_assets.state.required_approvals import needed_from
 from backfill_assets.state.rules import RulesInForce, declared_rules
 from backfill_assets.state.settling import settling
 from backfill_assets.state.store import MemoryStore, Store
-from backfill_assets.watch.facts import SourceChange, SourceHistory
 from backfill_assets.watch.late import unsettled
 from backfill_assets.watch.watch import read_watch_facts
 from backfill_assets_tests.fakes import Cell, FakeEngine, FakeTables, World, attempted, nothing, sealed
@@ -98,18 +97,7 @@ class GovernedWorld(World):
         self.project = self._naming(self.written, OWNERS, VALIDATION, READERS, SETTLE)
         self.engine = NumberedEngine(self.tables)
         self.later = timedelta()
-        self.changes: list[SourceChange] = []
-        """What came to the source, commit by commit."""
         self.engine.state_of_source = lambda: self.pins.commits.get("raw", 1)
-
-    def rows_come(self, day: Interval) -> None:
-        """To the source, of a day that may be long over."""
-        commit = self.pins.commits["raw"] = self.pins.commits.get("raw", 1) + 1
-        self.changes.append(SourceChange(name=f"commit {commit}", commit=commit, touches=Ranges((day,))))
-
-    def history(self, source: Source, since: int) -> SourceHistory:
-        """As a SourceReader does."""
-        return SourceHistory(changes=self.changes, since=0, head=self.pins.commits.get("raw", 1))
 
     def newest(self, source: Source) -> datetime | None:
         return None

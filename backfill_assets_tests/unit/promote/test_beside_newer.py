@@ -70,7 +70,9 @@ def test_a_plan_from_before_a_correction_of_its_upstream(world: World) -> None:
     changed(world)
     released(world, RESTATED)
     changed(world, c="2")
-    assert case(world).older and not case(world, purpose=Purpose.ROUTINE).older, "daily runs go on, and do not look"
+    assert case(world).older.upstreams and not case(world, purpose=Purpose.ROUTINE).older.upstreams, (
+        "daily runs go on, and do not look"
+    )
     closed = older(case(world))
     assert [*closed] == ["c"] and closed["c"].startswith("2024-01-03: backfill withdraw c:2024-01-03, then backfill ap")
     withdraw(world.control, world.tables, world.project, [("c", days("03"))], now=NOW, by="dev")
@@ -151,7 +153,7 @@ def test_older_logic_that_the_same_plan_replaces(world: World) -> None:
     changed(world, a="2", b="3", c="3")
     plan = world.plan()
     asked = case(world)
-    ahead = [o for o in forecast_obstacles(asked, plan) if "older logic" in o.what]
+    ahead = [o for o in forecast_obstacles(asked, plan, world.cases().older_reads) if "older logic" in o.what]
     assert [(o.model, str(o.intervals)) for o in ahead] == [("b", "2024-01-01..2024-01-05")]
     assert "--select a" in ahead[0].remedy
     built(world)

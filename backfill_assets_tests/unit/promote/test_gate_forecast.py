@@ -15,8 +15,10 @@ TEN = days("01", "10")
 
 
 def ahead(world: World, plan: Plan, **more: object) -> list[str]:
-    case = world.cases().promotion(plan.request, world.facts(), plan, **more)  # type: ignore[arg-type]
-    return [f"{o.model}: {o.what} {o.intervals or ''}".strip() for o in forecast_obstacles(case, plan)]
+    cases = world.cases()
+    case = cases.promotion(plan.request, world.facts(), plan, **more)  # type: ignore[arg-type]
+    found = forecast_obstacles(case, plan, cases.older_reads)
+    return [f"{o.model}: {o.what} {o.intervals or ''}".strip() for o in found]
 
 
 def refused(world: World, plan: Plan) -> list[str]:
@@ -96,8 +98,9 @@ def test_what_preflight_misses() -> None:
     world = with_code(released("a"), "a", a="2")
     plan = world.plan()
     gap = Gap(subject="a", what="has no owner", remedy="name one", blocking=True)
-    case = world.cases(required=True).promotion(Request(), world.facts(), plan, gaps=[gap])
-    assert [o.what for o in forecast_obstacles(case, plan)] == ["has no owner"]
+    cases = world.cases(required=True)
+    case = cases.promotion(Request(), world.facts(), plan, gaps=[gap])
+    assert [o.what for o in forecast_obstacles(case, plan, cases.older_reads)] == ["has no owner"]
 
 
 def test_what_waits_holds_up_nothing() -> None:

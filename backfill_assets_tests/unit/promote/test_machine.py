@@ -335,7 +335,7 @@ class Warehouse(RuleBasedStateMachine):
         """What was built before its upstream was made anew is refused, and computed again, as the refusal says."""
         facts, plan = self.world.facts(self.now), self.world.plan(now=self.now)
         case = self.world.cases(required=False).promotion(Request(), facts, plan)
-        if asked := [(o.model, part) for o in case.older for part in o.intervals]:
+        if asked := [(o.model, part) for o in (*case.older.upstreams, *case.older.sources) for part in o.intervals]:
             withdraw(self.world.control, self.world.tables, self.world.project, asked, now=self.now, by="dev")
             apply(self.world.bench(), self.world.plan(now=self.now))
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Source
+from backfill_assets.plan.source_history import SourceChange, SourceHistory
 from backfill_assets.plan.stages import Request
-from backfill_assets.watch.facts import SourceChange, SourceHistory
 from backfill_assets_tests.fakes import a_model
 from backfill_assets_tests.unit.watch.watch_world import Lookout
 
