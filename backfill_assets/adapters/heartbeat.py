@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,14 @@ def runs_folder(warehouse: str) -> str:
 
 
 @contextmanager
-def sending_heartbeats(warehouse: str, run: str) -> Generator[None]:
-    """Give signs of life for the run while the block runs; blocks of one run in one process share them."""
+def sending_heartbeats(warehouse: str, run: str, *, routine: bool = False) -> Generator[None]:
+    """Give signs of life for the run while the block runs; blocks of one run in one process share them. `routine`: it
+    is a routine run, which goes before heavy builds."""
     key = warehouse, run
     with _LOCK:
         heart = _HEARTS.get(key)
         if heart is None:
-            heart = _HEARTS[key] = _Heart(ArrowFolder(runs_folder(warehouse)), run)
+            heart = _HEARTS[key] = _Heart(ArrowFolder(runs_folder(warehouse)), run, routine)
             heart.start()
         heart.users += 1
     try:
@@ -64,7 +65,8 @@ def read_heartbeats(warehouse: str) -> list[Heartbeat]:
         with suppress(ValueError, KeyError, TypeError):  # somebody else's file, or one that is cut
             said: dict[str, Any] = json.loads(folder.read(info.base_name) or b"")
             age = max((now - info.mtime).total_seconds(), 0.0)
-            found.append(Heartbeat(run=said["run"], home=said["home"], pid=int(said["pid"]), age=age))
+            beat = Heartbeat(run=said["run"], home=said["home"], pid=int(said["pid"]), age=age)
+            found.append(replace(beat, routine=bool(said.get("routine"))))
     return found
 
 
@@ -94,6 +96,7 @@ class _Heart:
 
     folder: ArrowFolder
     run: str
+    routine: bool = False
     users: int = 0
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -107,6 +110,7 @@ class _Heart:
 
     def beat(self) -> None:
         said = {"run": self.run, "home": machine_name(), "pid": os.getpid(), "at": datetime.now(UTC).isoformat()}
+        said |= {"routine": True} if self.routine else {}
         with suppress(OSError):
             self.folder.write(self.name, json.dumps(said).encode())
 

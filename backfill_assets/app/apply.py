@@ -6,7 +6,7 @@ Three steps, one after the other, so that whoever calls them can tell what is kn
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.candidate import open_plan, show_candidate
@@ -18,6 +18,7 @@ from backfill_assets.app.gate import obstacles_ahead
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted, promote_plan
 from backfill_assets.app.prove import Proved, prove_built
+from backfill_assets.build.hold import Hold
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.plan.actual import Actual
 from backfill_assets.plan.amendment import Amendment
@@ -65,8 +66,15 @@ class Built:
     actual: Actual
     facts: Facts
     """How things are now that it is built."""
+    held: str = ""
+    """Why it ended before all was begun; "" unless it was not to wait."""
     candidate: Environment | None
     """What the plan's own environment shows; None when the plan was ended meanwhile, or none was stored."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether something went wrong of what was begun."""
+        return any(outcome.failures or outcome.red for outcome in self.carried.outcomes.values())
 
     @property
     def complete(self) -> bool:
@@ -116,15 +124,20 @@ def _amended(context: Context, whole: Plan, opened: Opened | None, facts: Facts)
     return amend_stored(context, opened.plan, facts, {t.model: t.intervals for t in targets(whole)})
 
 
-def build_started(context: Context, started: Started, *, run: str = "", follow: Follow = unseen) -> Built:
-    """Build and audit it, and show in its candidate environment what is complete."""
-    began = datetime.now(UTC)
-    carried = carry_out(context, started.plan, run=run, follow=follow)
-    actual = measure_run(context, started.plan, carried.run, began)
+def build_started(
+    context: Context, started: Started, *, run: str = "", follow: Follow = unseen, hold: Hold | None = None
+) -> Built:
+    """Build and audit it, and show in its candidate environment what is complete.
+
+    `hold` is asked before each batch; None: what the settings say, and it waits.
+    """
+    began, hold = datetime.now(UTC), hold or context.hold()
+    carried = carry_out(context, started.plan, run=run, follow=follow, hold=hold)
+    actual = measure_run(context, started.plan, carried.run, began + timedelta(seconds=hold.seconds))
     every = started.whole.request.all_versions
     facts = context.facts(every_version=every) if carried.run else started.facts
     candidate = show_candidate(context, started.stored, facts) if started.stored else None
-    return Built(started=started, carried=carried, actual=actual, facts=facts, candidate=candidate)
+    return Built(started=started, carried=carried, actual=actual, facts=facts, candidate=candidate, held=hold.ended)
 
 
 def check_built(context: Context, built: Built) -> Checked:

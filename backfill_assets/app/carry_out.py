@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from backfill_assets.app.context import Context
 from backfill_assets.build.apply import apply
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.build.hold import Hold
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.model import Project
 from backfill_assets.plan.stages import Plan
@@ -42,11 +43,17 @@ class Carried:
         return all(outcome.ok for outcome in self.outcomes.values())
 
 
-def carry_out(context: Context, plan: Plan, *, run: str = "", follow: Follow = unseen) -> Carried:
-    """Invalidate, build and audit what the plan says. Opens no session when there is nothing to build."""
+def carry_out(
+    context: Context, plan: Plan, *, run: str = "", follow: Follow = unseen, hold: Hold | None = None
+) -> Carried:
+    """Invalidate, build and audit what the plan says. Opens no session when there is nothing to build.
+
+    `hold` is asked before each batch; None: each may begin at any time.
+    """
     if not plan.work and not plan.invalidations:
         return Carried(project=context.project, plan=plan, outcomes={})
     run = run or new_id()
     with follow(context, plan, run) as listen:
         bench = context.bench(plan.sources, patches=plan.patches, frozen=plan.continued.frozen, run=run, listen=listen)
+        bench = replace(bench, hold=hold or Hold())
         return Carried(project=context.project, plan=plan, run=run, outcomes=apply(bench, plan))

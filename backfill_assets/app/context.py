@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.account import account
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.adapters.heartbeat import sending_heartbeats
+from backfill_assets.adapters.heartbeat import is_running, machine_name, read_heartbeats, sending_heartbeats
 from backfill_assets.adapters.signatures import read_signers
 from backfill_assets.adapters.source_days import SourceDays
 from backfill_assets.adapters.source_pins import FilePins
@@ -23,6 +23,7 @@ from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.build.hold import Hold
 from backfill_assets.core.errors import SettingsError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
@@ -36,6 +37,7 @@ from backfill_assets.project.records import Records
 from backfill_assets.project.settings import UNTRUSTED, project_root
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import refuse_other_letters
+from backfill_assets.state.heartbeats import routine_at_work
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.read_only import ReadOnlyStore
 from backfill_assets.state.releases import refuse_lost
@@ -191,6 +193,15 @@ class Context:
             keeps_older=self.keeps_older,
             listen=listen,
         )
+
+    def hold(self, *, regardless: str = "", waits: bool = True) -> Hold:
+        """What holds heavy builds up between their batches: the windows of the settings, and where there are any,
+        routine runs."""
+
+        def routine() -> str:
+            return routine_at_work(read_heartbeats(self.warehouse), home=machine_name(), alive=is_running)
+
+        return Hold(windows=self.project.settings.windows, regardless=regardless, waits=waits, routine=routine)
 
     def engine(self) -> Engine:
         """The engine over the process's Spark session, opened by the first call."""

@@ -30,6 +30,6 @@ def estimate_plan(context: Context, plan: Plan) -> PlanEstimate:
 
 
 def measure_run(context: Context, plan: Plan, run: str, began: datetime) -> Actual:
-    """What a run that began then has taken until now."""
+    """What a run that began to work then has taken until now."""
     entries = [e for e in context.control.ledger.entries(kinds=USEFUL) if e.run == run] if run else []
     return actual(entries, plan.work, context.project.models, began=began, price=context.project.settings.cost)

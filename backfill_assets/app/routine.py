@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from backfill_assets.adapters.heartbeat import sending_heartbeats
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import promotion_case
@@ -23,6 +24,7 @@ from backfill_assets.promote.gate import Case, Purpose
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Attempt
 from backfill_assets.promote.settled import redeclared, settling_request
+from backfill_assets.state.ledger import new_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +58,12 @@ def extend(context: Context, *, run: str = "", follow: Follow = unseen) -> Exten
     All of it by the published versions. What cannot be settled holds up no growth. Raises StateError, PlanError when a
     stored definition cannot be executed.
     """
-    shown = published_context(context)
-    settled = _settle(shown, run=run, follow=follow)
-    plan, left = as_published(shown.project, plan_request(shown, resume=False))
-    carried = carry_out(shown, plan, run=run, follow=follow)
-    return Extended(carried=carried, promoted=promote_green(shown), settled=settled, left=left)
+    shown, run = published_context(context), run or new_id()
+    with sending_heartbeats(context.warehouse, run, routine=True):  # heavy builds let it go first
+        settled = _settle(shown, run=run, follow=follow)
+        plan, left = as_published(shown.project, plan_request(shown, resume=False))
+        carried = carry_out(shown, plan, run=run, follow=follow)
+        return Extended(carried=carried, promoted=promote_green(shown), settled=settled, left=left)
 
 
 def _settle(context: Context, *, run: str, follow: Follow) -> Settled:

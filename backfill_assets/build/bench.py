@@ -11,6 +11,7 @@ from datetime import datetime
 
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
+from backfill_assets.build.hold import Hold
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pin import Pins
@@ -70,9 +71,15 @@ class Workbench:
     beating: Callable[[], AbstractContextManager[None]] = nullcontext
     """Gives signs of life for the run while its block runs."""
     listen: Listener = silence
+    hold: Hold = field(default_factory=Hold)
+    """What is asked before each batch."""
     sleep: Callable[[float], None] = time.sleep
     stop: threading.Event = field(default_factory=threading.Event)
     """Set it to stop: what runs is interrupted, what waits is not begun, what is done is kept."""
+
+    def may_begin(self) -> bool:
+        """Wait until a batch may begin; False where none begins any more."""
+        return self.hold.may_begin(self.stop, self.listen)
 
     def pointers(self) -> Mapping[str, Pointer]:
         """What is shown, as builds see it."""

@@ -83,6 +83,8 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     if not all(r.done for r in removals):
         return replace(nothing, failures=tuple(Failure(interval=i, error=str(removed(name))) for i in good | recheck))
     todo = _batches(bench, model, good)
+    if todo and bench.hold.holds():
+        return build(bench, name, intervals) if bench.may_begin() else nothing  # from how things are by then
     if bench.stop.is_set():
         return nothing
     engine, job = bench.engine(), None
@@ -106,7 +108,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
         worker.audit(intervals)
         have, _ = current_coverage(bench, name)
         pending = (good | recheck) - have[name].complete - worker.settled
-        if not pending or bench.stop.is_set():
+        if not pending or bench.stop.is_set() or bench.hold.ended:
             break
         # Another run wrote these meanwhile: wait for its record, else build them again; what has none is audited again.
         bench.sleep(2.0**again)

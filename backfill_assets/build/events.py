@@ -80,7 +80,31 @@ class ModelDone:
     model: str
 
 
-Event = ModelStarted | BatchStarted | BatchDone | BatchFailed | BatchDivided | EngineRestarted | Audited | ModelDone
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """No batch begins any more: `why`. What runs is finished; `waits`: the run goes on by itself when one may."""
+
+    why: str
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """Batches begin again."""
+
+
+Event = (
+    ModelStarted
+    | BatchStarted
+    | BatchDone
+    | BatchFailed
+    | BatchDivided
+    | EngineRestarted
+    | Audited
+    | ModelDone
+    | Held
+    | Resumed
+)
 Listener = Callable[[Event], None]
 
 

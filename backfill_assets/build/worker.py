@@ -69,7 +69,7 @@ class Worker:
 
     def batch(self, interval: Interval) -> None:
         """Build one batch, with another attempt after an error that may pass, and without what of it is bad."""
-        if self.bench.stop.is_set():
+        if not self.bench.may_begin():
             return
         error = self._try(interval, self.job.model.retries)
         if error is None:
@@ -192,7 +192,8 @@ class Worker:
         name, job, batch = self.job.model.name, self._job(piece), new_id()
         self.bench.listen(BatchStarted(model=name, interval=piece, attempt=attempt))
         began = time.monotonic()
-        self._record(self._entry(Kind.STARTED, piece, batch=batch, attempt=attempt))
+        exception = self.bench.hold.exception()
+        self._record(self._entry(Kind.STARTED, piece, batch=batch, attempt=attempt, reason=exception))
         if removals_of(self.bench, name) != self.removals:  # after the record: the janitor looks there
             raise removed(name)
         made_by = origins(self.bench, job.model, piece, copied) if copied.segments else ()

@@ -21,6 +21,8 @@ def print_applied(place: Context, built: Built, checked: Checked, *, last: bool)
     """For a person; `last`: nothing comes after it in this command, so that what may come next is said."""
     started, outcomes = built.started, built.carried.outcomes
     print_outcomes(started.plan, outcomes, place.project, started.stored)
+    if built.held:
+        echo(f"nothing more was begun: {built.held}; the same command goes on from there")
     print_text_checks(checked.texts, place.project)
     if outcomes:
         echo(comparison(started.estimate, built.actual))
@@ -39,8 +41,9 @@ def print_applied(place: Context, built: Built, checked: Checked, *, last: bool)
 
 
 def applied_json(built: Built, checked: Checked) -> dict[str, object]:
-    """The same as plain values."""
+    """The same as plain values; `held` only where it ended before all was begun."""
     return {
+        **({"held": built.held} if built.held else {}),
         "plan": built.started.plan.to_json(),
         "amendment": to_plain(built.started.amendment),
         "complete": built.complete,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 READING = ("plan", "preflight", "lineage", "status", "plans", "releases", "verify", "doctor")
 """The commands that work for untrusted changes: they need neither Spark nor a write."""
-INCOMPLETE, CLOSED, UNEXPECTED, CRASHED, CUT_OFF = 3, 4, 5, 70, 141
+INCOMPLETE, CLOSED, UNEXPECTED, CRASHED, HELD, CUT_OFF = 3, 4, 5, 70, 75, 141
 
 
 class Command(TyperCommand):

@@ -9,6 +9,7 @@ import typer
 from backfill_assets.app.next_step import next_step
 from backfill_assets.cli.base import (
     CLOSED,
+    HELD,
     INCOMPLETE,
     AsJson,
     app,
@@ -16,11 +17,12 @@ from backfill_assets.cli.base import (
     open_place,
     tell_promoted,
 )
-from backfill_assets.cli.request import Empty, Promote, Sample, Why, explained, with_request
+from backfill_assets.cli.request import Empty, NoWait, OutsideWindows, Promote, Sample, Why, explained, with_request
 from backfill_assets.cli.terminal import echo, print_json
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.escaping import markdown
 from backfill_assets.core.intervals import ranges_json
+from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.stages import Request
 
 
@@ -146,18 +148,21 @@ def apply(
     promote: Promote = False,
     sample: Sample = None,
     empty: Empty = False,
+    no_wait: NoWait = False,
+    outside_windows: OutsideWindows = None,
     as_json: AsJson = False,
 ) -> None:
     """Build and audit what is missing, beside prod.
 
-    Run it again at any time, also after a crash: it does only what is still missing. Prod shows what it showed.
+    Run it again at any time, also after a crash: it does only what is still missing. Prod shows what it showed. Where
+    backfill.yml has `windows:`, batches begin within them only, and while no routine run is under way; it waits.
     """
     from backfill_assets.app.apply import build_started, check_built, promote_applied, start_apply
     from backfill_assets.cli.applied import applied_json, print_applied
     from backfill_assets.cli.plan_text import print_ahead, print_copied, print_frozen
     from backfill_assets.cli.plans import print_amendment, print_opened
 
-    request = explained(request, why)
+    request, reason = explained(request, why), reason_of(outside_windows, "--outside-windows")
     place = open_place()
     if empty:
         from backfill_assets.cli.ledger_edits import apply_empty
@@ -172,7 +177,8 @@ def apply(
         print_copied(started.plan, place.project)
         print_frozen(started.whole, place.project)
         print_ahead(started.whole, started.ahead)
-    built = build_started(place, started, follow=following(quiet=as_json))
+    hold = place.hold(regardless=reason, waits=not no_wait)
+    built = build_started(place, started, follow=following(quiet=as_json), hold=hold)
     checked = check_built(place, built)
     if checked.unproved:
         raise checked.unproved
@@ -181,7 +187,7 @@ def apply(
     else:
         print_applied(place, built, checked, last=not promote)
     if not built.complete or not checked.equal:
-        raise typer.Exit(INCOMPLETE)
+        raise typer.Exit(HELD if built.held and not built.failed else INCOMPLETE)
     if promote:
         tell_promoted(promote_applied(place, started), as_json=as_json)
 

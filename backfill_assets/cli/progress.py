@@ -26,9 +26,11 @@ from backfill_assets.build.events import (
     BatchStarted,
     EngineRestarted,
     Event,
+    Held,
     Listener,
     ModelDone,
     ModelStarted,
+    Resumed,
 )
 from backfill_assets.cli.terminal import err, styled
 from backfill_assets.core.model import Project
@@ -105,6 +107,10 @@ class _Bars:
                     )
                 case EngineRestarted():
                     self._bars.console.print(styled("[yellow]starting it again[/] {}", event.error.splitlines()[0]))
+                case Held():
+                    self._bars.console.print(styled("[yellow]{}[/] {}", _held(event), event.why))
+                case Resumed():
+                    self._bars.console.print(styled("[green]going on[/]"))
                 case ModelDone():
                     self._bars.stop_task(self._tasks[event.model])
 
@@ -141,11 +147,20 @@ class _Lines:
                 self._say(f"{event.model}: {event.interval} failed, trying its parts: {event.error}")
             case EngineRestarted():
                 self._say(f"{event.error}\nstarting it again; what was under way is done again")
+            case Held():
+                self._say(f"{_held(event)}: {event.why}")
+            case Resumed():
+                self._say("going on")
             case ModelDone():
                 pass
 
     def _say(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False)
+
+
+def _held(event: Held) -> str:
+    """What becomes of a run that is held."""
+    return "waiting" if event.waits else "nothing more is begun"
 
 
 def _why(error: str) -> str:

@@ -34,6 +34,8 @@ Why = Annotated[str | None, _BY_NAME["why"]]
 Promote = Annotated[bool, _BY_NAME["promote"]]
 Sample = Annotated[int | None, _BY_NAME["sample"]]
 Empty = Annotated[bool, _BY_NAME["empty"]]
+NoWait = Annotated[bool, _BY_NAME["no-wait"]]
+OutsideWindows = Annotated[str | None, _BY_NAME["outside-windows"]]
 
 
 def explained(request: Request, why: str | None) -> Request:

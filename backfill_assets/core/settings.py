@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from backfill_assets.core.windows import Windows
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
@@ -75,6 +77,8 @@ class Settings:
     """What estimates count with; None: nothing is said about money."""
     approvals: ApprovalRules = field(default_factory=ApprovalRules)
     """What the file says. What counts is recorded in the warehouse: `state/rules.py`."""
+    windows: Windows | None = None
+    """When heavy builds may run, by the clock on the wall; None: at any time."""
     people: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Person → their accounts."""
     untrusted: bool = False

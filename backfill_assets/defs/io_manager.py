@@ -5,7 +5,7 @@ It is hard-coded: no run config can point it anywhere, and nothing it does can t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -19,8 +19,8 @@ from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.partitions import chosen
 from backfill_assets.defs.range_plans import as_planned, plan_of, worked_on
-from backfill_assets.defs.report import Worked, report
-from backfill_assets.defs.runs import PLAN_TAG, RECORDED_TAG, Runs
+from backfill_assets.defs.report import Worked, held_text, report
+from backfill_assets.defs.runs import PLAN_TAG, RECORDED_TAG, Runs, hold_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,9 +57,12 @@ class VersionTables(dg.IOManager):
             bench = self._runs.bench(step)
             plan = plan_of(place, step, model, interval, bench.pins)  # what is in its way is said before any building
             bench = as_planned(place, step, bench, plan, model, interval) if plan else bench
+            bench = replace(bench, hold=hold_of(place, step.run.tags))
             with bench.beating():
                 obj.outcome = build(bench, model.name, Ranges((interval,)))
             worked = worked_on(place, step, plan) if plan else Worked(metadata={})
+            if bench.hold.ended:
+                worked = replace(worked, problems=(held_text(bench.hold.ended), *worked.problems))
         report(place, step, model, obj.outcome, worked)
 
     def load_input(self, context: dg.InputContext) -> DataFrame:

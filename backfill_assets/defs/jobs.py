@@ -19,13 +19,14 @@ from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.promotions import unreported_views
-from backfill_assets.defs.report import done_text, failure_text, log_outcome
+from backfill_assets.defs.report import done_text, failure_text, held_text, log_outcome
 from backfill_assets.defs.runs import PLAN_TAG, following, run_name
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate_text import duration
 from backfill_assets.plan.frozen_text import frozen_words
+from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 
 
@@ -37,14 +38,15 @@ def apply_job(workspace: Context) -> dg.JobDefinition:
         place, config = acting(workspace, context.run), context.op_config
         with short_failures():
             require_lasting(context.instance)
-            request = asked("apply", config)
+            request, reason = asked("apply", config), reason_of(config["outside_windows"], "outside_windows")
             if config["empty"]:
                 for name, ranges in declare_empty(place, request).items():
                     Log(context).info(f"{name}: {ranges} declared complete without rows")
                 return
             started = start_apply(place, request, sample=config["sample"])
             _log_started(context, place, started)
-            built = build_started(place, started, run=run_name(context.run), follow=following(context))
+            hold = place.hold(regardless=reason, waits=not config["no_wait"])
+            built = build_started(place, started, run=run_name(context.run), follow=following(context), hold=hold)
             if built.candidate:
                 Log(context).info(f"what is complete can be looked at in the environment {built.candidate.name}")
         for name, outcome in built.carried.outcomes.items():
@@ -56,7 +58,8 @@ def apply_job(workspace: Context) -> dg.JobDefinition:
         with short_failures():
             checked = check_built(place, built)
         log_checked(context, checked)
-        bad = [failure_text(workspace.project.models[n], o) for n, o in built.carried.outcomes.items() if not o.ok]
+        bad = [held_text(built.held)] if built.held else []
+        bad += [failure_text(workspace.project.models[n], o) for n, o in built.carried.outcomes.items() if not o.ok]
         bad += problems(checked.texts)
         bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in started.plan.blocked]
         if bad:
@@ -99,7 +102,11 @@ def routine_job(workspace: Context) -> dg.JobDefinition:
         if held := done.held:
             raise dg.Failure(description="\n\n".join(map(str, held)), allow_retries=False)
 
-    @dg.job(name="routine", description=f"Extend what {environment} shows, by the published versions, and publish it.")
+    @dg.job(
+        name="routine",
+        description=f"Extend what {environment} shows, by the published versions, and publish it.",
+        tags={"dagster/priority": "1"} if workspace.project.settings.windows else {},  # of queued runs it goes first
+    )
     def routine() -> None:
         extend_environment()
 

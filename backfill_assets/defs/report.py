@@ -202,6 +202,11 @@ def _remedy(outcome: Outcome) -> str:
     return "materialize the same range again"
 
 
+def held_text(why: str) -> str:
+    """Why a run that does not wait ended before all was begun."""
+    return f"nothing more was begun: {why}\nfix: launch the same again then: it goes on from there"
+
+
 def done_text(model: Model, outcome: Outcome) -> str:
     """What a build that is complete did."""
     built, asked = outcome.built.count(model.cadence), outcome.requested.count(model.cadence)

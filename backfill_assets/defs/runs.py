@@ -24,13 +24,17 @@ from backfill_assets.build.events import (
     BatchStarted,
     EngineRestarted,
     Event,
+    Held,
     Listener,
     ModelDone,
     ModelStarted,
+    Resumed,
 )
+from backfill_assets.build.hold import Hold
 from backfill_assets.core.pin import made_anew
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.safe_log import Log
+from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.stages import Plan
 
 BACKFILL_TAG = "dagster/backfill"
@@ -40,6 +44,8 @@ RECORDED_TAG = "backfill/plan_recorded"
 """The same id, where nobody named the plan: the run's first step found or opened it."""
 SOURCES_TAG = "backfill/sources"
 """The pins of Delta sources that a run of a Dagster backfill froze, by source, as JSON."""
+NO_WAIT_TAG, OUTSIDE_WINDOWS_TAG = "backfill/no_wait", "backfill/outside_windows"
+"""What the options of `apply` are to a range that somebody materializes: `true`, and a reason."""
 _KEPT_RUNS = 20
 
 
@@ -120,6 +126,12 @@ def run_name(run: dg.DagsterRun) -> str:
     return run.tags.get(BACKFILL_TAG) or run.run_id
 
 
+def hold_of(place: Context, tags: Mapping[str, str]) -> Hold:
+    """What holds the steps of a run up. Raises UsageError for a reason that says nothing."""
+    reason = reason_of(tags.get(OUTSIDE_WINDOWS_TAG), f"the tag {OUTSIDE_WINDOWS_TAG}")
+    return place.hold(regardless=reason, waits=tags.get(NO_WAIT_TAG, "").lower() not in ("true", "1", "yes"))
+
+
 def following(step: dg.OpExecutionContext) -> Follow:
     """Writes a plan's progress to the log of a step."""
 
@@ -151,6 +163,10 @@ def tell(info: Callable[[str], None], warning: Callable[[str], None]) -> Listene
                 warning(f"{event.model}: {event.interval} failed, trying its parts: {event.error}")
             case EngineRestarted():
                 warning(f"{event.error}\nstarting it again; what was under way is done again")
+            case Held():
+                warning(f"{'waiting' if event.waits else 'nothing more is begun'}: {event.why}")
+            case Resumed():
+                info("going on")
             case ModelDone():
                 pass
 

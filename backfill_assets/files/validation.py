@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Annotated, Any, TypeVar, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.escaping import UNSEEN
@@ -116,12 +117,16 @@ def _written(document: Document, path: tuple[str | int, ...]) -> str:
 
 def _fields(model: type[BaseModel], loc: tuple[str | int, ...]) -> Mapping[str, object]:
     """The keys that are known at a place in a model."""
-    fields = model.model_fields
+    fields = _keys(model)
     for step in loc:
         if isinstance(step, str) and step in fields:
             inner = next(_models(fields[step].annotation), None)
-            fields = inner.model_fields if inner else {}
+            fields = _keys(inner) if inner else {}
     return fields
+
+
+def _keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {found.alias or name: found for name, found in model.model_fields.items()}
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

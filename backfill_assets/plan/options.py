@@ -57,8 +57,15 @@ APART = (
     ),
     Apart(
         option="empty",
-        others=("restate", "forward-only", "ignore-cron", "strategy", *EXPECTED, "sample", "promote", "why"),
+        others=(
+            "restate", "forward-only", "ignore-cron", "strategy", *EXPECTED, "sample", "promote", "why",
+            "no-wait", "outside-windows",
+        ),
         why="it computes nothing", instead="give --empty with --start, --end, --end-bounded and --select only",
+    ),
+    Apart(
+        option="outside-windows", others=("no-wait",), why="one waits for nothing, so that the other says nothing",
+        instead="give --outside-windows alone to build at once, or --no-wait to build within the windows only",
     ),
     Apart(
         option="sample", others=("promote",), why="after a sample the rest is still missing, and nothing can move",

@@ -79,7 +79,13 @@ SAMPLE = Option(
     help="Build N intervals of each model, then tell what the rest takes.",
 )  # fmt: skip
 EMPTY = Option(name="empty", kind=bool, help="Record what is missing as complete, without computing it.")
-APPLY_OPTIONS = (PROMOTE, SAMPLE, EMPTY)
+NO_WAIT = Option(
+    name="no-wait", kind=bool, help="End, with code 75, where it would wait for a window or a routine run."
+)
+OUTSIDE_WINDOWS = Option(
+    name="outside-windows", metavar="REASON", help="Build at once, outside of the windows too; the evidence keeps why."
+)
+APPLY_OPTIONS = (PROMOTE, SAMPLE, EMPTY, NO_WAIT, OUTSIDE_WINDOWS)
 """What `apply` takes beside."""
 
 STORED_PLAN = Option(

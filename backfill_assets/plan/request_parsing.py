@@ -56,6 +56,13 @@ def request_of(
     )  # fmt: skip
 
 
+def reason_of(text: str | None, option: str) -> str:
+    """A reason that somebody gives, "" for none. Raises UsageError, quoting `option`, for one that says nothing."""
+    if text is not None and not text.strip():
+        raise UsageError(f"{option} is empty", why="it would say nothing", fix="say in a sentence why")
+    return " ".join((text or "").split())
+
+
 def joined(errors: Sequence[UsageError]) -> UsageError:
     """Several mistakes as one error, all of them said."""
     if len(errors) == 1:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.settings import ApprovalRules, Cost, Settings
+from backfill_assets.core.windows import EVERY_DAY, Window, Windows, minute, weekdays
 from backfill_assets.files.documents import read_yaml
 from backfill_assets.files.texts import read_text
 from backfill_assets.files.validation import Instant, Strict, Text, setting, text, validate_partly
 from backfill_assets.project.locations import wrong_environment, wrong_location
-from backfill_assets.project.spark_settings import overridden, spark_conf, wrong_setting
+from backfill_assets.project.spark_settings import is_region, overridden, spark_conf, wrong_setting
 
 
 def read_settings(file: Path, problems: list[Problem]) -> Settings:
@@ -38,7 +39,14 @@ def read_settings(file: Path, problems: list[Problem]) -> Settings:
     found: dict[str, Any] = read.model_dump()
     cost, rules = found.pop("cost"), found.pop("approvals")
     people = {person: said["accounts"] for person, said in found.pop("people").items()}
-    return Settings(**found, cost=Cost(**cost) if cost else None, approvals=ApprovalRules(**rules), people=people)
+    windows = tuple(Window(**said) for said in found.pop("windows") or ())
+    return Settings(
+        **found,
+        cost=Cost(**cost) if cost else None,
+        approvals=ApprovalRules(**rules),
+        windows=Windows(windows) if windows else None,
+        people=people,
+    )
 
 
 def _scalars(value: object) -> object:
@@ -135,6 +143,47 @@ class _Person(Strict):
     accounts: Annotated[tuple[Text, ...], BeforeValidator(_names)]
 
 
+def _days(value: object) -> object:
+    names: list[object] = list(value) if isinstance(value, list) else [value]
+    if not names:
+        raise ValueError("no day is named")
+    return frozenset[int]().union(*(weekdays(one) for name in names for one in text(name).split(",")))
+
+
+def _minute(value: object, info: ValidationInfo) -> int:
+    return minute(text(value), last=info.field_name == "end")
+
+
+def _listed(value: object) -> object:
+    if (
+        not value
+        or not isinstance(value, list)
+        or not all(isinstance(one, Mapping) for one in cast(list[object], value))
+    ):
+        raise ValueError("not a list of windows, each a mapping")
+    return tuple(cast(list[object], value))
+
+
+def _zone(value: object) -> str:
+    if not is_region(found := text(value)):
+        raise ValueError("not a time zone that this machine knows, such as Europe/Berlin")
+    return found
+
+
+class _Window(Strict):
+    days: Annotated[frozenset[int], BeforeValidator(_days)] = EVERY_DAY
+    start: Annotated[int, BeforeValidator(_minute)] = Field(alias="from")
+    end: Annotated[int, BeforeValidator(_minute)] = Field(alias="to")
+    time_zone: Annotated[str, BeforeValidator(_zone)] = "UTC"
+
+    @field_validator("end")
+    @classmethod
+    def _some_of_the_day(cls, value: int, info: ValidationInfo) -> int:
+        if value == info.data.get("start"):
+            raise ValueError("it begins and ends at the same time; a whole day is from 00:00 to 24:00")
+        return value
+
+
 class _Settings(Strict):
     name: Annotated[str, BeforeValidator(_name)] = Settings().name
     environment: Annotated[str, BeforeValidator(_environment)] = Settings().environment
@@ -149,6 +198,7 @@ class _Settings(Strict):
     spark: Annotated[dict[str, str], BeforeValidator(_scalars)] = Field(default_factory=dict[str, str])
     cost: _Cost | None = None
     approvals: _Approvals = Field(default_factory=_Approvals)
+    windows: Annotated[tuple[_Window, ...] | None, BeforeValidator(_listed)] = None
     people: Annotated[dict[str, _Person], BeforeValidator(_people)] = Field(default_factory=dict[str, _Person])
 
     @field_validator("people")
@@ -170,6 +220,10 @@ def _fix(name: str) -> str:
         )
     if name == "approvals":
         return "write `approvals: {self: true}`, or see docs/approvals.md"
+    if name == "windows":
+        return (
+            'write `windows:` and under it `- {days: [Mon-Fri], from: "22:00", to: "06:00", time_zone: Europe/Berlin}`'
+        )
     if name == "people":
         return "write `people: {ana@example.com: {accounts: [ana]}}`: each person once, with their accounts"
     return f"correct `{name}`, or leave it out; see docs/settings.md"

@@ -114,10 +114,10 @@ def _is_zone(name: str) -> bool:
     if (offset := _OFFSET.fullmatch(name)) is not None:
         hours, minutes, seconds = (int(part or 0) for part in offset.groups())
         return minutes < 60 and seconds < 60 and (hours, minutes, seconds) <= (18, 0, 0)
-    return name in _SHORT or _is_region(name) or not _is_region("Europe/Berlin")  # no time zones on this machine
+    return name in _SHORT or is_region(name) or not is_region("Europe/Berlin")  # no time zones on this machine
 
 
-def _is_region(name: str) -> bool:
+def is_region(name: str) -> bool:
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 EVERY = 5.0
@@ -22,6 +22,14 @@ class Heartbeat:
     home: str
     pid: int
     age: float
+    routine: bool = False
+    """Whether it is a routine run: it goes before heavy builds."""
+
+
+def routine_at_work(beats: Sequence[Heartbeat], *, home: str, alive: Callable[[int], bool]) -> str:
+    """The routine run that is at work, as the process that asks can tell; "" for none."""
+    runs = sorted({beat.run for beat in beats if beat.routine})
+    return next((run for run in runs if not why_stopped(beats, run, home=home, alive=alive)), "")
 
 
 def why_stopped(beats: Iterable[Heartbeat], run: str, *, home: str, alive: Callable[[int], bool]) -> str:

@@ -10,6 +10,7 @@ import pytest
 from backfill_assets.core.errors import ProjectError, SettingsError
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.settings import Cost, Settings
+from backfill_assets.core.windows import Window, Windows
 from backfill_assets.project.locations import resolve_location
 from backfill_assets.project.settings import EMBEDDED_PROJECT, load_settings, project_root, state_root
 from backfill_assets.project.spark_settings import spark_conf
@@ -195,3 +196,45 @@ def test_spark_values_are_text() -> None:
         "d": "X",
         "5": "0.5",
     }
+
+
+def test_windows(tmp_path: Path) -> None:
+    """Each on the clock of its place: UTC, and every day, where the file does not say."""
+    found = load(
+        tmp_path,
+        'windows:\n  - {days: [Mon-Thu, sun], from: "22:00", to: "06:00", time_zone: Europe/Berlin}\n'
+        '  - {from: "00:00", to: "24:00", days: Sat}\n  - {from: "12:30", to: "13:00"}\n',
+    )
+    night = Window(days=frozenset({0, 1, 2, 3, 6}), start=1320, end=360, time_zone="Europe/Berlin")
+    day = Window(days=frozenset({5}), start=0, end=1440)
+    assert found.windows == Windows((night, day, Window(start=750, end=780)))
+    assert str(found.windows) == "Mon-Thu,Sun 22:00-06:00 Europe/Berlin, Sat 00:00-24:00 UTC, 12:30-13:00 UTC"
+    assert load(tmp_path, "name: shop\n").windows is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "mistake"),
+    [
+        ("[]", 1, "not a list of windows"),
+        ("{from: '22:00', to: '06:00'}", 1, "not a list of windows"),
+        ("nightly", 1, "not a list of windows"),
+        ("\n  - '22:00-06:00'", 1, "not a list of windows"),
+        ("\n  - {from: '22:00'}", 2, "`windows.0.to` is missing"),
+        ("\n  - {from: '01:00', to: '02:00'}\n  - from: '22:00'\n    to: '22:00'", 4, "`windows.1.to` is wrong"),
+        ("\n  - {from: '00:00', to: '00:00'}", 2, "a whole day is from 00:00 to 24:00"),
+        ("\n  - {from: '24:00', to: '02:00'}", 2, "not a time from 00:00 to 23:59"),
+        ("\n  - {from: '22:00', to: '6 am'}", 2, "not a time from 00:00 to 24:00"),
+        ("\n  - {from: 22:00, to: '06:00'}", 2, "cannot be meant: 22:00"),
+        ("\n  - {from: '22:00', to: '06:00', days: []}", 2, "no day is named"),
+        ("\n  - {from: '22:00', to: '06:00', days: [Fun]}", 2, "Fun is no day"),
+        ("\n  - {from: '22:00', to: '06:00', time_zone: Berlin}", 2, "not a time zone"),
+        ("\n  - {from: '22:00', to: '06:00', time_zone: ../Berlin}", 2, "not a time zone"),
+        ("\n  - {from: '22:00', to: '06:00', zone: UTC}", 2, "unknown key `windows.0.zone`"),
+    ],
+)
+def test_windows_that_cannot_be(tmp_path: Path, text: str, line: int, mistake: str) -> None:
+    """Each is refused at its line, with how it is written."""
+    with pytest.raises(ProjectError) as refused:
+        load(tmp_path, f"windows: {text}\n")
+    [problem] = refused.value.problems
+    assert mistake in problem.what and problem.line == line and problem.fix

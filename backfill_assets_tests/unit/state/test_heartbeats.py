@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from backfill_assets.state.heartbeats import STOPPED_AFTER, Heartbeat, why_stopped
+from backfill_assets.state.heartbeats import STOPPED_AFTER, Heartbeat, routine_at_work, why_stopped
 
 
-def beat(age: float, *, home: str = "here", pid: int = 7, run: str = "r") -> Heartbeat:
-    return Heartbeat(run=run, home=home, pid=pid, age=age)
+def beat(age: float, *, home: str = "here", pid: int = 7, run: str = "r", routine: bool = False) -> Heartbeat:
+    return Heartbeat(run=run, home=home, pid=pid, age=age, routine=routine)
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,17 @@ def beat(age: float, *, home: str = "here", pid: int = 7, run: str = "r") -> Hea
 def test_who_is_at_work(beats: list[Heartbeat], why: str) -> None:
     """On this machine only process 7 is there."""
     assert why_stopped(beats, "r", home="here", alive=lambda pid: pid == 7) == why
+
+
+@pytest.mark.parametrize(
+    ("beats", "run"),
+    [
+        pytest.param([beat(2), beat(2, run="day", routine=True)], "day", id="one that is at work"),
+        pytest.param([beat(2, run="day", pid=8, routine=True)], "", id="one that was killed here"),
+        pytest.param([beat(40, run="day", home="there", routine=True)], "", id="one that stopped elsewhere"),
+        pytest.param([beat(2)], "", id="none"),
+    ],
+)
+def test_whom_heavy_builds_let_go_first(beats: list[Heartbeat], run: str) -> None:
+    """A routine run that is at work: one that died holds nobody up."""
+    assert routine_at_work(beats, home="here", alive=lambda pid: pid == 7) == run

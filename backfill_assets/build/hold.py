@@ -1,0 +1,106 @@
+"""May the next batch of a heavy build begin? Not outside of the windows, and not while a routine run is under way.
+
+Asked between batches, never in the middle of one: what has begun is written, recorded and audited.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from backfill_assets.build.events import Held, Listener, Resumed
+from backfill_assets.core.windows import Windows
+
+LOOK_AGAIN = 30.0
+"""Seconds after which a build that is held looks again, at most."""
+ROUTINE_AGAIN = 5.0
+"""The same while a routine run is under way."""
+
+
+def _real_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def _no_routine() -> str:
+    return ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Hold:
+    """What holds a run up between its batches. Asked by several threads."""
+
+    windows: Windows | None = None
+    """None: a batch may begin at any time, whatever else runs."""
+    regardless: str = ""
+    """Why batches begin whatever else runs, also outside of the windows; "": they do not."""
+    waits: bool = True
+    """Whether it waits until the next batch may begin; otherwise nothing more begins, and the run ends."""
+    routine: Callable[[], str] = _no_routine
+    """The routine run that is under way; "" for none."""
+    now: Callable[[], datetime] = _real_clock
+    """The clock on the wall, also where the project's clock is fixed: the machine's other users live by it."""
+    sleep: Callable[[threading.Event, float], object] = threading.Event.wait
+    """Waits for the event, so many seconds at most."""
+    ended: str = ""
+    """Why no batch begins any more; "" as long as one may."""
+    _since: datetime | None = None
+    """Since when none begins; None: they begin."""
+    _before: timedelta = timedelta()
+    """How long none began before."""
+    _told: str = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def seconds(self) -> float:
+        """How long no batch began, all in all."""
+        with self._lock:
+            now = self.now() - self._since if self._since else timedelta()
+            return (self._before + now).total_seconds()
+
+    def holds(self) -> bool:
+        """Whether no batch may begin right now."""
+        return bool(self.ended or self._why()[0])
+
+    def may_begin(self, stop: threading.Event, listen: Listener) -> bool:
+        """Wait until a batch may begin; False where none begins any more, as the run stops or does not wait."""
+        while not stop.is_set() and not self.ended:
+            why, seconds = self._why()
+            self._tell(why, listen)
+            if not why:
+                return True
+            if self.waits:
+                self.sleep(stop, seconds)
+        return False
+
+    def exception(self) -> str:
+        """What is recorded of a batch that begins now although it is outside of the windows; "" of all others."""
+        outside = self.regardless and self.windows and not self.windows.open_at(self.now())
+        return f"outside of the windows: {self.regardless}" if outside else ""
+
+    def _why(self) -> tuple[str, float]:
+        """Why no batch may begin now, "" where one may, and after how many seconds to look again."""
+        if self.windows is None or self.regardless:
+            return "", 0.0
+        now = self.now()
+        if self.windows.open_at(now) is None:
+            opens = next(self.windows.coming(now)).start
+            why = f"heavy builds run in windows ({self.windows}); the next one opens at {self.windows.told(opens)}"
+            return why, min(LOOK_AGAIN, (opens - now).total_seconds())
+        if run := self.routine():
+            return f"the routine run {run} goes first", ROUTINE_AGAIN
+        return "", 0.0
+
+    def _tell(self, why: str, listen: Listener) -> None:
+        with self._lock:
+            now = self.now()
+            if why and self._since is None:
+                self._since = now
+            if not why and self._since is not None:
+                self._before, self._since = self._before + (now - self._since), None
+            if why and not self.waits:
+                self.ended = why
+            if why != self._told:
+                self._told = why
+                listen(Held(why=why, waits=self.waits) if why else Resumed())

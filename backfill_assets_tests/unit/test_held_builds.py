@@ -1,0 +1,145 @@
+"""What do people see of a build that may not begin now? In a terminal and in Dagster, without Spark."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from backfill_assets.adapters.heartbeat import read_heartbeats, sending_heartbeats
+from backfill_assets.app import routine
+from backfill_assets.app.context import Context
+from backfill_assets.core.windows import Window, Windows
+from backfill_assets.state.ledger import Kind
+from backfill_assets_tests.dagster_place import KEYS, Place, a_place, execute, failure_of, materialize, with_changes
+from backfill_assets_tests.fakes import a_model
+from backfill_assets_tests.projects import BACKFILL
+from backfill_assets_tests.unit.inputs.project import SETTINGS, run, write
+from backfill_assets_tests.unsparked import unsparked
+
+
+def far_from_now() -> Window:
+    """A minute of the day, half a day from now, in UTC."""
+    now = datetime.now(UTC)
+    begins = (now.hour * 60 + now.minute + 720) % 1440
+    return Window(start=begins, end=begins + 1)
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Path:
+    """A project whose only window is half a day away."""
+    first, last = str(far_from_now()).removesuffix(" UTC").split("-")
+    said = f'windows: [{{from: "{first}", to: "{last}"}}]\n'
+    return write(tmp_path, {"backfill.yml": SETTINGS + said})
+
+
+def test_what_does_not_wait_ends_with_a_code_of_its_own(closed: Path) -> None:
+    """It says why, when the next window opens, and how to go on. The plan is stored, and nothing was begun."""
+    told = run("apply", "--no-wait", project=closed)
+    assert told.code == 75, told
+    assert "nothing more is begun: heavy builds run in windows (" in told.err
+    assert "the next one opens at " in told.out and "the same command goes on from there" in told.out
+    place = Context.open(closed)
+    [plan] = place.control.plans.all()
+    assert plan.live and not place.control.ledger.entries()
+    again = run("apply", "--no-wait", "--json", project=closed)
+    assert again.code == 75 and json.loads(again.out)["held"].startswith("heavy builds run in windows")
+    assert [p.id for p in place.control.plans.all()] == [plan.id]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_a_run_that_waits_can_be_ended(closed: Path, number: int, code: int) -> None:
+    """It gives signs of life while it waits. Told to end it says how to go on, and killed it leaves nothing that is in
+    the way: the same plan is gone on with."""
+    place, pipe = Context.open(closed), subprocess.PIPE
+    process = subprocess.Popen([BACKFILL, "--project", closed, "apply"], stderr=pipe, stdout=pipe, text=True)
+    with process:
+        try:
+            assert process.stderr
+            lines = iter(process.stderr.readline, "")
+            assert next((line for line in lines if line.startswith("waiting: heavy builds run in windows (")), "")
+            assert [(b.pid, b.routine) for b in read_heartbeats(place.warehouse)] == [(process.pid, False)]
+        except BaseException:
+            process.kill()
+            raise
+        process.send_signal(number)
+        _, said = process.communicate()
+    assert process.returncode == code
+    assert ("the same command goes on from there" in said) is (number == signal.SIGTERM)
+    [plan] = place.control.plans.all()
+    assert run("apply", "--no-wait", project=closed).code == 75
+    assert [p.id for p in place.control.plans.all()] == [plan.id] and not place.control.ledger.entries()
+
+
+def test_a_plan_stays_the_same_whatever_windows_say(closed: Path) -> None:
+    """They are no part of it: a stored plan is gone on with, and has its id."""
+    before = json.loads(run("plan", "--json", project=closed).out)["id"]
+    (closed / "backfill.yml").write_text(SETTINGS)
+    assert json.loads(run("plan", "--json", project=closed).out)["id"] == before
+
+
+def test_a_routine_run_says_that_it_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For as long as it works, settling and promotion included; nobody else does."""
+    place = unsparked(write(tmp_path))
+    seen = list[list[bool]]()
+    promote = routine.promote_green
+
+    def look(context: Context) -> object:
+        seen.append([beat.routine for beat in read_heartbeats(context.warehouse)])
+        return promote(context)
+
+    monkeypatch.setattr(routine, "promote_green", look)
+    with sending_heartbeats(place.warehouse, "a build"):
+        routine.extend(place)
+    assert [sorted(beats) for beats in seen] == [[False, True]] and not read_heartbeats(place.warehouse)
+
+
+# --- Dagster ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.chdir(tmp_path)
+    found = a_place(a_model("base", "raw"))
+    settings = replace(found.project.settings, windows=Windows((far_from_now(),)))
+    return replace(found, project=with_changes(found.project, settings=settings))
+
+
+def test_the_job_takes_what_the_command_takes(place: Place, instance: dg.DagsterInstance) -> None:
+    """With no_wait it fails, and says when; with a reason it builds at once, and the ledger has the reason."""
+    result = execute(place, instance, "apply", no_wait=True)
+    said = failure_of(result, "build_what_is_missing")
+    assert not result.success and not place.opened
+    assert said.startswith("nothing more was begun: heavy builds run in windows (") and "it goes on from there" in said
+    assert execute(place, instance, "apply", outside_windows="the board meets").success
+    reasons = {e.reason for e in place.control.ledger.entries() if e.kind is Kind.STARTED}
+    assert reasons == {"outside of the windows: the board meets"}
+
+
+@pytest.mark.parametrize(
+    ("tags", "ok"),
+    [({"backfill/no_wait": "true"}, False), ({"backfill/outside_windows": "the board meets"}, True)],
+)
+def test_ranges_take_it_from_tags(
+    place: Place, instance: dg.DagsterInstance, tags: Mapping[str, str], ok: bool
+) -> None:
+    """As somebody materializes them in the UI."""
+    result = materialize(place, instance, "base", last=KEYS[1], tags=tags)
+    assert result.success is ok and bool(place.opened) is ok
+    if not ok:
+        assert "nothing more was begun: heavy builds run in windows (" in failure_of(result, "base")
+
+
+def test_routine_runs_are_first_in_the_queue(place: Place) -> None:
+    """Of runs that wait for a slot; without windows Dagster's order stays as it is."""
+    from backfill_assets.defs.jobs import routine_job
+
+    assert routine_job(place).tags == {"dagster/priority": "1"}
+    assert routine_job(a_place(a_model("base", "raw"))).tags == {}
