@@ -11,15 +11,15 @@ from typing import Any
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Audit, Consumer
-from backfill_assets.evidence.inputs import Inputs, JudgedApproval, Subject
-from backfill_assets.evidence.tables import DataFile, TableCommit, TableState
+from backfill_assets.evidence.inputs import ChangedModel, Inputs, JudgedApproval
+from backfill_assets.evidence.tables import EvidenceFile, TableCommit, TableState
 from backfill_assets.plan.actual import Actual
 from backfill_assets.plan.estimate import Estimate, PlanEstimate
 from backfill_assets.plan.spread import Spread
 from backfill_assets.plan.stages import plan_from_json
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.ledger import Entry, Kind
-from backfill_assets.state.plans import PlanRecord, Status, Target
+from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets.state.proofs import Finding, Proof
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.fakes import a_model, a_pointer, days, ranges
@@ -82,7 +82,7 @@ def a_table(model: str = "performance", version: str = "new", *, files: int = 4)
             TableCommit(commit=1, batch="b1", start="2024-01-01T00:00:00+00:00", end="2024-01-05T00:00:00+00:00"),
         ),
         files=tuple(
-            DataFile(path=f"ds=2024-01-0{n + 1}/part-{n}.parquet", bytes=1000 + n, sha256=_hash(f"{model}{n}"))
+            EvidenceFile(path=f"ds=2024-01-0{n + 1}/part-{n}.parquet", bytes=1000 + n, sha256=_hash(f"{model}{n}"))
             for n in range(files)
         ),
     )
@@ -168,7 +168,7 @@ def some_inputs(*, scope: Interval | None = None, **more: object) -> Inputs:
         targets=(subject.target,),
         created=utc("2024-02-01T09:00"),
         by="ben",
-        status=Status.APPLIED,
+        status=PlanStatus.APPLIED,
         since=utc("2024-02-01T10:00"),
     )
     values: dict[str, object] = {
@@ -195,7 +195,7 @@ def some_inputs(*, scope: Interval | None = None, **more: object) -> Inputs:
     return Inputs(**(values | more))  # type: ignore[arg-type]
 
 
-def a_subject(scope: Interval, **more: object) -> Subject:
+def a_subject(scope: Interval, **more: object) -> ChangedModel:
     entry = Entry(
         kind=Kind.BUILT,
         model="performance",
@@ -211,8 +211,8 @@ def a_subject(scope: Interval, **more: object) -> Subject:
         at=BUILT,
     )
     starts = [part.start for part in Cadence.DAILY.split(scope)]
-    subject = Subject(
-        target=Target(model="performance", version="new", intervals=ranges(scope)),
+    subject = ChangedModel(
+        target=PlanTarget(model="performance", version="new", intervals=ranges(scope)),
         model=MODEL,
         record=_version("new", NEW_SQL),
         before=a_pointer("performance", "old", scope),

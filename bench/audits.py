@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from _measure import machine, median, spread
 
 from backfill_assets.adapters.session import spark_session
-from backfill_assets.audits.relations import Row, Table
+from backfill_assets.audits.relations import AuditedTable, Row
 from backfill_assets.audits.scan import scan_audits
 from backfill_assets.audits.text import as_text, interval_start, quoted
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
@@ -68,10 +68,10 @@ class Tables:
     def around(self) -> None:
         return None
 
-    def table(self, name: str) -> Table:
-        return Table(view=f"bench_{name}", columns=["id"])
+    def table(self, name: str) -> AuditedTable:
+        return AuditedTable(view=f"bench_{name}", columns=["id"])
 
-    def failures(self, audit: Audit, part: Interval) -> Table:
+    def failures(self, audit: Audit, part: Interval) -> AuditedTable:
         raise NotImplementedError(audit.kind, part)
 
     def ask(self, query: str) -> Sequence[Row]:

@@ -18,7 +18,7 @@ from backfill_assets.adapters.warehouse import (
 )
 from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.core.settings import Settings
-from backfill_assets.state.identity import FORMAT, READER, WRITER, Found, Identity, Memory, refuse
+from backfill_assets.state.identity import FORMAT, READER, WRITER, Identity, Memory, WarehouseState, refuse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ def forget(settings: Settings, root: Path) -> bool:
     return there
 
 
-def _refusal(found: Found, settings: Settings, memory: Memory | None) -> BackfillError | None:
+def _refusal(found: WarehouseState, settings: Settings, memory: Memory | None) -> BackfillError | None:
     try:
         refuse(found, project=settings.name, memory=memory)
     except StateError as error:

@@ -31,7 +31,7 @@ Rows = Mapping["datetime | None", int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class TablePlace:
     """Where a table is: a folder and its format, or the name of a catalog's table that only Spark can read."""
 
     text: str
@@ -41,7 +41,7 @@ class Place:
     table: str = ""
 
 
-def find_table(spark: SparkSession, text: str, root: Path) -> Place:
+def find_table(spark: SparkSession, text: str, root: Path) -> TablePlace:
     """The table that a path or a catalog's name means. Raises StateError when there is none."""
     from pyspark.errors import PySparkException
 
@@ -57,7 +57,7 @@ def find_table(spark: SparkSession, text: str, root: Path) -> Place:
         if not folder.is_dir():
             raise StateError(f"there is no folder {folder}", why="a table is one", fix="correct the path")
         if (folder / "_delta_log").exists():
-            return Place(text=text, format="delta", location=str(folder))
+            return TablePlace(text=text, format="delta", location=str(folder))
         try:
             kinds = {file.suffix[1:] for file in folder.rglob("*") if file.is_file() and file.name[0] not in "._"}
         except OSError as error:
@@ -68,7 +68,7 @@ def find_table(spark: SparkSession, text: str, root: Path) -> Place:
                 why=f"its files are {', '.join(sorted(kinds)) or 'none'}; known are Delta, {' and '.join(FORMATS)}",
                 fix="write it as one of these, or name a table of the catalog, whatever its format",
             )
-        return Place(text=text, format=kinds.pop(), location=str(folder))
+        return TablePlace(text=text, format=kinds.pop(), location=str(folder))
     try:
         said = {r[0]: r[1] for r in spark.sql(f"DESCRIBE TABLE EXTENDED {_name(text)}").collect()}
     except PySparkException as error:
@@ -80,8 +80,8 @@ def find_table(spark: SparkSession, text: str, root: Path) -> Place:
     kind, location = str(said.get("Provider", "")).lower(), str(said.get("Location", ""))
     parts = urlsplit(location)
     if kind == "delta" and parts.scheme in ("", "file"):
-        return Place(text=text, format="delta", location=str(Path(unquote(parts.path)).resolve()), table=text)
-    return Place(text=text, format=kind or "view", table=text)
+        return TablePlace(text=text, format="delta", location=str(Path(unquote(parts.path)).resolve()), table=text)
+    return TablePlace(text=text, format=kind or "view", table=text)
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def reading(table: str) -> Generator[None]:
         ) from None
 
 
-def frame_of(spark: SparkSession, place: Place) -> DataFrame:
+def frame_of(spark: SparkSession, place: TablePlace) -> DataFrame:
     """All rows of a table, as they are now: a Delta table's stay those of this moment, whoever writes to it."""
     if place.format == "delta":
         name = _name(place.table) if place.table else f"delta.{quoted(place.location)}"

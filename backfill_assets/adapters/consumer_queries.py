@@ -14,7 +14,7 @@ from backfill_assets.adapters.spark_errors import causes, engine_died, reason
 from backfill_assets.adapters.spark_views import show_environment
 from backfill_assets.audits.text import quoted
 from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, rerun
-from backfill_assets.core.consumer import Consumer, Query
+from backfill_assets.core.consumer import Consumer, ConsumerQuery
 from backfill_assets.core.masking import HIDDEN, hide_values, hides_values
 from backfill_assets.sql.parsing import splice
 from backfill_assets.state.environment import Environment, schema_name
@@ -87,7 +87,7 @@ def in_place_of(shown: Environment, candidate: Environment, sql: str) -> str:
     return splice(sql, {f"{shown.name}.{model}".lower(): f"{schema}.{quoted(model)}" for model in models})
 
 
-def ask(spark: SparkSession, query: Query, sql: str) -> Answer:
+def ask(spark: SparkSession, query: ConsumerQuery, sql: str) -> Answer:
     """What the query gives; Spark's reason when it fails."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -100,7 +100,7 @@ def ask(spark: SparkSession, query: Query, sql: str) -> Answer:
         return Answer(error=reason(causes(error))[:300])
 
 
-def _ask(spark: SparkSession, query: Query, sql: str) -> Answer:
+def _ask(spark: SparkSession, query: ConsumerQuery, sql: str) -> Answer:
     from pyspark.sql import functions as F
 
     # Spark runs what is no query as soon as it sees it. In parentheses nothing but a query has a meaning.

@@ -29,7 +29,7 @@ what begins with `_`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataFile:
+class IntervalFile:
     """A data file's rows of one interval, which begins `at`. `rows` are those, `in_all` those of the file."""
 
     path: str
@@ -54,7 +54,7 @@ class DataFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class AdoptedFrom:
     """What was adopted: a Delta table's folder, one of its commits, and the table's id."""
 
     location: str
@@ -67,13 +67,13 @@ def elsewhere(path: str) -> bool:
     return path.startswith("/")
 
 
-def origin_of(table: DeltaTable) -> Origin | None:
+def origin_of(table: DeltaTable) -> AdoptedFrom | None:
     """What an opened table was adopted from; None for one of ours."""
     said = table.metadata().configuration.get(ORIGIN)
-    return Origin(**json.loads(said)) if said else None
+    return AdoptedFrom(**json.loads(said)) if said else None
 
 
-def origin_text(origin: Origin) -> str:
+def origin_text(origin: AdoptedFrom) -> str:
     """The origin as the property says it."""
     return json.dumps(asdict(origin), sort_keys=True)
 
@@ -100,7 +100,7 @@ def read_counts(location: str) -> dict[str, dict[datetime, int]]:
     )
 
 
-def data_files(table: DeltaTable) -> Iterator[DataFile]:
+def data_files(table: DeltaTable) -> Iterator[IntervalFile]:
     """The files of each interval of an opened table. Raises StateError where those of an adopted one were not counted.
 
     A file with rows of several intervals comes once for each.
@@ -113,10 +113,10 @@ def data_files(table: DeltaTable) -> Iterator[DataFile]:
     columns = (actions.column(n).to_pylist() for n in (day, "path", "size_bytes", "num_records"))
     for value, path, size, rows in zip(*columns, strict=True):
         if value is not None:
-            yield DataFile(path=unquote(path), at=utc(value), bytes=size, rows=rows or 0, in_all=rows or 0)
+            yield IntervalFile(path=unquote(path), at=utc(value), bytes=size, rows=rows or 0, in_all=rows or 0)
 
 
-def _adopted(table: DeltaTable) -> Iterator[DataFile]:
+def _adopted(table: DeltaTable) -> Iterator[IntervalFile]:
     folder = local(table.table_uri)
     assert folder is not None
     counts = read_counts(folder)
@@ -125,4 +125,4 @@ def _adopted(table: DeltaTable) -> Iterator[DataFile]:
     for path, size in zip(*map(list, columns), strict=True):
         of = counts.get(unquote(path), {})
         for at, rows in of.items():
-            yield DataFile(path=unquote(path), at=at, bytes=size, rows=rows, in_all=sum(of.values()))
+            yield IntervalFile(path=unquote(path), at=at, bytes=size, rows=rows, in_all=sum(of.values()))

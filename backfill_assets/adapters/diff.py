@@ -12,7 +12,7 @@ from backfill_assets.compare.answer import Cells, answer, cells, different, movi
 from backfill_assets.compare.diff import ModelDiff
 from backfill_assets.compare.pairs import by_kind
 from backfill_assets.compare.profile import by_day, by_slice, percentiles, repeated
-from backfill_assets.compare.query import Fields, Query, compile_diff
+from backfill_assets.compare.query import Comparison, Fields, compile_diff
 from backfill_assets.compare.questions import Question
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.masking import hide_values
@@ -67,7 +67,9 @@ def diff_model(
         raise found from None
 
 
-def _found(question: Question, query: Query, session: SparkSession, warehouse: str) -> tuple[Cells, tuple[int, ...]]:
+def _found(
+    question: Question, query: Comparison, session: SparkSession, warehouse: str
+) -> tuple[Cells, tuple[int, ...]]:
     """What both sides hold and what came of their rows, and the columns that moved.
 
     What is dear is asked last, of what is known to differ: rows are joined for the days and columns whose fingerprints
@@ -106,7 +108,7 @@ def _spans(question: Question, taken: Iterable[tuple[str, str]]) -> Ranges:
 
 
 def _sample(
-    question: Question, query: Query, diff: ModelDiff, session: SparkSession, warehouse: str, count: int
+    question: Question, query: Comparison, diff: ModelDiff, session: SparkSession, warehouse: str, count: int
 ) -> tuple[tuple[int, ...], list[dict[str, object]]]:
     """The columns to show, and rows of the days that have most of them."""
     show, taken = shown(query, diff), windows(diff)

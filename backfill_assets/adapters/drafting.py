@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.adapters.adoption import Place, columns_of, find_table, frame_of
+from backfill_assets.adapters.adoption import TablePlace, columns_of, find_table, frame_of
 from backfill_assets.audits.text import quoted
 from backfill_assets.core.errors import StateError
 
@@ -27,7 +27,7 @@ class Guess:
     """A table as a draft tells it. What is "" or empty could not be guessed."""
 
     name: str
-    place: Place
+    place: TablePlace
     columns: tuple[tuple[str, str], ...]
     time_column: str = ""
     first: str = ""
@@ -37,9 +37,9 @@ class Guess:
     unique: bool = False
 
 
-def tables_in(spark: SparkSession, text: str, root: Path) -> list[tuple[str, Place]]:
+def tables_in(spark: SparkSession, text: str, root: Path) -> list[tuple[str, TablePlace]]:
     """The tables in a folder, or in a schema of the catalog, by name. Raises StateError when there are none."""
-    found: list[tuple[str, Place]] = []
+    found: list[tuple[str, TablePlace]] = []
     if "/" in text or text.startswith("."):
         folder = (root / text).resolve()
         for inside in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -60,7 +60,7 @@ def tables_in(spark: SparkSession, text: str, root: Path) -> list[tuple[str, Pla
     return found
 
 
-def guess(spark: SparkSession, name: str, place: Place) -> Guess:
+def guess(spark: SparkSession, name: str, place: TablePlace) -> Guess:
     """Look at a table's columns, at a sample of its rows, and for its first day."""
     frame = frame_of(spark, place)
     columns = columns_of(frame)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, unquote
 
-from backfill_assets.adapters.data_files import ORIGIN, Origin, elsewhere, origin_of, origin_text
+from backfill_assets.adapters.data_files import ORIGIN, AdoptedFrom, elsewhere, origin_of, origin_text
 from backfill_assets.adapters.durable import local, write_durably
 from backfill_assets.adapters.foreign_files import Bounds, differences
 from backfill_assets.adapters.log_folder import LOG, entry_name
@@ -39,7 +39,7 @@ _HARMLESS = frozenset({"deletionVectors", "vacuumProtocolCheck"})
 class ForeignTable:
     """A Delta table of somebody else's at one commit: its schema as Delta's JSON, and each file as a log names it."""
 
-    origin: Origin
+    origin: AdoptedFrom
     schema: str
     partitions: tuple[str, ...]
     files: tuple[Mapping[str, object], ...]
@@ -100,7 +100,7 @@ def read_foreign_table(location: str, *, time_column: str, commit: int | None = 
     said = table.metadata()
     found = list(_files(table, str(Path(folder).resolve()), time_column))
     return ForeignTable(
-        origin=Origin(location=str(Path(folder).resolve()), commit=table.version(), table=str(said.id)),
+        origin=AdoptedFrom(location=str(Path(folder).resolve()), commit=table.version(), table=str(said.id)),
         schema=table.schema().to_json(),
         partitions=tuple(said.partition_columns),
         files=tuple(file for file, _ in found),
@@ -129,7 +129,7 @@ def adopted_tables(warehouse: str, shown: Environment) -> tuple[AdoptedTable, ..
     return tuple(found)
 
 
-def adopted_from(location: str) -> Origin | None:
+def adopted_from(location: str) -> AdoptedFrom | None:
     """What the table of a version was adopted from in place; None where it was not, or cannot be read."""
     table = _opened(location)
     return origin_of(table) if table else None

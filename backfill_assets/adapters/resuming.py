@@ -24,7 +24,7 @@ from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.stored import as_stored, stored_plan
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import by_version
-from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 
 WITHDRAW = "backfill withdraw MODEL:DAY..DAY"
 
@@ -84,7 +84,7 @@ def as_restated(
         then = {n: pin for n, pin in said.sources.items() if "commit" in pin and n in facts.sources}
         unknown = {n: pin for n, pin in then.items() if "table" not in pin and same_pin(pin, facts.sources[n])}
         facts = replace(facts, sources={**facts.sources, **unknown})  # a revision is named by what was written of it
-        if record.status is not Status.OPEN:
+        if record.status is not PlanStatus.OPEN:
             continue
         before = replace(facts, sources={**facts.sources, **then})
         made = make_plan(project, before, request)

@@ -55,7 +55,7 @@ CODE_CLASSES = ("AnalysisException", "ParseException", "UnsupportedOperationExce
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class JavaCause:
     """One exception of a chain: its Java class and its message."""
 
     kind: str
@@ -79,7 +79,7 @@ def engine_died(doing: str) -> EngineDiedError:
     )
 
 
-def classified(chain: Sequence[Cause], doing: str, *, root: Path | None = None) -> BuildError:
+def classified(chain: Sequence[JavaCause], doing: str, *, root: Path | None = None) -> BuildError:
     """What the chain of exceptions, outermost first, means for a build."""
     text = "\n".join(f"{c.kind}: {c.message}" for c in chain)
     cannot, why = f"cannot {doing}", reason(chain, root)
@@ -150,20 +150,20 @@ def own_code_error(error: Exception, doing: str, code: Path | None) -> BuildErro
     return DataError(f"cannot {doing}", why=why + at, fix="correct the model's function")
 
 
-def causes(error: Exception) -> list[Cause]:
+def causes(error: Exception) -> list[JavaCause]:
     """The chain of Java exceptions behind a Python one, outermost first; the Python one's text where there is none."""
-    found: list[Cause] = []
+    found: list[JavaCause] = []
     java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     try:
         while java is not None and len(found) < _LONGEST:
-            found.append(Cause(java.getClass().getName(), java.getMessage() or ""))
+            found.append(JavaCause(java.getClass().getName(), java.getMessage() or ""))
             java = java.getCause()
     except Exception:  # the JVM is gone, or too busy dying
         pass
-    return found or [Cause(type(error).__name__, _text(error))]
+    return found or [JavaCause(type(error).__name__, _text(error))]
 
 
-def reason(chain: Sequence[Cause], root: Path | None = None) -> str:
+def reason(chain: Sequence[JavaCause], root: Path | None = None) -> str:
     """The last cause in one line: what boxes it (`ExecutionException: Boxed Exception`) is left out."""
     telling = [c for c in chain if c.message and "Boxed" not in c.message and not _repeats(c, chain)] or list(chain)
     last = telling[-1]
@@ -181,12 +181,12 @@ _SQLSTATE = re.compile(r"SQLSTATE: (\w{5})")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 
 
-def _repeats(cause: Cause, chain: Sequence[Cause]) -> bool:
+def _repeats(cause: JavaCause, chain: Sequence[JavaCause]) -> bool:
     """Whether it says no more than the one that it is the cause of: `SparkException: java.lang.Error: x` and `x`."""
     return any(c is not cause and cause.message == f"{o.kind}: {o.message}" for c in chain for o in chain if o is c)
 
 
-def _is_a(chain: Sequence[Cause], classes: Sequence[str]) -> bool:
+def _is_a(chain: Sequence[JavaCause], classes: Sequence[str]) -> bool:
     return any(c.kind.endswith(name) for c in chain for name in classes)
 
 

@@ -11,7 +11,7 @@ from backfill_assets.adapters.data_files import elsewhere
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import HARMLESS, data_commit, history, open_table
 from backfill_assets.core.errors import StateError
-from backfill_assets.evidence.tables import DataFile, TableCommit, TableState
+from backfill_assets.evidence.tables import EvidenceFile, TableCommit, TableState
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
@@ -53,17 +53,17 @@ class DeltaTableFiles:
         return TableState(model=model, version=version, commit=commit, commits=tuple(commits), files=tuple(files))
 
 
-def _look(system: FileSystem, path: str, hashed: bool) -> DataFile:
+def _look(system: FileSystem, path: str, hashed: bool) -> EvidenceFile:
     from pyarrow.fs import FileType, LocalFileSystem
 
     system = LocalFileSystem() if elsewhere(path) else system
     info = system.get_file_info(path)
     if info.type is not FileType.File:
-        return DataFile(path=path, bytes=-1)
+        return EvidenceFile(path=path, bytes=-1)
     if not hashed:
-        return DataFile(path=path, bytes=info.size)
+        return EvidenceFile(path=path, bytes=info.size)
     seen = hashlib.sha256()
     with system.open_input_stream(path) as stream:
         while block := stream.read(1 << 20):
             seen.update(block)
-    return DataFile(path=path, bytes=info.size, sha256=seen.hexdigest())
+    return EvidenceFile(path=path, bytes=info.size, sha256=seen.hexdigest())

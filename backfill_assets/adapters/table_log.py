@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.adapters.data_files import DataFile, data_files
+from backfill_assets.adapters.data_files import IntervalFile, data_files
 from backfill_assets.adapters.delta_errors import reason
 from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.log_folder import check_log, damaged
@@ -89,7 +89,7 @@ def table_contents(table: DeltaTable) -> Contents:
     return Contents(files=files, rows=rows)
 
 
-def _files(location: str, commit: int) -> Iterator[DataFile]:
+def _files(location: str, commit: int) -> Iterator[IntervalFile]:
     """The files of each interval. Raises StateError when the table is gone."""
     table = open_table(location, commit)
     if table is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from backfill_assets.adapters.data_files import DataFile, data_files
+from backfill_assets.adapters.data_files import IntervalFile, data_files
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval
@@ -77,7 +77,7 @@ class DeltaTableStorage:
             system.delete_dir(path)
 
 
-def _problem(system: FileSystem, root: str, file: DataFile, footer: bool) -> str:
+def _problem(system: FileSystem, root: str, file: IntervalFile, footer: bool) -> str:
     """What is wrong with a data file: its size and its footer are looked at, not its rows. Empty when nothing is."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -25,10 +25,10 @@ from backfill_assets.state.environment import ENVIRONMENTS, releases_of
 from backfill_assets.state.identity import (
     FORMAT,
     IDENTITY,
-    Found,
     Identity,
     LastRelease,
     Memory,
+    WarehouseState,
     identity_from_json,
     refuse,
 )
@@ -92,7 +92,7 @@ class WarehouseGuard(Guard):
                     write_memory(self._root, self._settings.warehouse, _note(self._settings.warehouse, release))
 
 
-def read_warehouse(where: str) -> Found:
+def read_warehouse(where: str) -> WarehouseState:
     """What is in a warehouse. Raises StateError when its identity, or the log of a control table, is damaged."""
     identity = read_identity(where)
     heads = control_heads(where)
@@ -100,7 +100,7 @@ def read_warehouse(where: str) -> Found:
     noted = ""
     if identity is not None and identity.release is not None:
         noted = str(_info(where, identity.release.commit).get("release", ""))
-    return Found(location=where, identity=identity, heads=heads, data=data, noted=noted)
+    return WarehouseState(location=where, identity=identity, heads=heads, data=data, noted=noted)
 
 
 def read_identity(where: str) -> Identity | None:

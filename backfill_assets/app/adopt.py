@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from backfill_assets.adapters.adoption import (
-    Place,
     Rows,
+    TablePlace,
     columns_of,
     copy_rows,
     find_table,
@@ -25,7 +25,7 @@ from backfill_assets.adapters.adoption import (
     schema_columns,
     selected,
 )
-from backfill_assets.adapters.data_files import Origin, read_counts, write_counts
+from backfill_assets.adapters.data_files import AdoptedFrom, read_counts, write_counts
 from backfill_assets.adapters.foreign_table import (
     ForeignTable,
     adopted_from,
@@ -77,8 +77,8 @@ class Adopted:
 
     model: str
     version: str
-    place: Place
-    origin: Origin | None
+    place: TablePlace
+    origin: AdoptedFrom | None
     """What was adopted in place; None: its rows were copied."""
     contained: Contained
     cadence: Cadence
@@ -174,7 +174,7 @@ def _uncounted(context: Context, name: str) -> Segment | None:
     return None
 
 
-def _count_again(context: Context, model: Model, place: Place, lost: Segment) -> Adopted:
+def _count_again(context: Context, model: Model, place: TablePlace, lost: Segment) -> Adopted:
     """Write the counts of what is shown again, when it is of this table and still has the rows that were adopted."""
     shown = context.control.environments.read(context.environment).pointers
     location = table_path(context.warehouse, model.name, lost.version)
@@ -234,7 +234,7 @@ def _refuse_shown(pointers: Mapping[str, Pointer], environment: str, name: str) 
         )
 
 
-def _refuse_own(context: Context, place: Place) -> None:
+def _refuse_own(context: Context, place: TablePlace) -> None:
     folder = f"{place.location.rstrip('/')}/"
     if place.location and folder.startswith(f"{context.warehouse.rstrip('/')}/"):
         raise PlanError(
@@ -267,7 +267,7 @@ def _linked(context: Context, model: Model, foreign: ForeignTable) -> _There:
     return _There(version=version, found=found)
 
 
-def _copied(context: Context, model: Model, place: Place) -> _There:
+def _copied(context: Context, model: Model, place: TablePlace) -> _There:
     """The version into which the table's rows are copied."""
     record = context.control.versions.all()[model.name, context.project.fingerprints[model.name]]
     whole = frame_of(context.spark, place)

@@ -27,7 +27,7 @@ from backfill_assets.state.proofs import DIFF, newest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownDiff:
     """What was compared of a model, and when."""
 
     diff: ModelDiff
@@ -113,7 +113,7 @@ def compare_sides(
     tolerance: float | None = None,
     sample: int = SAMPLE,
     without: Mapping[str, Ranges] | None = None,
-    known: Mapping[str, Known] | None = None,
+    known: Mapping[str, KnownDiff] | None = None,
 ) -> Diff:
     """Compare two sides of the project's models (none named: all that either shows). Opens a session only where
     days have to be read; `sample` is how many keys of each kind of row are shown. `without` are, by model,
@@ -151,14 +151,14 @@ def compare_sides(
     return Diff(old=old.name, new=new.name, models=tuple(found))
 
 
-def known_diffs(context: Context, target: str | None = None) -> dict[str, Known]:
+def known_diffs(context: Context, target: str | None = None) -> dict[str, KnownDiff]:
     """What `apply` compared of the plan that a diff's target means, by model; nothing of other targets."""
     if target and ".." in target:
         return {}
     record = find_plan(context.control, target) if target else only_open_plan(context.control)
     if (proof := newest(context.control.proofs.of(record.id)).get(DIFF)) is None:
         return {}
-    return {m.model: Known(diff=m, at=proof.at) for m in diff_from_json(proof.document).models if m.compared}
+    return {m.model: KnownDiff(diff=m, at=proof.at) for m in diff_from_json(proof.document).models if m.compared}
 
 
 def rewired_columns(

@@ -26,7 +26,7 @@ from backfill_assets.promote.grounds import release_approvals
 from backfill_assets.promote.lifecycle import fulfilled, named_or_newest_plan
 from backfill_assets.promote.release import Sealing
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.releases import Release, find_release
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def write_evidence(
 
     record = named_or_newest_plan(context.control, plan)
     folder, named = evidence_folder(context, record, moving=after is not None)
-    sealed = after is None and (record.status is Status.PROMOTED or bool(named))
+    sealed = after is None and (record.status is PlanStatus.PROMOTED or bool(named))
     there = read_packet(folder) if sealed else None
     if there is not None and not named and there.plan.status in ("open", "applied"):
         # A rollback or another plan's release showed what it built: what is there says that nothing does yet.
@@ -97,7 +97,7 @@ def look_at_plan(context: Context, record: PlanRecord) -> Packet:
     from backfill_assets.evidence.packet import packet
     from backfill_assets.evidence.verify import read_packet
 
-    if record.status is Status.PROMOTED and (there := read_packet(evidence_folder(context, record)[0])) is not None:
+    if record.status is PlanStatus.PROMOTED and (there := read_packet(evidence_folder(context, record)[0])) is not None:
         return there
     return packet(_inputs(context, record))
 
@@ -234,7 +234,7 @@ def evidence_folder(context: Context, record: PlanRecord, *, moving: bool = Fals
     is about to happen.
     """
     sealed = [r for r in context.control.releases.all(record.environment) if record.id in r.evidence]
-    ended = bool(sealed) and not moving and (record.status is Status.PROMOTED or _is_shown(context, record))
+    ended = bool(sealed) and not moving and (record.status is PlanStatus.PROMOTED or _is_shown(context, record))
     number = len(sealed) + (not ended)
     folders = [ArrowFolder(evidence_path(context.warehouse, _numbered(record.id, n))) for n in range(number, 0, -1)]
     if not ended:

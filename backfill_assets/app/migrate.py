@@ -15,7 +15,7 @@ from backfill_assets.state.upgrades import sign_again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unproved:
+class UnprovedVersion:
     """A version in use of which nobody knows what it is made of, and what its owner can do."""
 
     model: str
@@ -30,7 +30,7 @@ class Migrated:
 
     warehouse: str
     made: bool
-    unproved: tuple[Unproved, ...]
+    unproved: tuple[UnprovedVersion, ...]
 
     def to_json(self) -> dict[str, object]:
         """As `backfill migrate --json` prints it."""
@@ -48,7 +48,7 @@ def migrate(root: Path) -> Migrated:
     left = sign_again(context.control, context.project)
     named = {word.model: word.version for word in context.project.overrides.values()}
     unproved = tuple(
-        Unproved(model=model, version=version, why=why, fix=_fix(context.project, model, version))
+        UnprovedVersion(model=model, version=version, why=why, fix=_fix(context.project, model, version))
         for (model, version), why in left.items()
         if named.get(model) != version
     )

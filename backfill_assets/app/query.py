@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class QueryRows:
     """What a query gave: its columns, and its first rows."""
 
     columns: tuple[str, ...]
@@ -25,7 +25,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownViews:
     """A session in which an environment's views are, by their qualified names."""
 
     spark: SparkSession
@@ -33,7 +33,7 @@ class Shown:
     revision: int
 
 
-def query_views(context: Context, query: str, *, environment: str | None, limit: int) -> Rows:
+def query_views(context: Context, query: str, *, environment: str | None, limit: int) -> QueryRows:
     """The first rows of a query over the views of environments (None: of the project's own), which may be named in it.
 
     Raises BuildError with Spark's reason when it is not valid.
@@ -51,10 +51,10 @@ def query_views(context: Context, query: str, *, environment: str | None, limit:
             show_environment(spark, context.control.environments.read(other), context.warehouse, models)
     views = [f"{schema_name(name)}.{model}" for model in sorted(shown.pointers)]
     columns, rows = first_rows(spark, query, at_most=limit + 1, views=views)
-    return Rows(columns=tuple(columns), rows=tuple(rows[:limit]), more=len(rows) > limit)
+    return QueryRows(columns=tuple(columns), rows=tuple(rows[:limit]), more=len(rows) > limit)
 
 
-def show_views(context: Context, *, environment: str | None) -> Shown:
+def show_views(context: Context, *, environment: str | None) -> ShownViews:
     """A session with all views of an environment (None: of the project's own)."""
     from backfill_assets.adapters.spark_views import show_environment
 
@@ -62,7 +62,7 @@ def show_views(context: Context, *, environment: str | None) -> Shown:
     shown = context.control.environments.read(name)
     spark = show_environment(context.spark, shown, context.warehouse)
     views = tuple(f"{schema_name(name)}.{model}" for model in shown.pointers)
-    return Shown(spark=spark, views=views, revision=shown.revision)
+    return ShownViews(spark=spark, views=views, revision=shown.revision)
 
 
 def _mentioned(query: str, environment: str) -> list[str] | None:

@@ -25,7 +25,7 @@ from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.releases import Release
 
 if TYPE_CHECKING:
-    from backfill_assets.evidence.checklist import Known, Line
+    from backfill_assets.evidence.checklist import ChecklistLine, PlanEvidence
 
 _OURS = ("# Runbook of plan ", "# Safety checklist of plan ", "# Migration note: ", "Subject: ")
 """How the files begin: no other file is written over."""
@@ -37,7 +37,7 @@ class Runbook:
 
     plan: str
     documents: Mapping[str, str]
-    lines: tuple[Line, ...]
+    lines: tuple[ChecklistLine, ...]
     """Of the checklist."""
 
     def to_json(self) -> dict[str, object]:
@@ -90,8 +90,8 @@ def write_runbook(found: Runbook, to: str) -> tuple[Path, ...]:
     return tuple(texts)
 
 
-def _known(context: Context, record: PlanRecord) -> Known:
-    from backfill_assets.evidence.checklist import Known
+def _known(context: Context, record: PlanRecord) -> PlanEvidence:
+    from backfill_assets.evidence.checklist import PlanEvidence
 
     said = stored_plan(context.control, record.id)
     if said is None:
@@ -103,7 +103,7 @@ def _known(context: Context, record: PlanRecord) -> Known:
     if shown is None and every:
         back_to = every[-1].id
     sentence, closed = _watch(context, shown) if shown and undone is None else ("", False)
-    return Known(
+    return PlanEvidence(
         packet=look_at_plan(context, record),
         status=record.status.value,
         now=context.now(),

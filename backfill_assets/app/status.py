@@ -62,7 +62,7 @@ class ModelStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class ProjectStatus:
     """The whole project at one moment."""
 
     environment: str
@@ -130,7 +130,7 @@ class Status:
         }
 
 
-def read_status(place: Context) -> Status:
+def read_status(place: Context) -> ProjectStatus:
     """The project's status, from the ledger and the environment."""
     facts = place.facts()
     models = facts.bounded(place.project).models
@@ -167,7 +167,7 @@ def read_status(place: Context) -> Status:
                 last_failure=next((e for e in reversed(failures) if e.interval not in covered.complete), None),
             )
         )
-    return Status(
+    return ProjectStatus(
         environment=facts.environment.name,
         now=facts.now,
         revision=facts.environment.revision,

@@ -23,7 +23,7 @@ from backfill_assets.promote.gate import unaccepted, unapproved
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approval_validity import speaks_for
 from backfill_assets.state.people import perhaps_same, same_person
-from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.required_approvals import OWNER, titled, together
 from backfill_assets.state.rules import Rules
 
@@ -116,7 +116,7 @@ def _waiting(context: Context, facts: Facts, cases: Cases, record: PlanRecord, w
     made = plan_by_now(context, facts, record)
     notices = [i for i in plan_impacts(context, made, facts.environment) if i.affected]
     shows = {p.model: p.covers for p in cases.proposal(facts, record).pointers}
-    built = record.status is Status.APPLIED and cases.complete(facts, record).open
+    built = record.status is PlanStatus.APPLIED and cases.complete(facts, record).open
     lacking = _lacking(cases, facts, record, made) if built else _to_come(cases, record)
     theirs = not who or not _is_author(who, record, rules)
     return WaitingPlan(

@@ -25,7 +25,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class AuditVerdict:
     """`failures` of what was counted, or 1 for an interval that fails as a whole."""
 
     passed: bool

@@ -17,7 +17,7 @@ INTERVAL, ROWS = "bf_interval", "bf_rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class AuditedTable:
     """A view that audits look at.
 
     `time_column` says when rows are of, by days where these are `dates`; "" when nothing does. `columns` are
@@ -57,24 +57,24 @@ class Relations(Protocol):
         """About how many rows there are to judge."""
         ...
 
-    def shown(self) -> Table | None:
+    def shown(self) -> AuditedTable | None:
         """What the environment shows of the model, in other tables than the one that is judged; None: nothing."""
         ...
 
-    def around(self) -> Table | None:
+    def around(self) -> AuditedTable | None:
         """Built or shown intervals near the audited ones, without them; None: nothing."""
         ...
 
-    def whole(self) -> Table:
+    def whole(self) -> AuditedTable:
         """All rows of the version that is judged, of any interval, and of what stays beside it; `covers` is what of it
         is built."""
         ...
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> AuditedTable:
         """Another model, or a source."""
         ...
 
-    def failures(self, audit: Audit, part: Interval) -> Table:
+    def failures(self, audit: Audit, part: Interval) -> AuditedTable:
         """What an `sql` audit's query gives for this part of the rows to judge."""
         ...
 

@@ -80,7 +80,7 @@ def _input_json(read: Input) -> dict[str, object]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownModel:
     """Another model as audits look at it: in these segments of its tables."""
 
     model: Model
@@ -95,7 +95,7 @@ class AuditReads:
     tables, `around` its built or shown intervals near the judged ones; `built` is what there is of the version itself.
     """
 
-    tables: Mapping[str, Shown | SourceInput] = field(default_factory=dict[str, "Shown | SourceInput"])
+    tables: Mapping[str, ShownModel | SourceInput] = field(default_factory=dict[str, "ShownModel | SourceInput"])
     shown: Segments = NO_ROWS
     around: Segments = NO_ROWS
     built: Ranges = NOTHING

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import audit_tables, compares_with_prod, period, reach
-from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
+from backfill_assets.build.engine import AuditReads, Job, ShownModel, SourceInput
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model
@@ -55,11 +55,11 @@ def near(model: Model, judged: Ranges) -> Ranges:
     return Ranges.of(parts) if steps else Ranges()
 
 
-def _table(bench: Workbench, shown: Environment, model: Model, name: str, pins: Pins) -> Shown | SourceInput:
+def _table(bench: Workbench, shown: Environment, model: Model, name: str, pins: Pins) -> ShownModel | SourceInput:
     if name in bench.project.sources:
         return SourceInput(source=bench.project.sources[name], pin=pins[name])
     if name in bench.project.models:
-        found = Shown(model=bench.project.models[name], segments=_segments(bench, shown, name))
+        found = ShownModel(model=bench.project.models[name], segments=_segments(bench, shown, name))
         if found.segments:
             return found
     raise BuildError(

@@ -11,9 +11,9 @@ from rich.text import Text
 from backfill_assets.app.diff import Compared
 from backfill_assets.cli.terminal import grid, out, styled, that_fit
 from backfill_assets.compare.codec import diff_id, diff_to_json
-from backfill_assets.compare.diff import Group, ModelDiff, Sample, moved
+from backfill_assets.compare.diff import ModelDiff, RowGroup, Sample, moved
 from backfill_assets.compare.diff_text import change, column_lines, day_lines, key_lines, percent, row_line, say
-from backfill_assets.compare.plots import Series, plot_series
+from backfill_assets.compare.plots import ColumnSums, plot_series
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.escaping import one_line
 
@@ -115,7 +115,7 @@ def _arrow(one: str, other: str) -> str:
     return one if one == other else f"{one} → {other}"
 
 
-def _print_days(console: Console, series: Sequence[Series]) -> None:
+def _print_days(console: Console, series: Sequence[ColumnSums]) -> None:
     """Sums by day: a line of bars for all days, and a table of the days in a row that differ most."""
     first = series[0]
     for one in series:
@@ -151,7 +151,7 @@ def _print_days(console: Console, series: Sequence[Series]) -> None:
     console.print(table)
 
 
-def _bars(series: Series) -> tuple[str, str]:
+def _bars(series: ColumnSums) -> tuple[str, str]:
     """Old and new on one scale; several days share a bar when there are many."""
     size = -(-len(series.days) // BARS)
     lines = [
@@ -171,7 +171,7 @@ def _swing(delta: float, most: float, width: int = 8) -> str:
     return f"{bar:>{width}}│" if delta < 0 else f"{'':>{width}}│{bar}"
 
 
-def _print_slice(console: Console, model: ModelDiff, name: str, groups: Sequence[Group], column: str | None) -> None:
+def _print_slice(console: Console, model: ModelDiff, name: str, groups: Sequence[RowGroup], column: str | None) -> None:
     """The values of a slice in which most is different."""
     different = [g for g in groups if not g.rows.same or any(moved(m, model.tolerance) for m in g.moves)]
     if not different:

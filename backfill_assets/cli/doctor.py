@@ -14,7 +14,7 @@ from backfill_assets.core.errors import BackfillError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class DoctorCheck:
     """One thing looked at: what was found, or what is wrong and how to mend it."""
 
     name: str
@@ -26,7 +26,7 @@ class Check:
         return {"check": self.name, "ok": self.ok, "found": self.found}
 
 
-def examine(root: Path) -> list[Check]:
+def examine(root: Path) -> list[DoctorCheck]:
     """Look at everything; a check that fails does not stop the others."""
     from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars
     from backfill_assets.app.context import Context
@@ -47,7 +47,7 @@ def examine(root: Path) -> list[Check]:
         )
 
     return [
-        Check(name="python", ok=sys.version_info >= (3, 11), found=sys.version.split()[0]),
+        DoctorCheck(name="python", ok=sys.version_info >= (3, 11), found=sys.version.split()[0]),
         _check("java", lambda: f"Java {check_java()}"),
         _check("spark-conf", lambda: str(conf_dir(root))),
         _check("delta jars", lambda: f"{len(delta_jars(conf_dir(root)))} jars at hand"),
@@ -63,7 +63,7 @@ def examine(root: Path) -> list[Check]:
     ]
 
 
-def print_checks(checks: list[Check]) -> None:
+def print_checks(checks: list[DoctorCheck]) -> None:
     """The checks for a person."""
     console = out()
     for check in checks:
@@ -71,8 +71,8 @@ def print_checks(checks: list[Check]) -> None:
         console.print(mark + Text(f"{check.name:<13}", style="bold") + Text(check.found.replace("\n", "\n      ")))
 
 
-def _check(name: str, look: Callable[[], str]) -> Check:
+def _check(name: str, look: Callable[[], str]) -> DoctorCheck:
     try:
-        return Check(name=name, ok=True, found=look())
+        return DoctorCheck(name=name, ok=True, found=look())
     except BackfillError as error:
-        return Check(name=name, ok=False, found=str(error))
+        return DoctorCheck(name=name, ok=False, found=str(error))

@@ -13,9 +13,9 @@ from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.leases import Claim
 from backfill_assets.promote.lifecycle import Abandoned, Opened, collision_text, parallel_plan_text, plan_text
 from backfill_assets.state.environment import Environment, schema_name
-from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 
-STYLES: Mapping[Status, str] = {Status.OPEN: "yellow", Status.APPLIED: "cyan", Status.PROMOTED: "green"}
+STYLES: Mapping[PlanStatus, str] = {PlanStatus.OPEN: "yellow", PlanStatus.APPLIED: "cyan", PlanStatus.PROMOTED: "green"}
 
 
 def print_claim(claim: Claim) -> None:

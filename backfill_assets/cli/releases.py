@@ -11,7 +11,7 @@ from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, print_json, styled
 from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.state.releases import Difference, Move, Release, compare, find_release, shown_at
+from backfill_assets.state.releases import Difference, PointerMove, Release, compare, find_release, shown_at
 
 
 def show_releases(place: Context, one: str | None, other: str | None, *, as_json: bool) -> None:
@@ -145,7 +145,7 @@ def _kind(release: Release) -> Text:
     return Text("new intervals", style="dim") if release.growth else Text("change", style="green")
 
 
-def _move_text(move: Move) -> str:
+def _move_text(move: PointerMove) -> str:
     if move.before is None or move.after is None:
         return f"{move.model} {'new' if move.before is None else 'gone'}"
     said: list[str] = []

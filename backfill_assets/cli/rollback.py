@@ -16,7 +16,7 @@ from backfill_assets.core.intervals import ranges_json
 from backfill_assets.core.wording import amount
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import Readability
-from backfill_assets.promote.rollback import Rollback, Step
+from backfill_assets.promote.rollback import Rollback, RollbackStep
 from backfill_assets.promote.rollback_run import RolledBack
 
 
@@ -155,7 +155,7 @@ def rollback_json(found: Rollback, proofs: Sequence[Readability], obstacles: Seq
     }
 
 
-def _newer(step: Step, *, at_once: bool) -> Text:
+def _newer(step: RollbackStep, *, at_once: bool) -> Text:
     if step.older is None:
         return Text("the view goes", style="yellow")
     if not step.lacks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from backfill_assets.app.status import Status
+from backfill_assets.app.status import ProjectStatus
 from backfill_assets.cli.faults import print_faults
 from backfill_assets.cli.pins import print_pins
 from backfill_assets.cli.ranges import short
@@ -12,7 +12,7 @@ from backfill_assets.cli.terminal import grid, out
 from backfill_assets.core.wording import amount
 
 
-def print_status(status: Status) -> None:
+def print_status(status: ProjectStatus) -> None:
     """The status for a person."""
     console = out()
     console.print(f"{status.environment} at revision {max(status.revision, 0)}, as of {status.now:%Y-%m-%d %H:%M} UTC")

@@ -7,11 +7,22 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from backfill_assets.compare.diff import Group, Keys, ModelDiff, Move, Rows, Sample, Slice, Stats, Value, moved
+from backfill_assets.compare.diff import (
+    ColumnMove,
+    Keys,
+    ModelDiff,
+    RowCounts,
+    RowGroup,
+    Sample,
+    Slice,
+    Stats,
+    Value,
+    moved,
+)
 from backfill_assets.compare.mask import masked
 from backfill_assets.compare.pairs import KINDS
 from backfill_assets.compare.profile import DAY, TOTAL
-from backfill_assets.compare.query import SAMPLE_ROWS, SLICE_VALUES, Query
+from backfill_assets.compare.query import SAMPLE_ROWS, SLICE_VALUES, Comparison
 from backfill_assets.compare.questions import Question
 
 Found = Mapping[str, Any]
@@ -41,7 +52,7 @@ def cells(held: Iterable[Found], came: Iterable[Found]) -> Cells:
     return found
 
 
-def different(query: Query, found: Cells) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def different(query: Comparison, found: Cells) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The days in which the sides hold something else, and the columns; elsewhere every row is the same.
 
     True only where keys are unique on both sides, and the day is one of them.
@@ -62,14 +73,14 @@ def different(query: Query, found: Cells) -> tuple[tuple[str, ...], tuple[int, .
     return tuple(days), tuple(sorted(columns))
 
 
-def moving(question: Question, query: Query, found: Cells) -> tuple[int, ...]:
+def moving(question: Question, query: Comparison, found: Cells) -> tuple[int, ...]:
     """The columns of both sides that moved, in total or in a day: a column may be the same in total and not by day."""
     groups = [*_groups(query, found, TOTAL), *_groups(query, found, DAY)]
     names = {m.column for _, g in groups for m in g.moves if moved(m, question.tolerance)}
     return tuple(i for i, c in enumerate(query.columns) if c.column.both and c.column.name in names)
 
 
-def answer(question: Question, query: Query, found: Cells, columns: Sequence[int], salt: bytes) -> ModelDiff:
+def answer(question: Question, query: Comparison, found: Cells, columns: Sequence[int], salt: bytes) -> ModelDiff:
     """What the queries' rows say, without samples; `columns` are those that moved."""
     whole = _groups(query, found, TOTAL)
     kept = {query.columns[i].column.name for i in columns}
@@ -93,7 +104,7 @@ def answer(question: Question, query: Query, found: Cells, columns: Sequence[int
         columns=tuple(c.column for c in query.columns),
         old_keys=_keys(found.get((TOTAL, "old", None))),
         new_keys=_keys(found.get((TOTAL, "new", None))),
-        total=replace(whole[0][1], name="") if whole else Group(name="", rows=Rows(), moves=()),
+        total=replace(whole[0][1], name="") if whole else RowGroup(name="", rows=RowCounts(), moves=()),
         days=tuple(replace(_only(g, kept | fresh), name=name) for name, g in _groups(query, found, DAY)),
         slices=tuple(slices),
     )
@@ -113,14 +124,14 @@ def windows(diff: ModelDiff) -> dict[str, tuple[str, str]]:
     return found
 
 
-def shown(query: Query, diff: ModelDiff) -> tuple[int, ...]:
+def shown(query: Comparison, diff: ModelDiff) -> tuple[int, ...]:
     """The columns that a sample shows: those that moved, else all that are compared."""
     order = [m.column for m in diff.moved if m.changed]
     numbers = {c.column.name: i for i, c in enumerate(query.columns)}
     return tuple(numbers[n] for n in order if not query.columns[numbers[n]].column.key) or query.compared
 
 
-def samples(query: Query, show: Sequence[int], found: Sequence[Found], salt: bytes) -> tuple[Sample, ...]:
+def samples(query: Comparison, show: Sequence[int], found: Sequence[Found], salt: bytes) -> tuple[Sample, ...]:
     """The rows of the sample's query."""
     return tuple(
         Sample(
@@ -133,13 +144,15 @@ def samples(query: Query, show: Sequence[int], found: Sequence[Found], salt: byt
     )
 
 
-def _side(query: Query, show: Sequence[int], row: Found, side: str, salt: bytes) -> tuple[tuple[str, str | None], ...]:
+def _side(
+    query: Comparison, show: Sequence[int], row: Found, side: str, salt: bytes
+) -> tuple[tuple[str, str | None], ...]:
     if not row[f"{side}_here"]:
         return ()
     return tuple((query.columns[i].column.name, _shown(query, i, row.get(f"{side}{i}"), salt)) for i in show)
 
 
-def _shown(query: Query, i: int, value: str | None, salt: bytes) -> str | None:
+def _shown(query: Comparison, i: int, value: str | None, salt: bytes) -> str | None:
     if query.columns[i].column.masked:
         return masked(value, salt)
     return value if value is None or len(value) <= TEXT else f"{value[: TEXT - 1]}…"
@@ -149,7 +162,7 @@ def _about(row: Found) -> tuple[int, str, str | None]:
     return row["bf_set"], row["bf_side"], row["bf_group"]
 
 
-def _groups(query: Query, found: Cells, which: int) -> list[tuple[str | None, Group]]:
+def _groups(query: Comparison, found: Cells, which: int) -> list[tuple[str | None, RowGroup]]:
     """Old and new halves of each group of a set, together; in order of their names."""
     names = {group for number, _, group in found if number == which}
     return [
@@ -158,10 +171,10 @@ def _groups(query: Query, found: Cells, which: int) -> list[tuple[str | None, Gr
     ]
 
 
-def _group(query: Query, old: Found | None, new: Found | None) -> Group:
+def _group(query: Comparison, old: Found | None, new: Found | None) -> RowGroup:
     before, after = old or {}, new or {}
     different = sum(after.get(kind, 0) for kind in ("changed", "added", "unpaired"))
-    rows = Rows(
+    rows = RowCounts(
         old=before.get("bf_rows", 0),
         new=after.get("bf_rows", 0),
         unchanged=after.get("bf_rows", 0) - different,
@@ -171,11 +184,11 @@ def _group(query: Query, old: Found | None, new: Found | None) -> Group:
         unpaired_old=before.get("unpaired", 0),
         unpaired_new=after.get("unpaired", 0),
     )
-    return Group(
+    return RowGroup(
         name=None,
         rows=rows,
         moves=tuple(
-            Move(
+            ColumnMove(
                 column=c.column.name,
                 changed=after.get(f"changed{i}", 0),
                 old=_stats(query, i, old) if c.old else None,
@@ -186,7 +199,7 @@ def _group(query: Query, old: Found | None, new: Found | None) -> Group:
     )
 
 
-def _stats(query: Query, i: int, row: Found | None) -> Stats:
+def _stats(query: Comparison, i: int, row: Found | None) -> Stats:
     if row is None or f"nulls{i}" not in row:
         return Stats()
     kind = query.columns[i].column.kind
@@ -232,9 +245,9 @@ def _keys(row: Found | None) -> Keys:
     return Keys(null_rows=row["null_rows"], **duplicates)
 
 
-def _only(group: Group, columns: Collection[str]) -> Group:
+def _only(group: RowGroup, columns: Collection[str]) -> RowGroup:
     return replace(group, moves=tuple(m for m in group.moves if m.column in columns))
 
 
-def _count(rows: Rows, kind: str) -> int:
+def _count(rows: RowCounts, kind: str) -> int:
     return rows.unpaired_old + rows.unpaired_new if kind == "unpaired" else int(getattr(rows, kind))

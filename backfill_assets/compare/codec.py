@@ -9,7 +9,18 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, cast
 
-from backfill_assets.compare.diff import Diff, Group, Kind, ModelDiff, Move, Rows, Sample, Slice, Stats, Value
+from backfill_assets.compare.diff import (
+    ColumnMove,
+    Diff,
+    Kind,
+    ModelDiff,
+    RowCounts,
+    RowGroup,
+    Sample,
+    Slice,
+    Stats,
+    Value,
+)
 from backfill_assets.core.codec import from_plain, to_plain
 
 Json = dict[str, Any]
@@ -72,12 +83,12 @@ def _model_back(raw: Json) -> ModelDiff:
     )
 
 
-def _group_back(raw: Json, kinds: Mapping[str, Kind]) -> Group:
-    return Group(
+def _group_back(raw: Json, kinds: Mapping[str, Kind]) -> RowGroup:
+    return RowGroup(
         name=raw["name"],
-        rows=from_plain(Rows, raw["rows"]),
+        rows=from_plain(RowCounts, raw["rows"]),
         moves=tuple(
-            Move(
+            ColumnMove(
                 column=name,
                 changed=m["changed"],
                 old=_stats_back(m["old"], kinds[name]),

@@ -50,7 +50,7 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class ColumnMove:
     """A column in some rows, on both sides (None: the side lacks it). `changed` counts paired rows."""
 
     column: str
@@ -67,7 +67,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class RowCounts:
     """Rows by what became of them. Unpaired ones have a key that is there more than once, on either side.
 
     `old` and `new` are how many there are on each side. A pair whose rows are in different groups (a day, a slice) is
@@ -94,14 +94,14 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class RowGroup:
     """Some rows: all of them, those of a day (or month), or those of a slice. `name` says which; None is NULL."""
 
     name: str | None
-    rows: Rows
-    moves: tuple[Move, ...]
+    rows: RowCounts
+    moves: tuple[ColumnMove, ...]
 
-    def move(self, column: str) -> Move | None:
+    def move(self, column: str) -> ColumnMove | None:
         return next((m for m in self.moves if m.column == column), None)
 
 
@@ -110,7 +110,7 @@ class Slice:
     """The rows by the values of a column; `complete` unless it has more values than are told apart."""
 
     column: str
-    groups: tuple[Group, ...]
+    groups: tuple[RowGroup, ...]
     complete: bool = True
 
 
@@ -124,7 +124,7 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class SameFiles:
     """Days that were not read, because both sides show the same files: `commits` of one table, old and new."""
 
     interval: Interval
@@ -160,15 +160,15 @@ class ModelDiff:
     """The tables that were read, or proved to be the same: `version at commit n`."""
     new: tuple[str, ...]
     compared: Ranges = NOTHING
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[SameFiles, ...] = ()
     only_old: Ranges = NOTHING
     """Days that only one side shows: not compared."""
     only_new: Ranges = NOTHING
     old_keys: Keys = Keys()
     new_keys: Keys = Keys()
     columns: tuple[DiffColumn, ...] = ()
-    total: Group = Group(name="", rows=Rows(), moves=())
-    days: tuple[Group, ...] = ()
+    total: RowGroup = RowGroup(name="", rows=RowCounts(), moves=())
+    days: tuple[RowGroup, ...] = ()
     """By interval (by day, for hourly models), in order; with the columns that moved or are new, only."""
     slices: tuple[Slice, ...] = ()
     samples: tuple[Sample, ...] = ()
@@ -179,7 +179,7 @@ class ModelDiff:
         return sum(p.rows for p in self.proofs)
 
     @property
-    def moved(self) -> tuple[Move, ...]:
+    def moved(self) -> tuple[ColumnMove, ...]:
         """The columns of both sides that hold something else than before, most of it first."""
         rows = max(self.total.rows.paired, 1)
         found = [m for m in self.total.moves if m.old is not None and m.new is not None and moved(m, self.tolerance)]
@@ -208,7 +208,7 @@ class Diff:
         return next((m for m in self.models if m.model == model), None)
 
 
-def moved(move: Move, tolerance: float) -> bool:
+def moved(move: ColumnMove, tolerance: float) -> bool:
     """Whether the column holds something else: a paired row's value, or what the rows hold together.
 
     Distinct values are approximate and percentiles are of a sketch: they do not decide.
@@ -238,7 +238,7 @@ def equal(one: Value, other: Value, tolerance: float) -> bool:
     return one == other
 
 
-def share(move: Move) -> float | None:
+def share(move: ColumnMove) -> float | None:
     """The change of the sum relative to the old one (0.1 is +10 %); None where there is none to relate to."""
     if move.delta is None or move.old is None or not (before := float(number(move.old.sum))):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from backfill_assets.compare.diff import DiffColumn, Keys, ModelDiff, Move, Rows, Value, share
+from backfill_assets.compare.diff import ColumnMove, DiffColumn, Keys, ModelDiff, RowCounts, Value, share
 
 
 def row_line(model: ModelDiff) -> str:
@@ -16,7 +16,7 @@ def row_line(model: ModelDiff) -> str:
     return "; ".join(parts)
 
 
-def kinds(rows: Rows) -> list[str]:
+def kinds(rows: RowCounts) -> list[str]:
     """`12 changed (0.4 %)`, for each kind that there is; what is unchanged comes last."""
     found: list[str] = []
     if rows.changed:
@@ -65,7 +65,7 @@ def percent(part: float, of: float) -> str:
     return "100 %" if value == 100 else f"{min(value, 99.9):.1f} %"
 
 
-def change(move: Move) -> str:
+def change(move: ColumnMove) -> str:
     """The sum's change relative to the old one, `+1.2 %`; nothing where there is none."""
     found = share(move)
     return "" if found is None else f"{100 * found:+.1f} %" if abs(found) >= 0.0005 else f"{100 * found:+.1g} %"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backfill_assets.compare.diff import Diff, ModelDiff, Move
+from backfill_assets.compare.diff import ColumnMove, Diff, ModelDiff
 from backfill_assets.core.errors import UsageError
 
 
@@ -120,7 +120,7 @@ def _found(model: ModelDiff | None, one: Expectation) -> str | None:
     return None
 
 
-def _how(move: Move) -> str:
+def _how(move: ColumnMove) -> str:
     if move.changed:
         return f"{move.column} changed in {move.changed:,} row{'s' * (move.changed != 1)}"
     return f"{move.column} is not the same in other rows"

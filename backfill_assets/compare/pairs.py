@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backfill_assets.compare.profile import DAY
-from backfill_assets.compare.query import SIDES, SLICE_VALUES, Query
+from backfill_assets.compare.query import SIDES, SLICE_VALUES, Comparison
 
 KINDS = ("changed", "added", "removed", "unpaired")
 
 
-def by_kind(query: Query, old: str, new: str, columns: Sequence[int], *, unique: bool) -> str:
+def by_kind(query: Comparison, old: str, new: str, columns: Sequence[int], *, unique: bool) -> str:
     """For each side and day, and value of a slice: rows of each of KINDS, `changed<i>` of the columns to compare, and
     `duplicate_keys` and `duplicate_rows`.
 

@@ -13,7 +13,7 @@ MOVED_BETWEEN = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class ColumnSums:
     """The sums of a column by day. A day that a side has no rows of is None there; `changed` counts rows."""
 
     model: str
@@ -50,13 +50,13 @@ class Series:
         }
 
 
-def plot_series(model: ModelDiff, *, at_most: int = 6, columns: Sequence[str] = ()) -> tuple[Series, ...]:
+def plot_series(model: ModelDiff, *, at_most: int = 6, columns: Sequence[str] = ()) -> tuple[ColumnSums, ...]:
     """The columns that moved, as they are worth a plot: most moved first, `columns` before all. Numbers only."""
-    found: list[Series] = []
+    found: list[ColumnSums] = []
     for column in most_moved(model, at_most, columns):
         moves = [(g, g.move(column.name)) for g in model.days]
         found.append(
-            Series(
+            ColumnSums(
                 model=model.model,
                 column=column.name,
                 days=tuple(g.name or "" for g, _ in moves),

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backfill_assets.compare.equality import sql_type
-from backfill_assets.compare.query import SIDES, SLICE_VALUES, Query
+from backfill_assets.compare.query import SIDES, SLICE_VALUES, Comparison
 
 TOTAL, DAY = -2, -1
 Part = tuple[str, str, str]
 """A number's name, how rows give it, and how the numbers of several groups are added up."""
 
 
-def by_day(query: Query, old: str, new: str) -> str:
+def by_day(query: Comparison, old: str, new: str) -> str:
     """Each day of each side, and their total: `bf_rows`, `null_rows`, per column `nulls<i>`, `sum<i>`, `min<i>`,
     `max<i>`, `distinct<i>`; and fingerprints (of the keys `bf_keys`, of each column with its key `hash<i>`).
 
@@ -36,7 +36,7 @@ def by_day(query: Query, old: str, new: str) -> str:
     )
 
 
-def by_slice(query: Query, number: int, old: str, new: str, columns: Sequence[int]) -> str:
+def by_slice(query: Comparison, number: int, old: str, new: str, columns: Sequence[int]) -> str:
     """What each value of a slice holds of these columns. One of very many values is cut off, by their order."""
     parts = [("bf_rows", "count(*)", "sum(bf_rows)")]
     parts += [part for i in columns for part in (*_parts(query, i), *_percentiles(query, i))]
@@ -49,7 +49,9 @@ def by_slice(query: Query, number: int, old: str, new: str, columns: Sequence[in
     )
 
 
-def percentiles(query: Query, old: str, new: str, columns: Sequence[int], *, days: bool, one_in: int) -> str | None:
+def percentiles(
+    query: Comparison, old: str, new: str, columns: Sequence[int], *, days: bool, one_in: int
+) -> str | None:
     """`percentiles<i>` of these columns, in total or by day; None when none of them has any.
 
     A value costs ten times what a sum does, so of many rows one in so many is taken, by the hash of its key: the same
@@ -66,7 +68,7 @@ def percentiles(query: Query, old: str, new: str, columns: Sequence[int], *, day
     )
 
 
-def repeated(query: Query, old: str, new: str) -> str:
+def repeated(query: Comparison, old: str, new: str) -> str:
     """How many keys (by their hashes) are there more than once on a side: `bf_repeated`."""
     return (
         f"SELECT count(*) AS bf_repeated FROM (SELECT 1 FROM ({_rows(query, old, new)}) "
@@ -74,7 +76,7 @@ def repeated(query: Query, old: str, new: str) -> str:
     )
 
 
-def _rows(query: Query, old: str, new: str) -> str:
+def _rows(query: Comparison, old: str, new: str) -> str:
     """The rows of both sides: each column as `c<i>`, a hash of the key, and whether any of the key is NULL."""
     # xxhash64 passes over NULLs: (NULL, 1) has the hash of (1, NULL) unless it is told.
     key = f"xxhash64({', '.join(f'c{i}, c{i} IS NULL' for i in query.keys)}) AS bf_h"
@@ -86,7 +88,7 @@ def _rows(query: Query, old: str, new: str) -> str:
     return f"SELECT *, {key}, {null} FROM ({' UNION ALL '.join(sides)})"
 
 
-def _read(query: Query, i: int, side: str) -> str:
+def _read(query: Comparison, i: int, side: str) -> str:
     column = query.columns[i]
     if not query.has(i, side):
         value = f"CAST(NULL AS {'BOOLEAN' if column.column.kind == 'nested' else sql_type(column.type)})"
@@ -97,14 +99,14 @@ def _read(query: Query, i: int, side: str) -> str:
     return f"{value} AS c{i}"
 
 
-def _hashed(query: Query, i: int) -> list[Part]:
+def _hashed(query: Comparison, i: int) -> list[Part]:
     if query.columns[i].column.kind == "nested" or i not in query.compared:
         return []
     # A NULL leaves the key's hash as it is, which no value does.
     return [(f"hash{i}", f"bit_xor(xxhash64(bf_h, c{i}))", f"bit_xor(hash{i})")]
 
 
-def _parts(query: Query, i: int) -> list[Part]:
+def _parts(query: Comparison, i: int) -> list[Part]:
     """What is told of a column."""
     column, c = query.columns[i].column, f"c{i}"
     found = [(f"nulls{i}", f"count_if({c} IS NULL)", f"sum(nulls{i})")]
@@ -130,7 +132,7 @@ def _parts(query: Query, i: int) -> list[Part]:
     ]
 
 
-def _percentiles(query: Query, i: int) -> list[Part]:
+def _percentiles(query: Comparison, i: int) -> list[Part]:
     column = query.columns[i].column
     if column.key or column.masked or column.kind in ("text", "nested"):
         return []
@@ -138,7 +140,7 @@ def _percentiles(query: Query, i: int) -> list[Part]:
     return [(name, f"percentile_approx({_number(query, i)}, array(0.5D, 0.95D))", f"any_value({name})")]
 
 
-def _number(query: Query, i: int) -> str:
+def _number(query: Comparison, i: int) -> str:
     return f"CAST(c{i} AS INT)" if query.columns[i].type == "boolean" else f"c{i}"
 
 

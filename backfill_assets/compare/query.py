@@ -25,7 +25,7 @@ SIDES = (("old", "o"), ("new", "n"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ComparedColumn:
     """A column as both sides have it: `column.name`, and the spelling and type on each side."""
 
     column: DiffColumn
@@ -36,10 +36,10 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Comparison:
     """The comparison of two relations (SQL texts). Column `i` is called `c<i>` throughout."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[ComparedColumn, ...]
     slices: tuple[int, ...]
     time: int
     """The number of the time column."""
@@ -157,7 +157,7 @@ class Query:
 _OWN = (("bf_key", "key"), ("bf_n", "n"), ("bf_i", "i"))
 
 
-def compile_diff(question: Question, old: Fields, new: Fields) -> Query:
+def compile_diff(question: Question, old: Fields, new: Fields) -> Comparison:
     """The query for two sides with these columns. Raises PlanError when they share no column of the key, or when a
     slice is no column of both."""
     model = question.model
@@ -166,13 +166,13 @@ def compile_diff(question: Question, old: Fields, new: Fields) -> Query:
     for now, before in question.renamed.items():
         if now in there and now not in here and before in here and before not in there:
             here[now] = here.pop(before)  # read by its own name, called by the new one
-    columns: list[Column] = []
+    columns: list[ComparedColumn] = []
     for low in (*there, *(n for n in here if n not in there)):
         a, b = here.get(low), there.get(low)
         known = [side[2] for side in (a, b) if side]
         kind = common_type(known[0], known[-1])
         columns.append(
-            Column(
+            ComparedColumn(
                 column=DiffColumn(
                     name=(b or a or ("",))[0],
                     kind=kind_of(kind),
@@ -207,7 +207,7 @@ def compile_diff(question: Question, old: Fields, new: Fields) -> Query:
                 fix=f"name one of: {shared}",
             )
         slices.append(i)
-    return Query(
+    return Comparison(
         columns=tuple(columns),
         slices=tuple(slices[1:]),
         time=numbers[model.time_column.lower()],

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from backfill_assets.compare.diff import ModelDiff, Proof
+from backfill_assets.compare.diff import ModelDiff, SameFiles
 from backfill_assets.compare.renames import masked_under_any_name, renamed_from
 from backfill_assets.compare.sides import VERSION_SIGN, Side
 from backfill_assets.core.errors import UsageError
@@ -27,7 +27,7 @@ class Question:
     old: Pointer | None
     new: Pointer | None
     compared: Ranges
-    proofs: tuple[Proof, ...]
+    proofs: tuple[SameFiles, ...]
     only_old: Ranges
     only_new: Ranges
     slices: tuple[str, ...] = ()
@@ -159,7 +159,7 @@ def tables(pointer: Pointer | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{s.version} at commit {s.commit}" for s in pointer.segments)) if pointer else ()
 
 
-def _proofs(model: Model, old: Pointer, new: Pointer, log: TableLog, bounds: Ranges) -> Iterable[Proof]:
+def _proofs(model: Model, old: Pointer, new: Pointer, log: TableLog, bounds: Ranges) -> Iterable[SameFiles]:
     for one, other, common in old.segments.meetings(new.segments):
         if one.version != other.version:
             continue
@@ -168,7 +168,7 @@ def _proofs(model: Model, old: Pointer, new: Pointer, log: TableLog, bounds: Ran
         if same:
             rows = log.rows(model.name, other.version, other.commit)
             for part in same:
-                yield Proof(
+                yield SameFiles(
                     interval=part,
                     version=one.version,
                     commits=(one.commit, other.commit),

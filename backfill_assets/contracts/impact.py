@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from backfill_assets.contracts.levels import ContractChange, Level, compare_contracts, worst
-from backfill_assets.contracts.publish import Contracts
+from backfill_assets.contracts.publish import PublishedContracts
 from backfill_assets.core.consumer import Consumer, Evaluation
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer
@@ -93,7 +93,7 @@ def impacts(
     plan: Plan,
     consumers: Iterable[Consumer],
     shown: Environment,
-    contracts: Contracts,
+    contracts: PublishedContracts,
     pins: Iterable[PinnedConsumer] = (),
 ) -> tuple[Impact, ...]:
     """The plan's impact on every consumer, the worst first. `shown` is the environment that the plan is for."""
@@ -112,7 +112,7 @@ def impacts(
     )
 
 
-def touched(plan: Plan, shown: Environment, contracts: Contracts) -> dict[str, Touched]:
+def touched(plan: Plan, shown: Environment, contracts: PublishedContracts) -> dict[str, Touched]:
     """What the plan changes of what is shown, by model; days that are only added change nothing."""
     found: dict[str, Touched] = {}
     for name in plan.models:

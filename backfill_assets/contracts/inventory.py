@@ -17,7 +17,7 @@ _REPLACED = "what vanishes from a source is gone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class SheetLine:
     """One thing that has to be known. `ask` is what to add where it is not."""
 
     topic: str
@@ -34,7 +34,7 @@ class Sheet:
     """All lines about one model."""
 
     model: str
-    lines: tuple[Line, ...]
+    lines: tuple[SheetLine, ...]
 
     def to_json(self) -> dict[str, object]:
         """As plain values; what is missing is null."""
@@ -53,31 +53,37 @@ def inventory(project: Project, plan: Plan, grounds: Grounds) -> tuple[Sheet, ..
     )
 
 
-def _lines(project: Project, plan: Plan, grounds: Grounds, model: Model) -> Iterator[Line]:
+def _lines(project: Project, plan: Plan, grounds: Grounds, model: Model) -> Iterator[SheetLine]:
     name, terms = model.name, model.terms
     moved = (one for s in plan.stages if isinstance(s, Promote) for one in s.models)
     version = next((one.version for one in moved if one.model == name), project.fingerprints[name])
     ranges = Ranges.of(i for s in plan.work if s.model == name for i in s.intervals)
     change = plan.changes.get(name)
     table = table_path(project.settings.warehouse, name, version)
-    yield Line(topic="target", said=f"{plan.environment}.{name}, from {table}")
-    yield Line(topic="window", said=str(ranges) if ranges else "nothing to compute: it is built")
-    yield Line(topic="grain and key", said=", ".join(model.grain) or ASKED, ask="`grain:`")
-    yield Line(topic="sources", said="; ".join(_sources(project, plan, grounds, model, ranges)) or "none")
-    yield Line(topic="transformation", said=f"version {version}" + (f" ({change})" if change else ""))
-    yield Line(topic="deletes", said=terms.deletes or f"{_REPLACED} when its {model.cadence.unit} is computed again")
-    yield Line(topic="late rows", said=terms.late_rows or ASKED, ask="`contract: {late_rows: …}`")
-    yield Line(
+    yield SheetLine(topic="target", said=f"{plan.environment}.{name}, from {table}")
+    yield SheetLine(topic="window", said=str(ranges) if ranges else "nothing to compute: it is built")
+    yield SheetLine(topic="grain and key", said=", ".join(model.grain) or ASKED, ask="`grain:`")
+    yield SheetLine(topic="sources", said="; ".join(_sources(project, plan, grounds, model, ranges)) or "none")
+    yield SheetLine(topic="transformation", said=f"version {version}" + (f" ({change})" if change else ""))
+    yield SheetLine(
+        topic="deletes", said=terms.deletes or f"{_REPLACED} when its {model.cadence.unit} is computed again"
+    )
+    yield SheetLine(topic="late rows", said=terms.late_rows or ASKED, ask="`contract: {late_rows: …}`")
+    yield SheetLine(
         topic="timestamps",
         said=_timestamps(project, model) or ASKED,
         ask=f"a description of `{model.time_column}` in `columns:`",
     )
-    yield Line(topic="rules", said="; ".join([*map(_rule, terms.rules), *_shown(grounds, name)]) or "one for all of it")
-    yield Line(topic="acceptance", said=_acceptance(model))
-    yield Line(topic="downstream", said=_downstream(project, name) or "nobody that is known")
-    yield Line(topic="backfill owner", said=model.owner or ASKED, ask="`owner:`")
-    yield Line(topic="validation owner", said=terms.validation_owner or ASKED, ask="`contract: {validation_owner: …}`")
-    yield Line(topic="rollback", said=_rollback(plan, grounds, name), ask="see the findings")
+    yield SheetLine(
+        topic="rules", said="; ".join([*map(_rule, terms.rules), *_shown(grounds, name)]) or "one for all of it"
+    )
+    yield SheetLine(topic="acceptance", said=_acceptance(model))
+    yield SheetLine(topic="downstream", said=_downstream(project, name) or "nobody that is known")
+    yield SheetLine(topic="backfill owner", said=model.owner or ASKED, ask="`owner:`")
+    yield SheetLine(
+        topic="validation owner", said=terms.validation_owner or ASKED, ask="`contract: {validation_owner: …}`"
+    )
+    yield SheetLine(topic="rollback", said=_rollback(plan, grounds, name), ask="see the findings")
 
 
 def _sources(project: Project, plan: Plan, grounds: Grounds, model: Model, ranges: Ranges) -> Iterator[str]:

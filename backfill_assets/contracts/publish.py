@@ -19,24 +19,24 @@ AUDITS = "audits"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contracts:
+class PublishedContracts:
     """By model. What is shown and has no known contract is None in `old`."""
 
     old: Mapping[str, Contract | None]
     new: Mapping[str, Contract]
 
 
-def read_contracts(project: Project, control: Control, shown: Environment) -> Contracts:
+def read_contracts(project: Project, control: Control, shown: Environment) -> PublishedContracts:
     """The contracts of what an environment shows, and those of the code."""
     if not shown.pointers:
-        return Contracts(old={}, new={name: promised(project, name) for name in project.models})
+        return PublishedContracts(old={}, new={name: promised(project, name) for name in project.models})
     versions, kept = control.versions.all(), control.contracts.read(shown.name)
     old: dict[str, Contract | None] = {}
     for name, pointer in shown.pointers.items():
         document = kept.get((name, pointer.version))
         old[name] = from_plain(Contract, document) if document else published(versions.get((name, pointer.version)))
     new = {n: promised(project, n, versions.get((n, project.fingerprints[n]))) for n in project.models}
-    return Contracts(old=old, new=new)
+    return PublishedContracts(old=old, new=new)
 
 
 def publish_contracts(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.consumer import Consumer, Query
+from backfill_assets.core.consumer import Consumer, ConsumerQuery
 from backfill_assets.state.environment import Environment
 
 SAMPLE = 5
@@ -86,7 +86,7 @@ def concerned(consumers: Iterable[Consumer], candidate: Environment, shown: Envi
     return tuple(c for c in consumers if moved & set(c.reads))
 
 
-def rerun(consumer: Consumer, query: Query, candidate: Answer, shown: Answer, *, evaluation: str = "") -> Rerun:
+def rerun(consumer: Consumer, query: ConsumerQuery, candidate: Answer, shown: Answer, *, evaluation: str = "") -> Rerun:
     """The two answers, judged by what the consumer expects of the query."""
     return Rerun(
         consumer=consumer.name,
@@ -104,7 +104,7 @@ def evaluated(consumer: Consumer, reruns: Iterable[Rerun]) -> tuple[Rerun, ...]:
     return tuple(replace(by_query[e.query], evaluation=e.name) for e in consumer.evaluations if e.query in by_query)
 
 
-def misses(query: Query, answer: Answer) -> tuple[str, ...]:
+def misses(query: ConsumerQuery, answer: Answer) -> tuple[str, ...]:
     """Everything in which an answer is not what is expected; an error misses everything."""
     if answer.error:
         return (f"it fails: {answer.error}",)

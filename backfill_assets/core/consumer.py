@@ -13,7 +13,7 @@ CONSUMERS_FILE = "consumers.yml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class ModelUse:
     """What is read of one model: these columns (none named: all), of the newest days (None: of all history)."""
 
     columns: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class ConsumerQuery:
     """A query of a consumer over the views, and what its result must be like."""
 
     name: str
@@ -63,11 +63,11 @@ class Consumer:
     """`view`: sees a promotion at once. `export`: with its next run. `extract`: when its copy is refreshed."""
     reads: tuple[str, ...] = ()
     """The models."""
-    uses: Mapping[str, Use] = field(default_factory=dict[str, Use])
+    uses: Mapping[str, ModelUse] = field(default_factory=dict[str, ModelUse])
     """What it reads of each of them."""
     notice: int = 0
     """How many days before a change its owner wants to know of it."""
-    queries: tuple[Query, ...] = ()
+    queries: tuple[ConsumerQuery, ...] = ()
     evaluations: tuple[Evaluation, ...] = ()
     last_verified: date | None = None
     """When somebody last made sure that all this is so; None: nobody ever did."""
@@ -76,6 +76,6 @@ class Consumer:
     file: Path
     line: int = 0
 
-    def use(self, model: str) -> Use:
+    def use(self, model: str) -> ModelUse:
         """What it reads of a model; everything, where it does not say."""
-        return self.uses.get(model, Use())
+        return self.uses.get(model, ModelUse())

@@ -69,7 +69,7 @@ class Terms:
 
 @as_list
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class SortColumn:
     """One column of the order in which rows of one key are ranked; the first one stays. NULL comes last in any case."""
 
     column: str
@@ -79,7 +79,7 @@ class Order:
         return f"{self.column} {'desc' if self.descending else 'asc'}"
 
 
-EXACT = Order(column="*", descending=False)
+EXACT = SortColumn(column="*", descending=False)
 """In place of an order: of rows of one key that are equal in all columns one stays, and no others may be there."""
 
 
@@ -188,7 +188,7 @@ class Model:
     settle: float = 0
     """Seconds after an interval in which rows of it may still come, by its header; see `core/settling.py`."""
     write: Write = "replace"
-    dedupe: tuple[Order, ...] = ()
+    dedupe: tuple[SortColumn, ...] = ()
     """Of rows of one grain and interval the first in this order stays. Empty: two such rows are an error. Only EXACT:
     equal ones are one."""
     updated_at: str | None = None

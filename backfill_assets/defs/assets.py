@@ -10,7 +10,7 @@ import dagster as dg
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.model import Model, Project
 from backfill_assets.defs.checks import check_specs, summaries
-from backfill_assets.defs.io_manager import IO_MANAGER_KEY, Order
+from backfill_assets.defs.io_manager import IO_MANAGER_KEY, BuildRequest
 from backfill_assets.defs.metadata import describe_model, model_key, model_metadata, source_key, split_owner, split_tags
 from backfill_assets.defs.partitions import mapping, partitions
 from backfill_assets.defs.report import log_checks, recorded
@@ -43,7 +43,7 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
         pool=model.pool,
     )
     def compute(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        order = Order(model=model, context=context)
+        order = BuildRequest(model=model, context=context)
         with ignore_preview_warnings():
             output = dg.Output(order, data_version=dg.DataVersion(project.fingerprints[model.name]))
         yield output  # the io manager builds while this waits, and raises unless everything is green

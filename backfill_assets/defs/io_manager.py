@@ -29,7 +29,7 @@ IO_MANAGER_KEY = "version_tables"
 
 
 @dataclass(slots=True)
-class Order:
+class BuildRequest:
     """What an asset's function returns: the model to build, with the context of the step that asks for it.
 
     `outcome` is filled in when it is done.
@@ -46,7 +46,7 @@ class VersionTables(dg.IOManager):
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
 
-    def handle_output(self, context: dg.OutputContext, obj: Order) -> None:
+    def handle_output(self, context: dg.OutputContext, obj: BuildRequest) -> None:
         """Build the order's range. Raises Failure, after reporting what is good, when any interval is not green."""
         step, model = obj.context, obj.model
         place = acting(self._runs.workspace, step.run)

@@ -35,7 +35,7 @@ from backfill_assets.plan.renamed_columns import still_copied
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.lifecycle import find_plan, parallel_plan_text, request_of
-from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.required_approvals import titled
 
 Scope = Mapping[str, Interval]
@@ -105,7 +105,7 @@ def worked_on(place: Context, step: dg.AssetExecutionContext, plan: str) -> Work
     facts = place.facts()
     shown = show_candidate(place, plan, facts)
     record, wrong = find_plan(place.control, plan), list[str]()
-    if shown is not None and record.status is Status.APPLIED:
+    if shown is not None and record.status is PlanStatus.APPLIED:
         checked = check_rows(place, plan_by_now(place, facts, record), record.id, facts)
         wrong = problems(checked.texts)
         log_checked(step, checked)
@@ -118,7 +118,7 @@ def _next(place: Context, record: PlanRecord) -> str:
     """What somebody does now, in a terminal or with Dagster's jobs."""
     if not record.live:
         return f"it is {record.status.value}"
-    if record.status is not Status.APPLIED:
+    if record.status is not PlanStatus.APPLIED:
         return f"not complete yet: materialize the rest, or `{apply_command(request_of(place.control, record.id))}`"
     said = stored_plan(place.control, record.id)
     asks = [titled(one.owner, one.roles, "somebody else") for one in (said.asked if said else ())]

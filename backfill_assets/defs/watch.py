@@ -12,17 +12,18 @@ from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.metadata import source_key, view_key
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.watch.conclusion import Watched
-from backfill_assets.watch.notice import Kind, Notice
+from backfill_assets.watch.notice import Notice, NoticeKind
 
 WATCHED = {
-    Kind.LATE: "No source changed in time that is built and shown already.",
-    Kind.FIRST_RUN: "A routine run has extended it since its last change, once that was due.",
-    Kind.STALE: "The newest interval that should be there is shown.",
-    Kind.ROWS: "The newest intervals have about as many rows as those before them.",
-    Kind.POINTER: "Every file that is shown is there, and the ledger vouches for its rows.",
-    Kind.UPSTREAM: "It was built from the versions of its upstreams that are shown.",
-    Kind.PINNED: "No consumer is kept on an older release of it beyond its last day, or on rows that cannot be read.",
-    Kind.VIEW: "The view of a shared catalog says what the environment does.",
+    NoticeKind.LATE: "No source changed in time that is built and shown already.",
+    NoticeKind.FIRST_RUN: "A routine run has extended it since its last change, once that was due.",
+    NoticeKind.STALE: "The newest interval that should be there is shown.",
+    NoticeKind.ROWS: "The newest intervals have about as many rows as those before them.",
+    NoticeKind.POINTER: "Every file that is shown is there, and the ledger vouches for its rows.",
+    NoticeKind.UPSTREAM: "It was built from the versions of its upstreams that are shown.",
+    NoticeKind.PINNED: "No consumer is kept on an older release of it beyond its last day, "
+    "or on rows that cannot be read.",
+    NoticeKind.VIEW: "The view of a shared catalog says what the environment does.",
 }
 
 
@@ -36,7 +37,7 @@ def watch_checks(workspace: Context) -> dg.AssetChecksDefinition | None:
     ]
     specs += [
         dg.AssetCheckSpec(
-            Kind.STALE.value,
+            NoticeKind.STALE.value,
             asset=source_key(source.name),
             description=f"Its newest row is not older than {source.freshness_hours:g} hours.",
             blocking=False,

@@ -62,7 +62,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Generated:
     """What the target holds. `events` and `conversions` count rows, duplicates included; `bytes` is their size on disk.
 
     `made` is False when everything was there already; `seconds` is what making it took, then or now.
@@ -96,7 +96,7 @@ def generate(
     days: int = 540,
     start: date = date(2024, 1, 1),
     progress: Progress | None = None,
-) -> Summary:
+) -> Generated:
     """Write `ad_events`, `conversions` (Delta, partitioned by `landed_on`) and `campaigns` (CSV) under `target`.
 
     `events` is the approximate number of rows of `ad_events`; every channel has at least one row a day. `progress` is
@@ -113,7 +113,7 @@ def generate(
         marker = target / MARKER
         found = _read_marker(target)
         if found.get("wanted") == wanted and "summary" in found:
-            return Summary(target=target, made=False, **found["summary"])
+            return Generated(target=target, made=False, **found["summary"])
         began = time.perf_counter()
         marker.write_text(json.dumps({"wanted": wanted}))
         for table in ("ad_events", "conversions", "campaigns"):
@@ -125,7 +125,7 @@ def generate(
         unfinished = target / f"{MARKER}.new"
         unfinished.write_text(json.dumps({"wanted": wanted, "summary": summary}, indent=2))
         unfinished.replace(marker)
-        return Summary(target=target, made=True, **summary)
+        return Generated(target=target, made=True, **summary)
 
 
 def default_target() -> Path:

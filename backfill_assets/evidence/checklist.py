@@ -20,7 +20,7 @@ _ENDED = frozenset({"abandoned", "superseded"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ChecklistLine:
     """One thing, the step that it belongs to (from 1), and its state with the reason."""
 
     step: int
@@ -30,7 +30,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class PlanEvidence:
     """A packet, and what is known of the plan beside it."""
 
     packet: Packet
@@ -59,18 +59,18 @@ class Known:
     """Whether the watch is closed."""
 
 
-def checklist(known: Known) -> tuple[Line, ...]:
+def checklist(known: PlanEvidence) -> tuple[ChecklistLine, ...]:
     """Every line, in the order of the steps."""
     return tuple(_lines(known))
 
 
-def state_of(lines: Sequence[Line], step: int) -> State:
+def state_of(lines: Sequence[ChecklistLine], step: int) -> State:
     """Of a step: open as long as any of its lines is."""
     states = {line.state for line in lines if line.step == step}
     return "open" if "open" in states else "done" if "done" in states else "not needed"
 
 
-def _lines(known: Known) -> Iterator[Line]:
+def _lines(known: PlanEvidence) -> Iterator[ChecklistLine]:
     packet, plan = known.packet, known.packet.plan
     place, ended = plan.environment, known.status in _ENDED
     yield _line(1, "The reason is written down", plan.why, "nobody said what it is for: --why of apply says it")
@@ -79,48 +79,54 @@ def _lines(known: Known) -> Iterator[Line]:
     yield _unless(ended, _preflight(known))
     frozen = [s.name for s in packet.sources if s.name not in known.unfrozen]
     if known.unfrozen:
-        yield Line(step=2, what="Sources are frozen", state="open", why=f"read as they are: {few(known.unfrozen)}")
+        yield ChecklistLine(
+            step=2, what="Sources are frozen", state="open", why=f"read as they are: {few(known.unfrozen)}"
+        )
     elif frozen:
-        yield Line(step=2, what="Sources are frozen", state="done", why=few(frozen))
+        yield ChecklistLine(step=2, what="Sources are frozen", state="done", why=few(frozen))
     else:
-        yield Line(step=2, what="Sources are frozen", state="not needed", why="nothing of them was read yet")
+        yield ChecklistLine(step=2, what="Sources are frozen", state="not needed", why="nothing of them was read yet")
     told = confirmed(packet)
     yield _line(3, "The list of readers is confirmed", told if packet.consumers.confirmed else "", told)
     yield from (_unless(ended, line) for line in _readers(known))
     before = [t.model for t in packet.rollback.to if t.segments]
     if not packet.rollback.known:
-        yield Line(step=4, what="There is a way back", state="open", why=packet.rollback.text)
+        yield ChecklistLine(step=4, what="There is a way back", state="open", why=packet.rollback.text)
     elif not before:
-        yield Line(step=4, what="There is a way back", state="not needed", why=packet.rollback.text)
+        yield ChecklistLine(step=4, what="There is a way back", state="not needed", why=packet.rollback.text)
     else:
-        yield Line(step=4, what="There is a way back", state="done", why=f"to release {known.back_to or 'before'}")
+        yield ChecklistLine(
+            step=4, what="There is a way back", state="done", why=f"to release {known.back_to or 'before'}"
+        )
     yield from (_unless(ended, line) for line in (*_built(packet), *_compared(packet), _approved(packet)))
     if known.taken_back:
         why = f"shown by release {known.release}, taken back by {known.taken_back}"
-        yield Line(step=10, what=f"{place} shows it", state="open", why=why)
+        yield ChecklistLine(step=10, what=f"{place} shows it", state="open", why=why)
     elif known.release and known.activated:
         why = f"since {moment(known.activated)}, by release {known.release}"
-        yield Line(step=10, what=f"{place} shows it", state="done", why=why)
+        yield ChecklistLine(step=10, what=f"{place} shows it", state="done", why=why)
     else:
-        yield _unless(ended, Line(step=10, what=f"{place} shows it", state="open", why=f"the plan is {known.status}"))
+        yield _unless(
+            ended, ChecklistLine(step=10, what=f"{place} shows it", state="open", why=f"the plan is {known.status}")
+        )
     if not known.release or known.taken_back:
         why = "nothing of it is shown"
-        yield _unless(ended, Line(step=11, what="The watch is closed", state="open", why=why))
+        yield _unless(ended, ChecklistLine(step=11, what="The watch is closed", state="open", why=why))
     else:
         state: State = "done" if known.watched else "open"
         why = known.watch or "another release came since: `backfill watch` is about that one"
-        yield Line(step=11, what="The watch is closed", state=state, why=why)
+        yield ChecklistLine(step=11, what="The watch is closed", state=state, why=why)
 
 
-def _line(step: int, what: str, done: str, open_: str) -> Line:
-    return Line(step=step, what=what, state="done" if done else "open", why=done or open_)
+def _line(step: int, what: str, done: str, open_: str) -> ChecklistLine:
+    return ChecklistLine(step=step, what=what, state="done" if done else "open", why=done or open_)
 
 
-def _unless(ended: bool, line: Line) -> Line:
+def _unless(ended: bool, line: ChecklistLine) -> ChecklistLine:
     """The line, which nobody needs any more of a plan that was given up."""
     if not ended or line.state != "open":
         return line
-    return Line(step=line.step, what=line.what, state="not needed", why="the plan was given up")
+    return ChecklistLine(step=line.step, what=line.what, state="not needed", why="the plan was given up")
 
 
 def _all(packet: Packet, name: str) -> Ranges:
@@ -130,54 +136,54 @@ def _all(packet: Packet, name: str) -> Ranges:
     )
 
 
-def _preflight(known: Known) -> Line:
+def _preflight(known: PlanEvidence) -> ChecklistLine:
     what = "Owners, keys, late rows and acceptance are known"
     if known.gaps is None:
         why = "the code that is loaded is another than the plan's, or nothing is left to look at"
         if known.release and not known.taken_back:
             shown = f"{known.packet.plan.environment} shows it already"
-            return Line(step=2, what=what, state="not needed", why=shown)
-        return Line(step=2, what=what, state="open", why=why)
+            return ChecklistLine(step=2, what=what, state="not needed", why=shown)
+        return ChecklistLine(step=2, what=what, state="open", why=why)
     blocking = [f"{gap.subject}: {gap.what}" for gap in known.gaps if gap.blocking]
     rest = [f"{gap.subject}: {gap.what}" for gap in known.gaps if not gap.blocking]
     if blocking:
-        return Line(step=2, what=what, state="open", why="; ".join(blocking))
-    return Line(
+        return ChecklistLine(step=2, what=what, state="open", why="; ".join(blocking))
+    return ChecklistLine(
         step=2, what=what, state="done", why=f"nothing blocks; to be mended: {few(rest)}" if rest else "all of it"
     )
 
 
-def _readers(known: Known) -> Iterator[Line]:
+def _readers(known: PlanEvidence) -> Iterator[ChecklistLine]:
     packet = known.packet
     affected = [c for c in packet.consumers.readers if c.affected]
     ends = [(utc(i["notice_until"]), i["consumer"]) for i in packet.contract_impact or () if i.get("notice_until")]
     what = "The notice that readers want is over"
     if packet.contract_impact is None and affected and not known.release:
-        yield Line(step=3, what=what, state="open", why="nobody looked at what it means for readers")
+        yield ChecklistLine(step=3, what=what, state="open", why="nobody looked at what it means for readers")
     elif late := [f"{name} until {day(at)}" for at, name in ends if at > (known.activated or known.now)]:
-        yield Line(step=3, what=what, state="open", why=listed(late))
+        yield ChecklistLine(step=3, what=what, state="open", why=listed(late))
     else:
         why = "it is over" if ends else "nobody who is affected wants any"
-        yield Line(step=3, what=what, state="done" if ends else "not needed", why=why)
+        yield ChecklistLine(step=3, what=what, state="done" if ends else "not needed", why=why)
     what = "Readers were told"
     if affected:
         why = f"no record says so; ask {listed(sorted({c.owner or c.name for c in affected}))}"
-        yield Line(step=3, what=what, state="open", why=why)
+        yield ChecklistLine(step=3, what=what, state="open", why=why)
     else:
-        yield Line(step=3, what=what, state="not needed", why="nobody is listed who reads what changes")
+        yield ChecklistLine(step=3, what=what, state="not needed", why="nobody is listed who reads what changes")
 
 
-def _built(packet: Packet) -> Iterator[Line]:
+def _built(packet: Packet) -> Iterator[ChecklistLine]:
     missing = [
         f"{in_words(m, part)} of {m.model}" for m in packet.models if (part := ranges_from_json(m.ranges.missing))
     ]
     some = [m.model for m in packet.models if m.batches]
     if not missing:
-        sample = Line(step=5, what="A sample was tried", state="not needed", why="all of it is built")
+        sample = ChecklistLine(step=5, what="A sample was tried", state="not needed", why="all of it is built")
     elif some:
-        sample = Line(step=5, what="A sample was tried", state="done", why=f"a part is built of {few(some)}")
+        sample = ChecklistLine(step=5, what="A sample was tried", state="done", why=f"a part is built of {few(some)}")
     else:
-        sample = Line(step=5, what="A sample was tried", state="open", why="nothing is built yet")
+        sample = ChecklistLine(step=5, what="A sample was tried", state="open", why="nothing is built yet")
     yield sample
     what = f"All of it is built beside {packet.plan.environment}"
     yield _line(6, what, "" if missing else "every interval is complete", f"not there yet: {listed(missing)}")
@@ -194,51 +200,51 @@ def _built(packet: Packet) -> Iterator[Line]:
             if untested
             else "nothing was tested yet"
         )
-        yield Line(step=7, what=what, state="open", why=why)
+        yield ChecklistLine(step=7, what=what, state="open", why=why)
     else:
-        yield Line(step=7, what=what, state="done", why=tests)
+        yield ChecklistLine(step=7, what=what, state="done", why=tests)
 
 
-def _compared(packet: Packet) -> Iterator[Line]:
+def _compared(packet: Packet) -> Iterator[ChecklistLine]:
     what = "Old and new rows were compared"
     rewritten = [m.model for m in packet.models if m.before]
     if not rewritten:
-        yield Line(step=8, what=what, state="not needed", why="nothing of it was shown before")
+        yield ChecklistLine(step=8, what=what, state="not needed", why="nothing of it was shown before")
     elif packet.data_diff is None or packet.data_diff.holds is False:
         why = "rows were written again since" if packet.data_diff else "they were not"
-        yield Line(step=8, what=what, state="open", why=why)
+        yield ChecklistLine(step=8, what=what, state="open", why=why)
     else:
-        yield Line(step=8, what=what, state="done", why=f"on {moment(utc(packet.data_diff.at))}")
+        yield ChecklistLine(step=8, what=what, state="done", why=f"on {moment(utc(packet.data_diff.at))}")
     what, made = "Readers' own queries were run on the new rows", reruns(packet)
     missed = [f"{r['consumer']}.{r['query'] or r['evaluation']}" for r in made if r["missed"]]
     if missed:
-        yield Line(step=8, what=what, state="open", why=f"not as expected: {few(missed)}")
+        yield ChecklistLine(step=8, what=what, state="open", why=f"not as expected: {few(missed)}")
     elif made:
-        yield Line(step=8, what=what, state="done", why=f"{count(len(made), 'answer')}, as expected")
+        yield ChecklistLine(step=8, what=what, state="done", why=f"{count(len(made), 'answer')}, as expected")
     elif any(c.affected for c in packet.consumers.readers):
-        yield Line(step=8, what=what, state="open", why="none was run, or not on these rows")
+        yield ChecklistLine(step=8, what=what, state="open", why="none was run, or not on these rows")
     else:
-        yield Line(step=8, what=what, state="not needed", why="nobody is listed who reads what changes")
+        yield ChecklistLine(step=8, what=what, state="not needed", why="nobody is listed who reads what changes")
     what = "Each difference that has to be accepted is"
     said = [(f, accepted_by(packet, f)) for f in packet.findings]
     if left := [f.name for f, by in said if not by]:
-        yield Line(step=9, what=what, state="open", why=few(left))
+        yield ChecklistLine(step=9, what=what, state="open", why=few(left))
     elif said:
-        yield Line(step=9, what=what, state="done", why="; ".join(f"{f.name} by {by}" for f, by in said))
+        yield ChecklistLine(step=9, what=what, state="done", why="; ".join(f"{f.name} by {by}" for f, by in said))
     else:
         why = "none was found" if packet.data_diff or not rewritten else "nothing was compared"
-        yield Line(step=9, what=what, state="not needed", why=why)
+        yield ChecklistLine(step=9, what=what, state="not needed", why=why)
 
 
-def _approved(packet: Packet) -> Line:
+def _approved(packet: Packet) -> ChecklistLine:
     what, given = "The owners approved exactly these rows", [a for a in packet.approvals if not a.doubt]
     if left := [n.owner or "somebody" for n in packet.needed if not n.given]:
-        return Line(step=9, what=what, state="open", why=f"lacking: {few(left)}")
+        return ChecklistLine(step=9, what=what, state="open", why=f"lacking: {few(left)}")
     if given:
         by = few([f"{a.by} on {moment(utc(a.at))}" for a in given])
-        return Line(step=9, what=what, state="done", why=by)
+        return ChecklistLine(step=9, what=what, state="done", why=by)
     if packet.rules and not packet.rules.approvals.get("required", True):
-        return Line(step=9, what=what, state="not needed", why="approvals are off in this project")
+        return ChecklistLine(step=9, what=what, state="not needed", why="approvals are off in this project")
     if not any(s.get("stage") == "approve" for s in packet.plan.stages):
-        return Line(step=9, what=what, state="not needed", why="no published row changes")
-    return Line(step=9, what=what, state="open", why="no approval that counts is recorded")
+        return ChecklistLine(step=9, what=what, state="not needed", why="no published row changes")
+    return ChecklistLine(step=9, what=what, state="open", why="no approval that counts is recorded")

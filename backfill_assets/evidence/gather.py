@@ -15,7 +15,7 @@ from backfill_assets.core.model import Consumer, Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, logic_of
 from backfill_assets.core.settings import Cost
-from backfill_assets.evidence.inputs import Inputs, Json, JudgedApproval, Subject
+from backfill_assets.evidence.inputs import ChangedModel, Inputs, Json, JudgedApproval
 from backfill_assets.evidence.tables import TableReader
 from backfill_assets.plan.actual import Actual, actual
 from backfill_assets.plan.amendment import Amendment
@@ -28,9 +28,9 @@ from backfill_assets.project.stored import from_definition
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind, by_version
-from backfill_assets.state.plans import PlanRecord, Status, Target
+from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets.state.proofs import Proof, newest
-from backfill_assets.state.releases import Move
+from backfill_assets.state.releases import PointerMove
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage
 from backfill_assets.state.versions import Version, VersionRecords
@@ -64,8 +64,8 @@ def gather(
     if said is None:
         raise StateError(f"plan {plan.id} has no content", why="an earlier release stored it", fix="apply it again")
     shown = control.environments.read(plan.environment).pointers
-    before = shown if after is not None or plan.status is not Status.PROMOTED else _replaced(control, plan)
-    pinned = after or (shown if plan.status is Status.PROMOTED else {})
+    before = shown if after is not None or plan.status is not PlanStatus.PROMOTED else _replaced(control, plan)
+    pinned = after or (shown if plan.status is PlanStatus.PROMOTED else {})
     versions = control.versions.all()
     entries = control.ledger.entries([t.model for t in plan.targets])
     groups = by_version(entries)
@@ -118,7 +118,7 @@ def _replaced(control: Control, plan: PlanRecord) -> dict[str, Pointer] | None:
     return None
 
 
-def _brings(move: Move, target: Target) -> bool:
+def _brings(move: PointerMove, target: PlanTarget) -> bool:
     """Whether a release began to show a version."""
 
     def shows(pointer: Pointer | None) -> bool:
@@ -133,14 +133,14 @@ def _subject(
     log: TableLog,
     tables: TableReader,
     versions: VersionRecords,
-    target: Target,
+    target: PlanTarget,
     *,
     entries: Sequence[Entry],
     before: Pointer | None,
     pinned: Pointer | None,
     patch: Ranges | None,
     now: datetime,
-) -> Subject:
+) -> ChangedModel:
     name, version = target.model, target.version
     record = versions.get((name, version))
     model = _model(project, name, version, record)
@@ -152,7 +152,7 @@ def _subject(
     batches = tuple(have.batches(shown & have.green))
     old = versions.get((name, before.version)) if before else None
     left_out = target.intervals - shown if mine else Ranges()  # built, but what moves does not show it
-    return Subject(
+    return ChangedModel(
         target=replace(target, intervals=target.intervals - left_out),
         model=model,
         record=record,
@@ -191,7 +191,9 @@ def _model(project: Project, name: str, version: str, record: Version | None) ->
     return from_definition(name, version, {**record.definition, "helpers": []})  # to be told of, not to be executed
 
 
-def _results(control: Control, target: Target, batches: Sequence[tuple[Interval, Entry]]) -> tuple[AuditResult, ...]:
+def _results(
+    control: Control, target: PlanTarget, batches: Sequence[tuple[Interval, Entry]]
+) -> tuple[AuditResult, ...]:
     """The newest result for each check and interval, of the batches that computed what is shown."""
     parts: dict[str, list[Interval]] = {}
     for interval, entry in batches:

@@ -18,7 +18,7 @@ from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.stages import Owned, Plan
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.ledger import Entry
-from backfill_assets.state.plans import PlanRecord, Target
+from backfill_assets.state.plans import PlanRecord, PlanTarget
 from backfill_assets.state.proofs import Proof
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.versions import Version
@@ -27,10 +27,10 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class ChangedModel:
     """One model that the plan changes, with all that was recorded of it."""
 
-    target: Target
+    target: PlanTarget
     model: Model
     """By the definition that the version was built by."""
     record: Version | None
@@ -72,7 +72,7 @@ class Inputs:
     plan: PlanRecord
     said: Plan
     """The plan as it was stored."""
-    subjects: tuple[Subject, ...]
+    subjects: tuple[ChangedModel, ...]
     promoting: bool = False
     """Whether the environment is about to move to it."""
     before_known: bool

@@ -14,7 +14,7 @@ from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
 from backfill_assets.core.wording import listed
-from backfill_assets.evidence.inputs import Inputs, Json, JudgedApproval, Subject
+from backfill_assets.evidence.inputs import ChangedModel, Inputs, Json, JudgedApproval
 from backfill_assets.evidence.meaning import meaning
 from backfill_assets.evidence.sentences import summary
 from backfill_assets.evidence.shape import (
@@ -197,7 +197,7 @@ def _proof(proof: Proof, content: str) -> ProofPart:
     )
 
 
-def _model(s: Subject, inputs: Inputs) -> ModelPart:
+def _model(s: ChangedModel, inputs: Inputs) -> ModelPart:
     change = inputs.said.changes.get(s.target.model)
     return ModelPart(
         model=s.target.model,
@@ -244,7 +244,7 @@ def _model(s: Subject, inputs: Inputs) -> ModelPart:
     )
 
 
-def _kind(s: Subject, change: PlannedChange | None, known: bool) -> Kind:
+def _kind(s: ChangedModel, change: PlannedChange | None, known: bool) -> Kind:
     if s.target.version != logic_of(s.target.version):
         return "restated"
     if s.kept:
@@ -256,7 +256,7 @@ def _kind(s: Subject, change: PlannedChange | None, known: bool) -> Kind:
     return "changed" if not known and change and change.category is not Category.NEW else "new"
 
 
-def _columns(s: Subject, change: PlannedChange | None) -> list[ColumnPart]:
+def _columns(s: ChangedModel, change: PlannedChange | None) -> list[ColumnPart]:
     old = dict(s.old.columns) if s.old else {}
     new = dict(s.record.columns) if s.record else {}
     if s.target.columns:  # the same table: what its view lists
@@ -286,7 +286,7 @@ def _columns(s: Subject, change: PlannedChange | None) -> list[ColumnPart]:
     ]
 
 
-def _code(s: Subject) -> Code:
+def _code(s: ChangedModel) -> Code:
     old = s.old.definition if s.old else None
     was = str(old["code"]) if old and "code" in old else None
     is_ = str(s.record.definition.get("code", s.model.code)) if s.record else s.model.code
@@ -311,7 +311,7 @@ def _settings(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str,
     return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
 
 
-def _table(s: Subject) -> TablePart | None:
+def _table(s: ChangedModel) -> TablePart | None:
     t = s.table
     if t is None:
         return None
@@ -326,7 +326,7 @@ def _table(s: Subject) -> TablePart | None:
     )
 
 
-def _sources(subjects: Sequence[Subject], changed: Iterable[str]) -> list[SourcePart]:
+def _sources(subjects: Sequence[ChangedModel], changed: Iterable[str]) -> list[SourcePart]:
     """What the batches read, source by source; what they read of changed models is in those models' own parts."""
     found: dict[str, dict[str, tuple[Mapping[str, Any], list[str]]]] = {}
     for s in subjects:
@@ -343,7 +343,7 @@ def _sources(subjects: Sequence[Subject], changed: Iterable[str]) -> list[Source
     ]
 
 
-def _checks(s: Subject) -> list[Check]:
+def _checks(s: ChangedModel) -> list[Check]:
     audits = {a.name: a for a in s.model.audits}
     by_check: dict[str, list[AuditResult]] = {}
     for result in s.results:

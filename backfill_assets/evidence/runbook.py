@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from backfill_assets.core.escaping import markdown, one_line
 from backfill_assets.core.intervals import ranges_from_json
 from backfill_assets.core.wording import listed
-from backfill_assets.evidence.checklist import Known, Line, State, checklist, state_of
+from backfill_assets.evidence.checklist import ChecklistLine, PlanEvidence, State, checklist, state_of
 from backfill_assets.evidence.formatting import moment
 from backfill_assets.evidence.notes import activation, cutover_message, stays, to_do, updated
 from backfill_assets.evidence.sentences import effect, in_words, partial
@@ -19,7 +19,7 @@ RUNBOOK, CHECKLIST, MIGRATION, CUTOVER = "runbook.md", "checklist.md", "migratio
 _MARK: Mapping[State, str] = {"done": "[x]", "open": "[ ]", "not needed": "[-]"}
 
 
-def documents(known: Known) -> dict[str, str]:
+def documents(known: PlanEvidence) -> dict[str, str]:
     """File name → Markdown."""
     lines = checklist(known)
     return {
@@ -35,7 +35,7 @@ def together(made: Mapping[str, str]) -> str:
     return "\n---\n\n".join(made.values())
 
 
-def runbook(known: Known, lines: Sequence[Line]) -> str:
+def runbook(known: PlanEvidence, lines: Sequence[ChecklistLine]) -> str:
     """The eleven steps as commands of this plan, each with its state."""
     plan = known.packet.plan
     words = Words(plan=plan.id, options=known.options, back_to=_target(known), place=plan.environment)
@@ -49,7 +49,7 @@ def runbook(known: Known, lines: Sequence[Line]) -> str:
     return "\n".join(said)
 
 
-def safety(known: Known, lines: Sequence[Line]) -> str:
+def safety(known: PlanEvidence, lines: Sequence[ChecklistLine]) -> str:
     """The checklist: what is done, open and not needed, by the records."""
     plan = known.packet.plan
     left = sum(line.state == "open" for line in lines)
@@ -58,7 +58,7 @@ def safety(known: Known, lines: Sequence[Line]) -> str:
     return "\n".join([*said, *map(_told, lines), ""])
 
 
-def migration_note(known: Known) -> str:
+def migration_note(known: PlanEvidence) -> str:
     """A page for those who read the tables: what changes, since when, how to check, whom to ask, how to go back."""
     packet, place = known.packet, known.packet.plan.environment
     names = listed(m.model for m in packet.models)
@@ -94,22 +94,22 @@ def migration_note(known: Known) -> str:
     return "\n".join(said)
 
 
-def _head(known: Known) -> list[str]:
+def _head(known: PlanEvidence) -> list[str]:
     plan = known.packet.plan
     said = [markdown(f"Opened by {plan.by}; {known.status}; as of {moment(known.now)}.")]
     return said + ([f"Why: {markdown(plan.why)}"] if plan.why else [])
 
 
-def _told(line: Line) -> str:
+def _told(line: ChecklistLine) -> str:
     return f"- {_MARK[line.state]} {markdown(line.what)} ({line.state}): {markdown(line.why)}"
 
 
-def _back(known: Known) -> list[str]:
+def _back(known: PlanEvidence) -> list[str]:
     command = f"backfill rollback {_target(known)}"
     return [f"{command} --dry-run", f"{command} --reason 'what was wrong'"]
 
 
-def _target(known: Known) -> str:
+def _target(known: PlanEvidence) -> str:
     """Where a rollback goes, of this plan's models only: others may have moved since."""
     return " ".join([*filter(None, [known.back_to]), *(f"--select {m.model}" for m in known.packet.models)])
 
@@ -142,7 +142,7 @@ def _since(m: ModelPart) -> str:
     )
 
 
-def _look(m: ModelPart, known: Known) -> list[str]:
+def _look(m: ModelPart, known: PlanEvidence) -> list[str]:
     plan, place = known.packet.plan, known.packet.plan.environment
     live = plan.status in ("open", "applied")
     where = f"plan_{plan.id}" if live else place

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class RunbookStep:
     """One step. Commands are what a shell takes; a `look` is a sentence."""
 
     title: str
@@ -28,64 +28,64 @@ class Words:
     place: str = "prod"
 
 
-def steps(words: Words) -> tuple[Step, ...]:
+def steps(words: Words) -> tuple[RunbookStep, ...]:
     """The eleven steps, in order, with these words."""
     plan, place = words.plan, words.place
     return (
-        Step(
+        RunbookStep(
             title="Say what changes, and why",
             commands=(_with("backfill plan", words.options),),
             look="The kind of change of each model, the intervals, the smallest window, time and money. Give the reason"
             " to `apply` with `--why`.",
         ),
-        Step(
+        RunbookStep(
             title="Know what has to be known",
             commands=(_with("backfill preflight", words.options),),
             look="No finding blocks: owners, keys, late rows, timestamps, sources that cover the window, criteria of"
             " acceptance.",
         ),
-        Step(
+        RunbookStep(
             title="Tell those who read it",
             commands=("backfill consumers",),
             look="The list is confirmed, and whoever wants notice has had it: the draft of the message is in the"
             " evidence, the note for consumers in the runbook.",
         ),
-        Step(
+        RunbookStep(
             title="Know the way back",
             commands=("backfill status", "backfill releases"),
             look=f"What {place} shows now is complete; write down the newest release: that is where a rollback goes.",
         ),
-        Step(
+        RunbookStep(
             title="Try a sample",
             commands=(_with("backfill apply", words.options, "--sample 3"),),
             look="The sample's audits are green, and what the rest takes fits into the time that there is.",
         ),
-        Step(
+        RunbookStep(
             title=f"Build beside {place}",
             commands=(_with("backfill apply", words.options),),
             look=f"Every interval is green. {place} shows what it showed. After a failure the same command goes on.",
         ),
-        Step(
+        RunbookStep(
             title="Read the audits",
             commands=("backfill status", f"backfill evidence {plan}"),
             look="No blocking audit is red, and each warning is understood.",
         ),
-        Step(
+        RunbookStep(
             title="Compare old and new",
             commands=(f"backfill diff {plan}", f"backfill consumers --check --plan {plan}"),
             look="What should move moved, nothing else did, and the readers' own queries give plausible answers.",
         ),
-        Step(
+        RunbookStep(
             title="Let the owners approve",
             commands=("backfill plans --waiting-for ''", f"backfill approve {plan} --reason 'why it may be shown'"),
             look="Each owner approved exactly these rows, and every finding is accepted by its name or mended.",
         ),
-        Step(
+        RunbookStep(
             title=f"Switch {place}",
             commands=(f"backfill promote {plan}",),
             look="All models moved in one commit. Send the message, now with the time of activation.",
         ),
-        Step(
+        RunbookStep(
             title="Watch, and go back if you must",
             commands=(
                 "backfill watch",

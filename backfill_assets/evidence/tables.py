@@ -23,7 +23,7 @@ class TableCommit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataFile:
+class EvidenceFile:
     """A file that the table consists of. `sha256` is empty where only its size was noted."""
 
     path: str
@@ -42,7 +42,7 @@ class TableState:
     version: str
     commit: int
     commits: tuple[TableCommit, ...]
-    files: tuple[DataFile, ...]
+    files: tuple[EvidenceFile, ...]
 
     @property
     def bytes(self) -> int:
@@ -97,5 +97,5 @@ def differences(named: TableState, found: TableState | None) -> list[str]:
     return [*problems, f"and {more:,} more files of {where}"] if more else problems
 
 
-def _same(one: DataFile, other: DataFile) -> bool:
+def _same(one: EvidenceFile, other: EvidenceFile) -> bool:
     return one.bytes == other.bytes and (not one.sha256 or not other.sha256 or one.sha256 == other.sha256)

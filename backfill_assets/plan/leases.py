@@ -13,7 +13,7 @@ from backfill_assets.core.pointer import lists
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.stages import Audit, Build, Plan, Promote, Request
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.plans import PlanRecord, Target
+from backfill_assets.state.plans import PlanRecord, PlanTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Claim:
     """Empty when the plan may be applied."""
 
 
-def targets(plan: Plan) -> tuple[Target, ...]:
+def targets(plan: Plan) -> tuple[PlanTarget, ...]:
     """The versions that a plan builds, audits or moves, in its order of models."""
     versions: dict[str, str] = {}
     intervals: dict[str, Ranges] = {}
@@ -58,7 +58,7 @@ def targets(plan: Plan) -> tuple[Target, ...]:
             versions[stage.model] = stage.version
             intervals[stage.model] = intervals.get(stage.model, Ranges()) | stage.intervals
     return tuple(
-        Target(
+        PlanTarget(
             model=name,
             version=versions[name],
             intervals=intervals.get(name, Ranges()),
@@ -73,7 +73,7 @@ Goal = tuple[str, tuple[str, ...]]
 """Where a plan leads a model: a version, and the columns of its view where the plan changes only these."""
 
 
-def leases(versions: Sequence[Target], shown: Environment) -> dict[str, Goal]:
+def leases(versions: Sequence[PlanTarget], shown: Environment) -> dict[str, Goal]:
     """Where models are led that the environment does not show so: growth of what it shows is free for all."""
     return {t.model: _goal(t) for t in versions if not _shows(shown, t)}
 
@@ -128,11 +128,11 @@ def _other_logic(models: Sequence[str], one: Mapping[str, Goal], other: Mapping[
     return any((logic_of(one[name][0]), one[name][1]) != (logic_of(other[name][0]), other[name][1]) for name in models)
 
 
-def _goal(target: Target) -> Goal:
+def _goal(target: PlanTarget) -> Goal:
     return target.version, target.columns
 
 
-def _shows(shown: Environment, target: Target) -> bool:
+def _shows(shown: Environment, target: PlanTarget) -> bool:
     pointer = shown.pointers.get(target.model)
     if pointer is None or not lists(pointer, target.columns):
         return False

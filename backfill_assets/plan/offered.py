@@ -17,7 +17,7 @@ from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import ready
 from backfill_assets.plan.plan import make_plan, upstream_models
-from backfill_assets.plan.smallest import Reader, Smallest, last_interval, needs
+from backfill_assets.plan.smallest import ReadingConsumer, Smallest, last_interval, needs
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.strategy import Strategy
 from backfill_assets.sql.types import safe_cast
@@ -161,6 +161,6 @@ def _all_of_it(project: Project, facts: Facts, found: Smallest) -> str:
     return f"what is read goes back to the beginning of {listed(whole)} {between}" if whole else ""
 
 
-def _reads_all(reader: Reader) -> str:
+def _reads_all(reader: ReadingConsumer) -> str:
     days = "" if reader.history is None else f" ({reader.history} days of history)"
     return f"{reader.consumer} reads all of {reader.model}{days}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from backfill_assets.core.consumer import Use
+from backfill_assets.core.consumer import ModelUse
 from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.model import UNKNOWN, Model, Project
 from backfill_assets.plan.category import Category, Change, affects
@@ -16,7 +16,7 @@ from backfill_assets.plan.reasons import reads_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class ReadingConsumer:
     """A consumer that reads something of a model that changes, from `since` on; no history: all of it."""
 
     consumer: str
@@ -31,7 +31,7 @@ class Smallest:
 
     needs: Mapping[str, Interval]
     """Changed or new model → its intervals that somebody reads, by itself or through other models."""
-    readers: tuple[Reader, ...]
+    readers: tuple[ReadingConsumer, ...]
     since: datetime | None = None
     """The day with which the offered plan begins; None: none is offered."""
     option: Literal["", "forward-only", "start"] = ""
@@ -39,7 +39,7 @@ class Smallest:
     """That plan; empty: none is offered."""
     reason: str = ""
     """Why none is; empty beside an offer, and where the plan is the smallest one itself."""
-    missed: tuple[Reader, ...] = ()
+    missed: tuple[ReadingConsumer, ...] = ()
     """Of a plan that begins with a day: who reads older rows than that."""
     later: tuple[str, ...] = ()
     """New models that the offered plan is not about."""
@@ -49,14 +49,14 @@ class Smallest:
 
 def needs(
     project: Project, changes: Mapping[str, Change], now: datetime
-) -> tuple[dict[str, Interval], tuple[Reader, ...]]:
+) -> tuple[dict[str, Interval], tuple[ReadingConsumer, ...]]:
     """The intervals of each changed or new model that have to be of the new logic, and who reads them.
 
     A consumer reads the newest days of its `history`, counted from the last that is expected of the model, in whole
     intervals; what a model needs of others is what it looks at for these. Columns that do not change need nothing.
     """
     first: dict[str, datetime] = {}
-    readers: list[Reader] = []
+    readers: list[ReadingConsumer] = []
     for consumer in project.consumers.values():
         for name in consumer.reads:
             model = project.models.get(name)
@@ -64,7 +64,7 @@ def needs(
                 continue
             if read := newest(model, consumer.use(name).history, now):
                 history = consumer.use(name).history
-                readers.append(Reader(consumer=consumer.name, model=name, history=history, since=read.start))
+                readers.append(ReadingConsumer(consumer=consumer.name, model=name, history=history, since=read.start))
                 first[name] = min(first.get(name, read.start), read.start)
     found: dict[str, Interval] = {}
     for model in reversed(list(project.models.values())):  # an upstream comes before what reads it
@@ -102,7 +102,7 @@ def _last(model: Model, span: Interval) -> datetime:
     return model.cadence.shift(span.end, -1)
 
 
-def _reads_new(use: Use, change: Change) -> bool:
+def _reads_new(use: ModelUse, change: Change) -> bool:
     """Whether anything that a consumer reads of a model may be another than before."""
     if change.category is Category.NEW or change.rows:
         return True

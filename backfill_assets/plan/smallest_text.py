@@ -11,7 +11,7 @@ from backfill_assets.plan.commands import with_why
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.estimate_text import duration, money
 from backfill_assets.plan.reasons import SHOWN, first_few
-from backfill_assets.plan.smallest import Reader, Smallest
+from backfill_assets.plan.smallest import ReadingConsumer, Smallest
 from backfill_assets.plan.stages import Plan
 from backfill_assets.plan.strategy import PROOF, Strategy
 
@@ -76,7 +76,7 @@ def _needed(found: Smallest, models: Mapping[str, Model]) -> str:
     return listed(parts) if len(parts) <= SHOWN else first_few(parts)
 
 
-def _who(readers: Sequence[Reader]) -> str:
+def _who(readers: Sequence[ReadingConsumer]) -> str:
     said = [f"{r.consumer} reads {'all' if r.history is None else f'{r.history} days'} of {r.model}" for r in readers]
     return first_few(said)
 

@@ -21,7 +21,7 @@ Compile = Callable[[list[PythonFunction]], Mapping[str, str | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ExpandedProject:
     """`compiled` is the Python models' SQL."""
 
     outputs: Mapping[str, Outputs]
@@ -31,7 +31,7 @@ class Found:
 
 def all_columns(
     root: Path, linked: Linked, sources: Mapping[str, Source], compiling: Compile, problems: list[Problem]
-) -> Found:
+) -> ExpandedProject:
     """The columns of all models. Python models are compiled together, as few times as their dependencies allow."""
     outputs: dict[str, Outputs] = {}
     compiled: dict[str, str | None] = {}
@@ -72,7 +72,7 @@ def all_columns(
             for d in rest
             if (text := compiled.get(d.name))
         }
-    return Found(outputs=outputs, visible=visible, compiled=compiled)
+    return ExpandedProject(outputs=outputs, visible=visible, compiled=compiled)
 
 
 def _undeclared(draft: Draft) -> bool:

@@ -115,7 +115,7 @@ class _Evaluation(Strict):
         return self
 
 
-class Entry(Strict):
+class ConsumerEntry(Strict):
     """One consumer as it is written."""
 
     name: Annotated[str, BeforeValidator(identifier)]

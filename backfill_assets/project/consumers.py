@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from backfill_assets.core.consumer import CONSUMERS_FILE, Bound, Consumer, Evaluation, Query, Use
+from backfill_assets.core.consumer import CONSUMERS_FILE, Bound, Consumer, ConsumerQuery, Evaluation, ModelUse
 from backfill_assets.core.errors import Problem
 from backfill_assets.files.documents import Document, did_you_mean
 from backfill_assets.files.validation import Day, Strict, validate
-from backfill_assets.project.consumer_entry import Entry
+from backfill_assets.project.consumer_entry import ConsumerEntry
 from backfill_assets.project.sources import read_list
 from backfill_assets.sql.parsing import SqlError, parse
 from backfill_assets.sql.read_only import not_read_only
@@ -48,7 +48,7 @@ def read_consumers(root: Path, models: list[str], environment: str, problems: li
     head = validate(_Head, document, said, problems, fixes=_FIXES)
     verified = head.last_verified if head else None
     for index, data in enumerate(listed.items):
-        entry = validate(Entry, document, data, problems, at=("consumers", index), fixes=_FIXES)
+        entry = validate(ConsumerEntry, document, data, problems, at=("consumers", index), fixes=_FIXES)
         if entry is None:
             continue
         if entry.name in consumers:
@@ -72,18 +72,18 @@ class _Head(Strict):
 
 
 def _consumer(
-    document: Document, index: int, entry: Entry, spelling: Mapping[str, str], verified: date | None
+    document: Document, index: int, entry: ConsumerEntry, spelling: Mapping[str, str], verified: date | None
 ) -> Consumer:
     reads = {spelling.get(name.lower(), name): use for name, use in entry.reads.items()}
     return Consumer(
         name=entry.name, kind=entry.kind, owner=entry.owner, criticality=entry.criticality, how=entry.how,
         description=entry.description, url=entry.url, notice=entry.notice, reads=tuple(reads),
         uses={
-            n: Use(columns=u.columns, history=entry.history if u.history is None else u.history)
+            n: ModelUse(columns=u.columns, history=entry.history if u.history is None else u.history)
             for n, u in reads.items()
         },
         queries=tuple(
-            Query(
+            ConsumerQuery(
                 name=q.name, sql=q.sql, min_rows=q.min_rows,
                 bounds=tuple(Bound(column=c, min=b.min, max=b.max) for c, b in q.bounds.items()),
             )
@@ -98,7 +98,9 @@ def _consumer(
     )  # fmt: skip
 
 
-def _unknown_models(document: Document, index: int, entry: Entry, spelling: Mapping[str, str]) -> Iterator[Problem]:
+def _unknown_models(
+    document: Document, index: int, entry: ConsumerEntry, spelling: Mapping[str, str]
+) -> Iterator[Problem]:
     models = list(spelling.values())
     for position, name in enumerate(entry.reads):
         if name.lower() not in spelling:
@@ -110,7 +112,7 @@ def _unknown_models(document: Document, index: int, entry: Entry, spelling: Mapp
 
 
 def _wrong_queries(
-    document: Document, index: int, entry: Entry, spelling: Mapping[str, str], environment: str
+    document: Document, index: int, entry: ConsumerEntry, spelling: Mapping[str, str], environment: str
 ) -> Iterator[Problem]:
     """Queries that are no SQL, or read views that the entry does not name; evaluations by unknown queries."""
     at: tuple[str | int, ...] = ("consumers", index)

@@ -10,12 +10,12 @@ from backfill_assets.core.errors import Problem
 from backfill_assets.files.documents import Document
 from backfill_assets.project.header import Header
 from backfill_assets.python_models.reads import Unseen
-from backfill_assets.sql.nondeterministic import Use
+from backfill_assets.sql.nondeterministic import FunctionUse
 from backfill_assets.sql.parsing import Sql
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class DraftRead:
     """A name that a model reads, as written, and where; `parameter` is what a Python function calls it."""
 
     name: str
@@ -39,10 +39,10 @@ class Draft:
     header: Header | None
     wrong: frozenset[str] = frozenset()
     """The header's keys that are wrong: what they are about cannot be checked."""
-    reads: tuple[Read, ...] = ()
+    reads: tuple[DraftRead, ...] = ()
     sql: Sql | None = None
     logic: str = ""
-    uses: tuple[Use, ...] = ()
+    uses: tuple[FunctionUse, ...] = ()
     """Of functions that give something else each time."""
     modules: tuple[str, ...] = ()
     """The files, relative to the project, that a Python model's code is in, or that it reads by a literal name."""

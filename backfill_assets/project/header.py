@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
-from backfill_assets.core.model import EXACT, TOLERANCE, Order
+from backfill_assets.core.model import EXACT, TOLERANCE, SortColumn
 from backfill_assets.files.documents import Document, did_you_mean
 from backfill_assets.files.validation import (
     ColumnName,
@@ -86,25 +86,25 @@ class DeclaredSameAs(Strict):
     reason: Reason
 
 
-def _order(value: object) -> tuple[Order, ...]:
+def _order(value: object) -> tuple[SortColumn, ...]:
     """`[loaded_at desc, id asc]`. A bare name would let the smallest win, which is rarely what is meant."""
     items: list[Any] = [value] if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
     if not items:
         raise ValueError("not a list such as [loaded_at desc]")
-    found: list[Order] = []
+    found: list[SortColumn] = []
     for item in items:
         column, _, direction = str(item).strip().rpartition(" ")
         direction = direction.lower()
         if direction not in ("asc", "desc"):
             raise ValueError(f"{shown(item)} does not say which row wins: write `{item} desc` to keep the latest")
-        found.append(Order(column=column_name(column.strip()), descending=direction == "desc"))
+        found.append(SortColumn(column=column_name(column.strip()), descending=direction == "desc"))
     return tuple(found)
 
 
 class Dedupe(Strict):
     """Which of several rows of one grain stays: the first in this order."""
 
-    order_by: Annotated[tuple[Order, ...], BeforeValidator(_order)]
+    order_by: Annotated[tuple[SortColumn, ...], BeforeValidator(_order)]
 
 
 def _dedupe(value: object) -> object:

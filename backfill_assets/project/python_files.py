@@ -14,7 +14,7 @@ from backfill_assets.core.errors import Problem
 from backfill_assets.files.documents import UNREADABLE, Document, Path_
 from backfill_assets.files.texts import read_text
 from backfill_assets.files.validation import name_problem
-from backfill_assets.project.draft import Draft, Read
+from backfill_assets.project.draft import Draft, DraftRead
 from backfill_assets.project.fingerprint import python_logic
 from backfill_assets.project.header import parse_header
 from backfill_assets.python_models.reads import build_reads, is_model_decorator
@@ -124,7 +124,7 @@ def _own(function: ast.AST) -> Iterator[ast.AST]:
             yield from _own(child)
 
 
-def _reads(document: Document, node: ast.FunctionDef, mapping: object, problems: list[Problem]) -> Iterator[Read]:
+def _reads(document: Document, node: ast.FunctionDef, mapping: object, problems: list[Problem]) -> Iterator[DraftRead]:
     if mapping is UNREADABLE:
         return
     if not isinstance(mapping, dict) or not all(isinstance(v, str) for v in mapping.values()):
@@ -153,7 +153,7 @@ def _reads(document: Document, node: ast.FunctionDef, mapping: object, problems:
         if parameter.arg == INTERVAL:
             continue
         mapped = parameter.arg in mapping
-        yield Read(
+        yield DraftRead(
             name=mapping[parameter.arg] if mapped else parameter.arg,
             line=document.line_of("upstream", parameter.arg) if mapped else parameter.lineno,
             parameter=parameter.arg,

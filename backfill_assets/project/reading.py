@@ -30,7 +30,7 @@ from backfill_assets.project.sources import read_sources
 from backfill_assets.project.spark_settings import read_as_usual
 from backfill_assets.project.sql_files import read_sql_model
 from backfill_assets.python_models.compiled import PythonFunction, compile_functions
-from backfill_assets.sql.nondeterministic import Use
+from backfill_assets.sql.nondeterministic import FunctionUse
 from backfill_assets.sql.signature import Opaque, Table, query_signature
 
 
@@ -70,7 +70,7 @@ def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Re
     columns = all_columns(root, linked, sources, compiling, problems)
     outputs, compiled, visible = columns.outputs, columns.compiled, columns.visible
     models: dict[str, Model] = {}
-    hidden: dict[str, list[Use]] = {}
+    hidden: dict[str, list[FunctionUse]] = {}
     for draft in linked.order:
         found = outputs[draft.name]
         upstreams = tuple(

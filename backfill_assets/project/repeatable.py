@@ -9,14 +9,14 @@ from pathlib import Path
 from backfill_assets.core.errors import Problem
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.outputs import Outputs
-from backfill_assets.sql.nondeterministic import Use, uses_in_text, uses_of_texts
+from backfill_assets.sql.nondeterministic import FunctionUse, uses_in_text, uses_of_texts
 from backfill_assets.sql.order_check import order_findings
 from backfill_assets.sql.parsing import parse
 from backfill_assets.sql.signature import Table
 from backfill_assets.sql.text_clocks import Tables
 
 
-def refusals(draft: Draft, root: Path, uses: Sequence[Use] | None = None) -> list[Problem]:
+def refusals(draft: Draft, root: Path, uses: Sequence[FunctionUse] | None = None) -> list[Problem]:
     """A problem for each of the uses (None: those that its file shows), each once a line."""
     if draft.header is None or draft.header.allow_nondeterministic:
         return []
@@ -56,20 +56,22 @@ def not_executed(draft: Draft) -> Problem:
     )
 
 
-def hidden_uses(draft: Draft, compiled: str | None, tables: Tables) -> list[Use]:
+def hidden_uses(draft: Draft, compiled: str | None, tables: Tables) -> list[FunctionUse]:
     """Those that only the SQL of a Python model shows; at the line of its function. `tables`: what it reads."""
     if draft.uses or compiled is None:
         return []
-    return [Use(name=use.name, cause=use.cause, line=draft.line) for use in uses_in_text(compiled, tables)]
+    return [FunctionUse(name=use.name, cause=use.cause, line=draft.line) for use in uses_in_text(compiled, tables)]
 
 
-def typed_uses(draft: Draft, tables: Tables) -> list[Use]:
+def typed_uses(draft: Draft, tables: Tables) -> list[FunctionUse]:
     """Those of an SQL model that show once the columns of what it reads are known."""
     trees = parse(draft.sql.code).statements if draft.sql else ()
     return [replace(use, line=draft.code_line + use.line - 1) for tree in trees for use in uses_of_texts(tree, tables)]
 
 
-def remarks(draft: Draft, hidden: Sequence[Use], outputs: Outputs, tables: Mapping[str, Table]) -> list[Problem]:
+def remarks(
+    draft: Draft, hidden: Sequence[FunctionUse], outputs: Outputs, tables: Mapping[str, Table]
+) -> list[Problem]:
     """What may be other rows when it is built again, and a permission that nothing needs: warnings, no problems.
 
     `tables` are all that models read, by name.

@@ -13,10 +13,10 @@ from backfill_assets.core.errors import Problem
 from backfill_assets.files.documents import Document, read_yaml
 from backfill_assets.files.texts import read_text
 from backfill_assets.files.validation import name_problem
-from backfill_assets.project.draft import Draft, Read
+from backfill_assets.project.draft import Draft, DraftRead
 from backfill_assets.project.fingerprint import sql_logic
 from backfill_assets.project.header import parse_header
-from backfill_assets.sql.nondeterministic import Use, uses_in_query
+from backfill_assets.sql.nondeterministic import FunctionUse, uses_in_query
 from backfill_assets.sql.parsing import Sql, SqlError, parse
 
 _EXAMPLE = "WHERE event_time >= :start AND event_time < :end"
@@ -51,9 +51,9 @@ def read_sql_model(path: Path, problems: list[Problem]) -> Draft:
     sql = _query(path, code, code_line, problems)
     if sql is not None:
         code = sql.code
-    reads: dict[str, Read] = {}
+    reads: dict[str, DraftRead] = {}
     for reference in sql.references if sql else ():
-        reads.setdefault(reference.key, Read(name=reference.name, line=code_line + reference.line - 1))
+        reads.setdefault(reference.key, DraftRead(name=reference.name, line=code_line + reference.line - 1))
     return Draft(
         name=name, path=path, language="sql", code=code, code_line=code_line, text=text, document=document,
         header=header,
@@ -78,7 +78,7 @@ def _no_header(path: Path, text: str) -> Problem:
     return Problem(file=path, line=1, what="the model has no header", fix=fix)
 
 
-def _uses(sql: Sql, code_line: int) -> Iterator[Use]:
+def _uses(sql: Sql, code_line: int) -> Iterator[FunctionUse]:
     for statement in sql.statements:
         for use in uses_in_query(statement):
             yield replace(use, line=code_line + use.line - 1)

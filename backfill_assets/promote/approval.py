@@ -54,7 +54,7 @@ class PlanReview:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class ApprovalSubject:
     """What an approval is about."""
 
     scope: Mapping[str, Ranges]
@@ -78,7 +78,9 @@ class Subject:
         return tuple(Owned(owner=o, models=models, roles=self.roles[o]) for o, models in self.owners.items())
 
 
-def subject(project: Project, facts: Facts, review: PlanReview, scope: Mapping[str, Ranges] | None = None) -> Subject:
+def subject(
+    project: Project, facts: Facts, review: PlanReview, scope: Mapping[str, Ranges] | None = None
+) -> ApprovalSubject:
     """What the owners are asked, or were asked about this scope."""
     scope = scope or review.changed
     rows: list[object] = []
@@ -114,7 +116,7 @@ def subject(project: Project, facts: Facts, review: PlanReview, scope: Mapping[s
     for name, here in asked:
         for owner in here:
             owners[owner] = (*owners.get(owner, ()), name)
-    return Subject(
+    return ApprovalSubject(
         scope=scope,
         content=content,
         digest=_hash(content, [proof.digest for proof in proofs]),
@@ -125,7 +127,7 @@ def subject(project: Project, facts: Facts, review: PlanReview, scope: Mapping[s
     )
 
 
-def subjects(project: Project, facts: Facts, review: PlanReview) -> Iterator[Subject]:
+def subjects(project: Project, facts: Facts, review: PlanReview) -> Iterator[ApprovalSubject]:
     """What is known of a plan's rows: in the scope that it has now, and in that of each of its approvals."""
     scopes = [review.changed, *(a.scope for a in review.approvals)]
     seen: list[Mapping[str, Ranges]] = []

@@ -10,7 +10,7 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.facts import Facts
-from backfill_assets.promote.approval import PlanReview, Subject, rules_of, subject
+from backfill_assets.promote.approval import ApprovalSubject, PlanReview, rules_of, subject
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.state.approval_validity import approver, objection, who_may
 from backfill_assets.state.approvals import FORMATTED, Approval
@@ -108,7 +108,7 @@ def complete(record: PlanRecord, verdict: Verdict) -> None:
     )
 
 
-def _check(record: PlanRecord, about: Subject, owners: tuple[str, ...], accepted: Mapping[str, str]) -> None:
+def _check(record: PlanRecord, about: ApprovalSubject, owners: tuple[str, ...], accepted: Mapping[str, str]) -> None:
     if not about.scope:
         raise PlanError(
             f"plan {record.id} needs nobody's approval",

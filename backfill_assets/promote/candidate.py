@@ -13,7 +13,7 @@ from backfill_assets.plan.patch import Patch
 from backfill_assets.promote.pointers import patched, pin
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
-from backfill_assets.state.plans import Target
+from backfill_assets.state.plans import PlanTarget
 from backfill_assets.state.versions import Version
 
 
@@ -21,7 +21,7 @@ def candidate(
     project: Project,
     facts: Facts,
     versions: Mapping[tuple[str, str], Version],
-    targets: Sequence[Target],
+    targets: Sequence[PlanTarget],
     seen: Environment,
     patches: Mapping[str, Patch],
 ) -> dict[str, Pointer]:
@@ -52,7 +52,7 @@ def candidate(
     return pointers
 
 
-def known(project: Project, facts: Facts, target: Target) -> Coverage | None:
+def known(project: Project, facts: Facts, target: PlanTarget) -> Coverage | None:
     """What there is of a target; None when the facts are not about it: it is a version of other code."""
     fingerprint = project.fingerprints.get(target.model)
     if fingerprint == target.version:

@@ -23,7 +23,7 @@ from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.renamed_columns import outdated
 from backfill_assets.plan.stages import Request
-from backfill_assets.promote.approval import EVERY_PROOF, STALE, PlanReview, Subject, covered, subjects
+from backfill_assets.promote.approval import EVERY_PROOF, STALE, ApprovalSubject, PlanReview, covered, subjects
 from backfill_assets.promote.mismatches import mismatches
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.older_reads import OlderReads
@@ -377,7 +377,7 @@ def unapproved(case: Case) -> dict[str, dict[str, Ranges]]:
     return left
 
 
-def unaccepted(case: Case) -> Iterator[tuple[PlanReview, Subject, Finding, Sequence[str]]]:
+def unaccepted(case: Case) -> Iterator[tuple[PlanReview, ApprovalSubject, Finding, Sequence[str]]]:
     """The findings that close the gate, and who has not accepted them yet."""
     moving = _unreleased(case)
     told: set[tuple[str, str]] = set()
@@ -422,7 +422,7 @@ def _settles(case: Case) -> Mapping[str, Ranges]:
     return consented(case.project, case.facts, case.changed, moving, case.late)
 
 
-def _about(case: Case) -> list[tuple[PlanReview, Subject]]:
+def _about(case: Case) -> list[tuple[PlanReview, ApprovalSubject]]:
     """What the proofs are about, of the rows that would be shown."""
     moving = {p.model for p in case.pointers}
     shown = [h.showing(case.pointers) for h in case.reviews]
@@ -469,7 +469,7 @@ def _approve(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
     return f"{apply_command(case.request)}, which opens a plan that can be approved, also when nothing is left to build"
 
 
-def _accept(review: PlanReview, finding: Finding, owners: Sequence[str], about: Subject) -> str:
+def _accept(review: PlanReview, finding: Finding, owners: Sequence[str], about: ApprovalSubject) -> str:
     option = f" --for {owners[0]}" if len(about.owners) > 1 and owners[0] else ""
     command = f"backfill approve {review.record.id}{option}"
     return f'mend it, or accept it: {command} --accept {finding.name}="why it may be so"'

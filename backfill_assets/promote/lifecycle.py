@@ -27,8 +27,8 @@ from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.reachable import reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.plans import PlanRecord, Status
-from backfill_assets.state.releases import Move
+from backfill_assets.state.plans import PlanRecord, PlanStatus
+from backfill_assets.state.releases import PointerMove
 from backfill_assets.state.tables import TableLog
 from backfill_assets.state.versions import table_path
 
@@ -90,7 +90,7 @@ def open_plan(control: Control, plan: Plan, *, by: str, views: Views) -> Opened 
                 control.plans.put(record, plan.to_json(), revision=revision)
             except ConflictError:
                 continue
-        control.plans.mark(found.supersedes, Status.SUPERSEDED, by=by, at=datetime.now(UTC))
+        control.plans.mark(found.supersedes, PlanStatus.SUPERSEDED, by=by, at=datetime.now(UTC))
         for old in found.supersedes:
             _move(control, old.candidate, lambda _: {}, views)
         continues = found.continues is not None
@@ -114,7 +114,7 @@ def record_move(control: Control, plan: Plan, pointers: Sequence[Pointer], *, by
         record = _new(plan, by)
         with suppress(ConflictError):
             control.plans.put(record, plan.to_json(), revision=revision)
-            control.plans.mark(found.supersedes, Status.SUPERSEDED, by=by, at=datetime.now(UTC))
+            control.plans.mark(found.supersedes, PlanStatus.SUPERSEDED, by=by, at=datetime.now(UTC))
             for old in found.supersedes:
                 _move(control, old.candidate, lambda _: {}, views)
             return record
@@ -198,8 +198,8 @@ def show_candidate(
     if not find_plan(control, record.id).live:
         _move(control, record.candidate, lambda _: {}, views)
         return None
-    if record.status is Status.OPEN and found is not None and _complete(project, found, record):
-        control.plans.mark([record], Status.APPLIED, by=by, at=datetime.now(UTC))
+    if record.status is PlanStatus.OPEN and found is not None and _complete(project, found, record):
+        control.plans.mark([record], PlanStatus.APPLIED, by=by, at=datetime.now(UTC))
     return shown
 
 
@@ -209,15 +209,15 @@ def abandon(control: Control, log: TableLog, warehouse: str, plan: str, *, by: s
     Raises PlanError for an unknown plan, and for one that was promoted.
     """
     record = find_plan(control, plan)
-    if record.status is Status.PROMOTED:
+    if record.status is PlanStatus.PROMOTED:
         raise PlanError(
             f"plan {record.id} cannot be abandoned",
             why=f"it was promoted to {record.environment} at {record.since:%Y-%m-%d %H:%M} UTC",
             fix="to undo it: backfill rollback",
         )
-    already = record.status is Status.ABANDONED
+    already = record.status is PlanStatus.ABANDONED
     if not already:
-        control.plans.mark([record], Status.ABANDONED, by=by, at=datetime.now(UTC))
+        control.plans.mark([record], PlanStatus.ABANDONED, by=by, at=datetime.now(UTC))
     _move(control, record.candidate, lambda _: {}, views)
     environments = [control.environments.read(name) for name in control.environments.names()]
     kept = reachable(environments, control.plans.all(), control.versions.all())
@@ -255,7 +255,7 @@ def end_sealed(
 
 
 def _end(control: Control, done: Sequence[PlanRecord], *, by: str, views: Views) -> tuple[PlanRecord, ...]:
-    control.plans.mark(done, Status.PROMOTED, by=by, at=datetime.now(UTC))
+    control.plans.mark(done, PlanStatus.PROMOTED, by=by, at=datetime.now(UTC))
     for record in done:
         _move(control, record.candidate, lambda _: {}, views)
     return tuple(done)
@@ -269,7 +269,7 @@ def fulfilled(control: Control, shown: Environment) -> list[PlanRecord]:
 def rolled_back_plans(control: Control, records: Sequence[PlanRecord]) -> dict[str, str]:
     """Plan → the rollback that took away what it had promoted; not of plans of which all is shown, or came back."""
     found: dict[str, str] = {}
-    done = [r for r in records if r.status is Status.PROMOTED]
+    done = [r for r in records if r.status is PlanStatus.PROMOTED]
     for name in {r.environment for r in done}:
         shown = control.environments.read(name)
         back = [release for release in reversed(control.releases.all(name)) if release.back_to]
@@ -281,7 +281,7 @@ def rolled_back_plans(control: Control, records: Sequence[PlanRecord]) -> dict[s
     return found
 
 
-def _takes_away(move: Move, version: str | None) -> bool:
+def _takes_away(move: PointerMove, version: str | None) -> bool:
     before, after = (
         {logic for s in (p.segments if p else ()) for logic in (s.version, s.logic)} for p in (move.before, move.after)
     )
@@ -317,7 +317,7 @@ def named_or_newest_plan(control: Control, name: str | None) -> PlanRecord:
     if name:
         return find_plan(control, name)
     records = control.plans.all()
-    found = [r for r in records if r.live] or [r for r in records if r.status is Status.PROMOTED]
+    found = [r for r in records if r.live] or [r for r in records if r.status is PlanStatus.PROMOTED]
     if not found:
         raise PlanError("there is no plan yet", why="`backfill apply` stores the first one", fix="backfill apply")
     return found[-1]
@@ -351,7 +351,7 @@ def _new(plan: Plan, by: str) -> PlanRecord:
         targets=targets(plan),
         created=now,
         by=by,
-        status=Status.OPEN,
+        status=PlanStatus.OPEN,
         since=now,
     )
 

@@ -31,7 +31,7 @@ from backfill_assets.state.versions import Version, VersionRecords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class RollbackStep:
     """What going back does to one model. `older` is None when the older release did not show it: it goes."""
 
     model: str
@@ -69,7 +69,7 @@ class Rollback:
     """What the environment would show."""
     release: Release
     """The one to go back to."""
-    steps: tuple[Step, ...]
+    steps: tuple[RollbackStep, ...]
     obstacles: tuple[Obstacle, ...] = ()
     losses: tuple[Obstacle, ...] = ()
     project: Project | None = field(default=None, repr=False)
@@ -129,10 +129,10 @@ def propose_rollback(
     moved = [n for n in sorted(over) if _differs(seen.pointers.get(n), then.get(n), over[n], log)]
     entries = by_version(control.ledger.entries(moved, kinds=DECIDING)) if moved else {}
 
-    def step(name: str) -> Step:
+    def step(name: str) -> RollbackStep:
         shown, wanted = seen.pointers.get(name), then.get(name)
         if wanted is None:
-            return Step(model=name, shown=shown, older=None)
+            return RollbackStep(model=name, shown=shown, older=None)
         model = _model(project, versions, name, wanted.version)
         mine = entries.get((name, wanted.version), [])
         return _step(model, shown, wanted, versions.get((name, wanted.version)), mine, log, now)
@@ -226,14 +226,14 @@ def _step(
     entries: Sequence[Entry],
     log: TableLog,
     now: datetime,
-) -> Step:
+) -> RollbackStep:
     newer = (shown.covers - older.covers) if shown else NOTHING
     alike = shown.segments.of_logic(older.version) if shown else NO_ROWS
     own = record.columns if record else shown.columns if shown else ()
     taken = _with_columns(alike.cut(newer), own, older)
     rest = newer - taken.covers
     if model is None:
-        return Step(model=older.model, shown=shown, older=older, taken=taken, never=rest)
+        return RollbackStep(model=older.model, shown=shown, older=older, taken=taken, never=rest)
     rest = Ranges.of(model.cadence.cover(part) for part in rest) - older.covers
     have, head = Coverage(), -1
     if rest:
@@ -243,7 +243,7 @@ def _step(
         columns = record.columns if record else older.columns
         taken = Segments((*taken, *_with_columns(parts, columns, older)))
     possible = (rest - have.green) & model.expected(now)
-    return Step(
+    return RollbackStep(
         model=older.model,
         shown=shown,
         older=older,
@@ -263,13 +263,13 @@ def _with_columns(segments: Segments, of: tuple[tuple[str, str], ...], older: Po
     return Segments(replace(s, columns=there if wanted - set(there := s.columns or of) else ()) for s in segments)
 
 
-def _after(seen: Environment, steps: Sequence[Step]) -> Environment:
+def _after(seen: Environment, steps: Sequence[RollbackStep]) -> Environment:
     moved = {s.model: p for s in steps if (p := s.pointer) is not None}
     kept = {name: p for name, p in seen.pointers.items() if name not in {s.model for s in steps}}
     return replace(seen, pointers=kept | moved)
 
 
-def _removed_since(steps: Sequence[Step], gone: Collection[tuple[str, str]]) -> list[Obstacle]:
+def _removed_since(steps: Sequence[RollbackStep], gone: Collection[tuple[str, str]]) -> list[Obstacle]:
     return [
         Obstacle(
             model=step.model,
@@ -290,8 +290,8 @@ def _apart(
     seen: Environment,
     then: Mapping[str, Pointer],
     versions: VersionRecords,
-    steps: Sequence[Step],
-    left: Sequence[Step],
+    steps: Sequence[RollbackStep],
+    left: Sequence[RollbackStep],
     release: Release,
 ) -> list[Obstacle]:
     """Models that would be shown beside rows that they were not computed from, as a part of a release stays."""
@@ -311,16 +311,16 @@ def _apart(
     return found
 
 
-def _upstream(step: Step, versions: VersionRecords) -> set[str]:
+def _upstream(step: RollbackStep, versions: VersionRecords) -> set[str]:
     pointers = [p for p in (step.shown, step.older) if p is not None]
     return {u for p in pointers if (v := versions.get((step.model, p.version))) for u in v.upstream}
 
 
-def _same_logic(step: Step) -> bool:
+def _same_logic(step: RollbackStep) -> bool:
     return bool(step.shown and step.older and step.shown.version == step.older.version)
 
 
-def _losses(steps: Sequence[Step], problem: BackfillError | None) -> list[Obstacle]:
+def _losses(steps: Sequence[RollbackStep], problem: BackfillError | None) -> list[Obstacle]:
     """Intervals that would be gone from sight, and that building cannot bring back."""
     found: list[Obstacle] = []
     for step in steps:
@@ -345,7 +345,7 @@ def _losses(steps: Sequence[Step], problem: BackfillError | None) -> list[Obstac
     return found
 
 
-def _redeclared(steps: Sequence[Step], older: Project | None) -> list[Obstacle]:
+def _redeclared(steps: Sequence[RollbackStep], older: Project | None) -> list[Obstacle]:
     """Intervals that the older version would compute from something else than what it was published from."""
     other = {name: why for name, why in older.redeclared.items() if why != UNSAID} if older else {}
     return [
@@ -360,7 +360,7 @@ def _redeclared(steps: Sequence[Step], older: Project | None) -> list[Obstacle]:
     ]
 
 
-def _consumers(project: Project, rules: Rules, steps: Sequence[Step]) -> list[Obstacle]:
+def _consumers(project: Project, rules: Rules, steps: Sequence[RollbackStep]) -> list[Obstacle]:
     """Who reads what would be gone, by the files and by the rules in force: an edited file hides nobody."""
     readers = [(c.name, c.owner, c.reads) for c in project.consumers.values()]
     readers += [(name, reader.owner, reader.reads) for name, reader in rules.consumers.items()]

@@ -13,7 +13,7 @@ from typing import TypeGuard
 
 from backfill_assets.python_models.reads import is_model_decorator
 from backfill_assets.sql.constant_texts import CLOCK_WORDS
-from backfill_assets.sql.nondeterministic import FUNCTIONS, Cause, Use, uses_in_text
+from backfill_assets.sql.nondeterministic import FUNCTIONS, FunctionUse, Nondeterminism, uses_in_text
 
 _CALLS = {
     **dict.fromkeys(
@@ -23,9 +23,9 @@ _CALLS = {
             "time.monotonic", "time.perf_counter", "time.process_time", "pandas.Timestamp.now",
             "pandas.Timestamp.utcnow", "pandas.Timestamp.today",
         ),
-        Cause.CLOCK,
+        Nondeterminism.CLOCK,
     ),
-    **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "os.urandom"), Cause.CHANCE),
+    **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "os.urandom"), Nondeterminism.CHANCE),
 }  # fmt: skip
 _MAKE_TIMES = ("pandas.Timestamp", "pandas.to_datetime")
 _CHANCE = ("random.", "secrets.", "numpy.random.")
@@ -36,7 +36,7 @@ _TAKE_SQL = {"expr": "SELECT ", "selectExpr": "SELECT ", "where": "SELECT ", "fi
 _FUNCTIONS_OF_SPARK = "pyspark.sql.functions"
 
 
-def uses_in_python(model: ast.FunctionDef, modules: Iterable[tuple[str, ast.Module]]) -> Iterator[Use]:
+def uses_in_python(model: ast.FunctionDef, modules: Iterable[tuple[str, ast.Module]]) -> Iterator[FunctionUse]:
     """The uses that a model reaches. `modules` are its own (the first one) and those it imports, by their file."""
     files = list(modules)
     defined: dict[str, list[tuple[str, ast.stmt, Mapping[str, str]]]] = {}
@@ -58,34 +58,34 @@ def uses_in_python(model: ast.FunctionDef, modules: Iterable[tuple[str, ast.Modu
             pending += defined.get(name, [])
 
 
-def _uses(node: ast.stmt, names: Mapping[str, str]) -> Iterator[Use]:
+def _uses(node: ast.stmt, names: Mapping[str, str]) -> Iterator[FunctionUse]:
     for call in _walk(node):
         if isinstance(call, ast.Attribute | ast.Name) or _is_getattr(call):  # handed on, it may be called by any name
             dotted = _dotted(call, names)
             if dotted.startswith("pyspark.") and (last := dotted.rpartition(".")[2]) in FUNCTIONS:
-                yield Use(name=f"{last}()", cause=FUNCTIONS[last], line=call.lineno)
+                yield FunctionUse(name=f"{last}()", cause=FUNCTIONS[last], line=call.lineno)
             elif dotted in _CALLS:
-                yield Use(name=f"{dotted}()", cause=_CALLS[dotted], line=call.lineno)
+                yield FunctionUse(name=f"{dotted}()", cause=_CALLS[dotted], line=call.lineno)
             elif dotted.startswith(_CHANCE) and dotted not in _SEEDED:
-                yield Use(name=f"{dotted}()", cause=Cause.CHANCE, line=call.lineno)
+                yield FunctionUse(name=f"{dotted}()", cause=Nondeterminism.CHANCE, line=call.lineno)
         if not isinstance(call, ast.Call):
             continue
         dotted, line = _dotted(call.func, names), call.lineno
         last = call.func.attr if isinstance(call.func, ast.Attribute) else dotted.rpartition(".")[2]
         if dotted.startswith("pyspark."):
             if last in FUNCTIONS:
-                yield Use(name=f"{last}()", cause=FUNCTIONS[last], line=line)
+                yield FunctionUse(name=f"{last}()", cause=FUNCTIONS[last], line=line)
             elif last == "unix_timestamp" and not call.args and not call.keywords:
-                yield Use(name="unix_timestamp()", cause=Cause.CLOCK, line=line)
+                yield FunctionUse(name="unix_timestamp()", cause=Nondeterminism.CLOCK, line=line)
         elif dotted in _CALLS:
-            yield Use(name=f"{dotted}()", cause=_CALLS[dotted], line=line)
+            yield FunctionUse(name=f"{dotted}()", cause=_CALLS[dotted], line=line)
         elif dotted in _MAKE_TIMES and any(isinstance(a, ast.Constant) and a.value in CLOCK_WORDS for a in call.args):
-            yield Use(name=f"{dotted}()", cause=Cause.CLOCK, line=line)
+            yield FunctionUse(name=f"{dotted}()", cause=Nondeterminism.CLOCK, line=line)
         elif dotted.startswith(_CHANCE):
             if not (dotted in _SEEDED and (call.args or call.keywords)):
-                yield Use(name=f"{dotted}()", cause=Cause.CHANCE, line=line)
+                yield FunctionUse(name=f"{dotted}()", cause=Nondeterminism.CHANCE, line=line)
         elif not dotted and last in _SAMPLES:
-            yield Use(name=f"{last}()", cause=Cause.SAMPLE, line=line)
+            yield FunctionUse(name=f"{last}()", cause=Nondeterminism.SAMPLE, line=line)
         if last in _TAKE_SQL:
             for text in call.args:
                 if isinstance(text, ast.Constant) and isinstance(text.value, str):

@@ -22,7 +22,7 @@ USER = "user"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ColumnProblem:
     """Something wrong with the query; `line` counts from 1 within its text."""
 
     line: int
@@ -31,7 +31,7 @@ class Finding:
     fix: str = ""
 
 
-def column_findings(scopes: list[Scope], schema: MappingSchema) -> list[Finding]:
+def column_findings(scopes: list[Scope], schema: MappingSchema) -> list[ColumnProblem]:
     """One finding for each wrong column of a qualified query; none where a table's columns are unknown."""
     return list(_Checker(scopes, schema).findings())
 
@@ -43,7 +43,7 @@ class _Checker:
         self._scopes = scopes
         self._resolvers = {id(s): Resolver(s, schema) for s in scopes}
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ColumnProblem]:
         seen: set[int] = set()
         inner: dict[int, dict[str, list[str]]] = {}
         for scope in self._scopes:
@@ -72,13 +72,13 @@ class _Checker:
         resolver = self._resolvers[id(scope)]
         return {n: [c for c in resolver.get_source_columns(n) if c] for n in names if n in scope.sources}
 
-    def _finding(self, column: exp.Column, visible: dict[str, list[str]]) -> Finding | None:
+    def _finding(self, column: exp.Column, visible: dict[str, list[str]]) -> ColumnProblem | None:
         name = column.name
         line = column.this.meta_get("line") or 1
         if column.table in visible:
             known = visible[column.table]
             what, where = f"`{column.table}` has no column `{name}`", f"`{column.table}` has: {', '.join(known)}"
-            return Finding(line=line, what=what, why=where, fix=_remedy(name, known))
+            return ColumnProblem(line=line, what=what, why=where, fix=_remedy(name, known))
         if any(not known or "*" in known for known in visible.values()) or name in ("_metadata", *WITHOUT_BRACKETS):
             return None
         if _OF_VALUES.fullmatch(name) and any(s.expression.find(exp.Values) for s in self._scopes):
@@ -89,19 +89,19 @@ class _Checker:
                 return None
             what = f"no table or alias named `{column.table}` for column `{column.table}.{name}`"
             fix = did_you_mean(column.table, sorted(visible), "use one of the names in scope")
-            return Finding(line=line, what=what, why=f"tables in scope: {tables}", fix=fix)
+            return ColumnProblem(line=line, what=what, why=f"tables in scope: {tables}", fix=fix)
         owners = sorted(t for t, known in visible.items() if name in known)
         if len(owners) > 1:
             which = " and ".join(f"`{o}`" for o in owners)
             fix = f"say which one: `{owners[0]}.{name}` or `{owners[1]}.{name}`"
-            return Finding(line=line, what=f"column `{name}` is ambiguous", why=f"{which} both have it", fix=fix)
+            return ColumnProblem(line=line, what=f"column `{name}` is ambiguous", why=f"{which} both have it", fix=fix)
         if owners:
             return None
         everything = sorted({c for known in visible.values() for c in known})
         why = f"tables in scope: {tables}"
         if name == USER:
             why = f"Spark takes `{name}` for whoever runs the batch, as no table in scope has it ({tables})"
-        return Finding(line=line, what=f"no column `{name}`", why=why, fix=_remedy(name, everything))
+        return ColumnProblem(line=line, what=f"no column `{name}`", why=why, fix=_remedy(name, everything))
 
 
 def _remedy(name: str, known: list[str]) -> str:

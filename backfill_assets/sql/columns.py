@@ -13,7 +13,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from backfill_assets.core.model import Column, ColumnRef
-from backfill_assets.sql.column_check import Finding, column_findings
+from backfill_assets.sql.column_check import ColumnProblem, column_findings
 from backfill_assets.sql.lineage import Outputs, query_outputs
 from backfill_assets.sql.output_names import first_select, output_names, prepare
 from backfill_assets.sql.parsing import SPARK, Sql
@@ -37,7 +37,7 @@ class Resolved:
 
     columns: tuple[Column, ...] | None
     lineage: Mapping[str, tuple[ColumnRef, ...]] = field(default_factory=dict[str, tuple[ColumnRef, ...]])
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ColumnProblem, ...] = ()
     scopes: tuple[Scope, ...] = ()
 
 
@@ -51,7 +51,7 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
     if not sql.columns_known or any(map(_beyond, tree.find_all(exp.Star, exp.Anonymous))):
         return Resolved(columns=None)
     names = output_names(tree)
-    if isinstance(names, Finding):
+    if isinstance(names, ColumnProblem):
         if named:
             return Resolved(columns=None, findings=(names,))
         names = []
@@ -112,22 +112,22 @@ def _named(names: list[tuple[str, int] | None], outputs: Outputs) -> Resolved:
     return Resolved(columns=tuple(columns), lineage=lineage)
 
 
-def _duplicate(tree: exp.Expr) -> Finding | None:
+def _duplicate(tree: exp.Expr) -> ColumnProblem | None:
     """A name that comes twice once stars are expanded."""
     seen: set[str] = set()
     for projection in first_select(tree).expressions:
         if (name := projection.alias_or_name.lower()) in seen and not projection.is_star:
             fix = "name the columns instead of `*`, or leave it out: `* EXCEPT (…)`"
             what = f"two columns are named `{name}`"
-            return Finding(line=line_of(tree), what=what, why="a `*` brings it from two tables", fix=fix)
+            return ColumnProblem(line=line_of(tree), what=what, why="a `*` brings it from two tables", fix=fix)
         seen.add(name)
     return None
 
 
-def _user_error(tree: exp.Expr, found: re.Match[str]) -> Finding:
+def _user_error(tree: exp.Expr, found: re.Match[str]) -> ColumnProblem:
     what, fix = _MEANINGS[found[1]]
     lines = [n.meta_get("line") for n in tree.find_all(exp.Identifier) if n.name == found[2] and n.meta_get("line")]
-    return Finding(line=max(lines, default=1), what=what.format(found[2]), fix=fix)
+    return ColumnProblem(line=max(lines, default=1), what=what.format(found[2]), fix=fix)
 
 
 def _drop_qualifier(column: exp.Column, dropped: int) -> None:

@@ -17,7 +17,7 @@ from backfill_assets.sql.places import line_of
 from backfill_assets.sql.text_clocks import Tables, clock_texts, text_of
 
 
-class Cause(Enum):
+class Nondeterminism(Enum):
     """What a function depends on beside its arguments, and what to write instead."""
 
     CLOCK = (
@@ -54,81 +54,83 @@ class Cause(Enum):
 
     @property
     def verb(self) -> str:
-        return "may give" if self in (Cause.SPELLED, Cause.PROGRAM) else "gives"
+        return "may give" if self in (Nondeterminism.SPELLED, Nondeterminism.PROGRAM) else "gives"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class FunctionUse:
     """A use of such a function. `file` is relative to the project where it is not the model's own."""
 
     name: str
-    cause: Cause
+    cause: Nondeterminism
     line: int
     file: str = ""
 
 
-FUNCTIONS: dict[str, Cause] = {
+FUNCTIONS: dict[str, Nondeterminism] = {
     **dict.fromkeys(
         ("current_date", "curdate", "current_timestamp", "now", "localtimestamp", "current_time", "localtime"),
-        Cause.CLOCK,
+        Nondeterminism.CLOCK,
     ),
-    **dict.fromkeys(("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle"), Cause.CHANCE),
+    **dict.fromkeys(("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle"), Nondeterminism.CHANCE),
     **dict.fromkeys(
         (
             "monotonically_increasing_id", "spark_partition_id", "input_file_name", "input_file_block_start",
             "input_file_block_length",
         ),
-        Cause.LAYOUT,
+        Nondeterminism.LAYOUT,
     ),
     **dict.fromkeys(
         (
             "current_user", "user", "session_user", "current_catalog", "current_database", "current_schema",
             "reflect", "java_method", "try_reflect",
         ),
-        Cause.SESSION,
+        Nondeterminism.SESSION,
     ),
 }  # fmt: skip
 """Spark's functions, by their names in SQL and in pyspark.sql.functions."""
 _CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.Localtimestamp, exp.Localtime)
-_WITHOUT_BRACKETS: dict[str, Cause] = dict(zip(WITHOUT_BRACKETS, (Cause.CLOCK, Cause.SESSION), strict=True))
+_WITHOUT_BRACKETS: dict[str, Nondeterminism] = dict(
+    zip(WITHOUT_BRACKETS, (Nondeterminism.CLOCK, Nondeterminism.SESSION), strict=True)
+)
 """Functions of Spark that need no brackets and that sqlglot takes for columns."""
 
 
-def uses_in_query(tree: exp.Expr) -> Iterator[Use]:
+def uses_in_query(tree: exp.Expr) -> Iterator[FunctionUse]:
     """The uses in a parsed query; lines count from 1 within its text."""
     for node in tree.walk(prune=lambda n: isinstance(n, exp.Hint)):
         name = str(node.meta_get(WRITTEN_AS) or "").lower()
         if isinstance(node, exp.Anonymous):
             name = node.name.lower()
         if isinstance(node, exp.TableSample):
-            yield Use(name="TABLESAMPLE", cause=Cause.SAMPLE, line=_line(node))
+            yield FunctionUse(name="TABLESAMPLE", cause=Nondeterminism.SAMPLE, line=_line(node))
         elif isinstance(node, exp.QueryTransform):
-            yield Use(name="TRANSFORM … USING", cause=Cause.PROGRAM, line=_line(node))
+            yield FunctionUse(name="TRANSFORM … USING", cause=Nondeterminism.PROGRAM, line=_line(node))
         elif isinstance(node, exp.Column) and not node.table and node.name.lower() in _WITHOUT_BRACKETS:
-            yield Use(name=node.name, cause=_WITHOUT_BRACKETS[node.name.lower()], line=_line(node))
+            yield FunctionUse(name=node.name, cause=_WITHOUT_BRACKETS[node.name.lower()], line=_line(node))
         elif name in FUNCTIONS:
-            yield Use(name=f"{name}()", cause=FUNCTIONS[name], line=_line(node))
+            yield FunctionUse(name=f"{name}()", cause=FUNCTIONS[name], line=_line(node))
         elif isinstance(node, _CLOCKS):  # `unix_timestamp()` has one for its argument
             parent = str(node.parent.meta_get(WRITTEN_AS) or "").lower() if node.parent else ""
-            yield Use(name=f"{parent or node.key}()", cause=Cause.CLOCK, line=_line(node))
+            yield FunctionUse(name=f"{parent or node.key}()", cause=Nondeterminism.CLOCK, line=_line(node))
 
 
-def uses_of_texts(tree: exp.Expr, tables: Tables | None = None) -> Iterator[Use]:
+def uses_of_texts(tree: exp.Expr, tables: Tables | None = None) -> Iterator[FunctionUse]:
     """The texts that mean the clock, and `user`; `tables` as `clock_texts` takes them."""
     for node in clock_texts(tree, tables):
         if (text := text_of(node)) is not None:
-            yield Use(name=f"'{text}'", cause=Cause.CLOCK, line=_line(node))
+            yield FunctionUse(name=f"'{text}'", cause=Nondeterminism.CLOCK, line=_line(node))
         else:
-            yield Use(name=node.sql("spark"), cause=Cause.SPELLED, line=_line(node))
+            yield FunctionUse(name=node.sql("spark"), cause=Nondeterminism.SPELLED, line=_line(node))
     if tables is None or all(tables):  # a `user` that no table has is told as a column that is not there
         return
     named = {c.name.lower() for table in tables for c in table} | {a.alias.lower() for a in tree.find_all(exp.Alias)}
     for node in tree.find_all(exp.Column):
         if node.name.lower() == USER and not node.table and USER not in named:
-            yield Use(name=node.name, cause=Cause.SESSION, line=_line(node))
+            yield FunctionUse(name=node.name, cause=Nondeterminism.SESSION, line=_line(node))
 
 
-def uses_in_text(text: str, tables: Tables | None = None) -> list[Use]:
+def uses_in_text(text: str, tables: Tables | None = None) -> list[FunctionUse]:
     """The uses in SQL text; none where it does not parse. `tables`: the columns of those that it reads."""
     try:
         return [u for tree in parse(text).statements for u in (*uses_in_query(tree), *uses_of_texts(tree, tables))]

@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
-from backfill_assets.sql.column_check import Finding
+from backfill_assets.sql.column_check import ColumnProblem
 from backfill_assets.sql.parsing import STARTS_AT, WRITTEN_AS
 from backfill_assets.sql.places import line_of
 from backfill_assets.sql.signature import Table, query_keys
@@ -32,10 +32,10 @@ _BY_POSITION = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp
 """What a window computes from the position of rows. rank() and dense_rank() give ties the same number."""
 
 
-def order_findings(code: str, scopes: Sequence[Scope], tables: Mapping[str, Table]) -> list[Finding]:
+def order_findings(code: str, scopes: Sequence[Scope], tables: Mapping[str, Table]) -> list[ColumnProblem]:
     """One finding for each such use in a query, its text and qualified; `tables` as `query_signature` takes them."""
     keys = query_keys(code, tables)
-    found: list[Finding] = []
+    found: list[ColumnProblem] = []
     for scope in scopes:
         select = scope.expression
         if isinstance(select, exp.Select):
@@ -58,7 +58,7 @@ class _Select:
             self._groups = [p.unalias() for p in select.expressions if not _aggregates(p)]
         self._grouped = bool(group) or any(_aggregates(p) for p in select.expressions)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ColumnProblem]:
         for part in (*self._select.expressions, self._select.args.get("qualify"), self._select.args.get("having")):
             for node in part.walk(prune=_is_query) if part else ():
                 if isinstance(node, exp.Window):
@@ -67,7 +67,7 @@ class _Select:
                     yield from self._aggregate(node, _name(node))
         yield from self._limit()
 
-    def _window(self, node: exp.Window) -> Iterator[Finding]:
+    def _window(self, node: exp.Window) -> Iterator[ColumnProblem]:
         function = _inner(node.this)
         place = self._named(node)
         spec = node.args.get("spec") or place.args.get("spec")
@@ -84,14 +84,14 @@ class _Select:
             fix += ", or say RANGE instead of ROWS: rows that are equal in it then count together"
         what = "depends on an order that its ORDER BY does not fix" if order else "has no ORDER BY"
         why = "rows that are equal in it may come in any order, and nothing says that it is unique"
-        yield Finding(line=_line(node), what=f"the window of `{name}()` {what}", why=why, fix=fix)
+        yield ColumnProblem(line=_line(node), what=f"the window of `{name}()` {what}", why=why, fix=fix)
 
     def _named(self, node: exp.Window) -> exp.Expr:
         """What says how a window is ordered: itself, or what the WINDOW clause has under its name."""
         named = {w.name.lower(): w for w in self._select.args.get("windows") or []}
         return named.get(node.args["alias"].name.lower(), node) if node.args.get("alias") else node
 
-    def _aggregate(self, node: exp.Expr, name: str) -> Iterator[Finding]:
+    def _aggregate(self, node: exp.Expr, name: str) -> Iterator[ColumnProblem]:
         if self._tells_apart(self._groups):
             return  # a row a group
         around = node.parent
@@ -104,9 +104,9 @@ class _Select:
             return  # sorted WITHIN GROUP, or by who takes them
         else:
             what, fix = f"the items of `{name}()` come in any order", f"sort them: `sort_array({name}(…))`"
-        yield Finding(line=_line(node), what=what, why="the order of the rows in a group is not fixed", fix=fix)
+        yield ColumnProblem(line=_line(node), what=what, why="the order of the rows in a group is not fixed", fix=fix)
 
-    def _limit(self) -> Iterator[Finding]:
+    def _limit(self) -> Iterator[ColumnProblem]:
         limit = self._select.args.get("limit") or self._select.args.get("offset")
         if limit is None or isinstance(self._select.parent, exp.Exists):
             return
@@ -119,7 +119,7 @@ class _Select:
             return
         why = "rows that are equal in its ORDER BY may come in any order" if by else "there is no ORDER BY"
         fix = "order by columns of a unique key as well"
-        yield Finding(line=_line(limit), what="LIMIT takes rows by an order that is not fixed", why=why, fix=fix)
+        yield ColumnProblem(line=_line(limit), what="LIMIT takes rows by an order that is not fixed", why=why, fix=fix)
 
     def _apart(self, by: Sequence[exp.Expr]) -> bool:
         """Whether rows that windows and LIMIT see are the same, or differ in nothing that is used, if they are equal

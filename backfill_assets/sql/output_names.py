@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from backfill_assets.sql.column_check import Finding
+from backfill_assets.sql.column_check import ColumnProblem
 from backfill_assets.sql.places import line_of
 
 _NAMELESS = "@nameless"
@@ -13,7 +13,7 @@ _WHY = "the columns of a table need names, and Spark would call it by its expres
 _MODIFIERS = ("order", "limit", "offset")
 
 
-def output_names(tree: exp.Expr) -> list[tuple[str, int] | None] | Finding:
+def output_names(tree: exp.Expr) -> list[tuple[str, int] | None] | ColumnProblem:
     """The names that the outermost SELECT writes, with lines (None: a star); a finding when one is missing or twice."""
     names: list[tuple[str, int] | None] = []
     seen: dict[str, int] = {}
@@ -29,7 +29,7 @@ def output_names(tree: exp.Expr) -> list[tuple[str, int] | None] | Finding:
                 return _nameless(position, projection, line)
             if name.lower() in seen:
                 what = f"two columns are named `{name}`"
-                return Finding(line=line, what=what, fix="rename one with `AS`, or remove it")
+                return ColumnProblem(line=line, what=what, fix="rename one with `AS`, or remove it")
             seen[name.lower()] = line
             names.append((name, line))
     return names
@@ -42,13 +42,13 @@ def first_select(tree: exp.Expr) -> exp.Select:
     return tree
 
 
-def prepare(tree: exp.Expr) -> dict[str, Finding]:
+def prepare(tree: exp.Expr) -> dict[str, ColumnProblem]:
     """Change a tree so that sqlglot's qualifier takes it as Spark does.
 
     ORDER BY, LIMIT and OFFSET behind a query in parentheses are of that query, not of the one around it; columns of
     inner queries that Spark calls by their expressions get names that cannot be meant: what is wrong if one comes out.
     """
-    found: dict[str, Finding] = {}
+    found: dict[str, ColumnProblem] = {}
     outermost = first_select(tree)
     for node in list(tree.find_all(exp.Subquery)):
         inner = node.unnest()
@@ -73,10 +73,10 @@ def prepare(tree: exp.Expr) -> dict[str, Finding]:
     return found
 
 
-def _nameless(position: int, projection: exp.Expr, line: int) -> Finding:
+def _nameless(position: int, projection: exp.Expr, line: int) -> ColumnProblem:
     text = projection.sql("spark", comments=False)
     what = f"column {position} (`{text if len(text) < 60 else text[:57] + '…'}`) has no name"
-    return Finding(line=line, what=what, why=_WHY, fix=_FIX)
+    return ColumnProblem(line=line, what=what, why=_WHY, fix=_FIX)
 
 
 def _name(node: exp.Expr) -> str:

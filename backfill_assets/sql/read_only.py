@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from backfill_assets.sql.columns import line_of
-from backfill_assets.sql.nondeterministic import FUNCTIONS, Cause
+from backfill_assets.sql.nondeterministic import FUNCTIONS, Nondeterminism
 from backfill_assets.sql.parsing import WRITTEN_AS, Sql
 
 _OTHERS = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.DDL, exp.Command, exp.Into, exp.QueryTransform, exp.Lock)
@@ -26,7 +26,7 @@ def not_read_only(sql: Sql) -> tuple[str, int] | None:
             return f"{node.key.upper()} does more than read", line_of(node)
         name = str(node.meta_get(WRITTEN_AS) or "").lower()
         name = node.name.lower() if isinstance(node, exp.Anonymous) else name
-        if name in _CODE and FUNCTIONS.get(name) is Cause.SESSION:
+        if name in _CODE and FUNCTIONS.get(name) is Nondeterminism.SESSION:
             return f"{name}() runs code", line_of(node)
     for parameter, line in sql.parameters.items():
         return f"nobody gives a value to {'`?`' if parameter == '?' else f'`:{parameter}`'}", line

@@ -15,7 +15,7 @@ CONTRACTS = TableSpec(
 )
 
 
-class Contracts:
+class ContractTable:
     """The append-only table of contracts that differ from those that versions were made under."""
 
     def __init__(self, store: Store) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from backfill_assets.state.approvals import Approvals
-from backfill_assets.state.contracts import Contracts
+from backfill_assets.state.contracts import ContractTable
 from backfill_assets.state.environment import Environment, Environments
 from backfill_assets.state.ledger import Ledger
 from backfill_assets.state.plans import Plans
@@ -34,7 +34,7 @@ class Control:
     proofs: Proofs
     releases: Releases
     removals: Removals
-    contracts: Contracts
+    contracts: ContractTable
     rules: RulesRecords
     salt: Salt
     text_checks: TextChecks
@@ -60,7 +60,7 @@ class Control:
             proofs=Proofs(store),
             releases=Releases(store),
             removals=Removals(store),
-            contracts=Contracts(store),
+            contracts=ContractTable(store),
             rules=RulesRecords(store),
             salt=Salt(store),
             text_checks=TextChecks(store),

@@ -104,7 +104,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class WarehouseState:
     """What is there now, as far as it can be told without reading rows."""
 
     location: str
@@ -122,7 +122,7 @@ class Found:
         return self.identity is None and bool(self.heads)
 
 
-def refuse(found: Found, *, project: str, memory: Memory | None) -> None:
+def refuse(found: WarehouseState, *, project: str, memory: Memory | None) -> None:
     """Raise StateError when the warehouse is not this project's, or not as far as it was: nothing is read from it."""
     where, identity = found.location, found.identity
     if identity is None:
@@ -161,7 +161,7 @@ def refuse(found: Found, *, project: str, memory: Memory | None) -> None:
         raise _older(where, f"this project has seen release {memory.release}, after what {IDENTITY} knows")
 
 
-def _refuse_lost(found: Found, memory: Memory | None) -> None:
+def _refuse_lost(found: WarehouseState, memory: Memory | None) -> None:
     if memory is not None:
         raise StateError(
             f"the warehouse {found.location} is gone, or is not mounted",

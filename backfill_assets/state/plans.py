@@ -16,7 +16,7 @@ from backfill_assets.state.ledger import new_id
 from backfill_assets.state.store import Row, Store, TableSpec
 
 
-class Status(StrEnum):
+class PlanStatus(StrEnum):
     """What happened to a plan last. What OPEN and APPLIED plans build is taken; the others are history."""
 
     OPEN = "open"
@@ -31,7 +31,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class PlanTarget:
     """One version that a plan leads to, and the intervals that the plan builds or audits of it."""
 
     model: str
@@ -48,12 +48,12 @@ class PlanRecord:
     id: str
     environment: str
     """Where it is meant to be promoted to."""
-    targets: tuple[Target, ...]
+    targets: tuple[PlanTarget, ...]
     created: datetime
     """When it was opened: the last time, if it was ended in between."""
     by: str
     """Who opened it."""
-    status: Status
+    status: PlanStatus
     since: datetime
     """When it got this status."""
     opened_by: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class PlanRecord:
     @property
     def live(self) -> bool:
         """Whether it may still be built or promoted."""
-        return self.status in (Status.OPEN, Status.APPLIED)
+        return self.status in (PlanStatus.OPEN, PlanStatus.APPLIED)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -120,7 +120,7 @@ class Plans:
         for row in sorted(rows, key=_order):
             name = cast(str, row["id"])
             events.setdefault(name, []).append(row)
-            if row["status"] == Status.OPEN:
+            if row["status"] == PlanStatus.OPEN:
                 opened.pop(name, None)  # opened again: it is the newest now
                 opened[name] = None
         return [_record(events[name]) for name in opened], revision
@@ -152,7 +152,7 @@ class Plans:
             why = cast(Mapping[str, str], document.get("request", {})).get("why", "")
             text = json.dumps({"why": why}) if why and why != self.why(record.id) else ""
         self._table.replace(
-            [_row(entry, record, Status.OPEN, record.by, _after(known, record.created), text)],
+            [_row(entry, record, PlanStatus.OPEN, record.by, _after(known, record.created), text)],
             where={"entry": [entry]},
             revision=revision,
             note={"plan": record.id},
@@ -170,7 +170,7 @@ class Plans:
         """Join the small files that many plans left."""
         self._table.compact()
 
-    def mark(self, records: Collection[PlanRecord], status: Status, *, by: str, at: datetime) -> None:
+    def mark(self, records: Collection[PlanRecord], status: PlanStatus, *, by: str, at: datetime) -> None:
         """From now on the plans have this status, whatever other machines' clocks said before."""
         if records:
             self._table.append([_row(new_id(), r, status, by, _after(r, at)) for r in records])
@@ -194,30 +194,32 @@ def _after(known: PlanRecord | None, at: datetime) -> datetime:
 
 def _order(row: Row) -> tuple[int, datetime, int, str]:
     """In the order of commits. Those of older releases are ordered by their clocks, and by what follows what."""
-    follows = list(Status).index(Status(cast(str, row["status"])))
+    follows = list(PlanStatus).index(PlanStatus(cast(str, row["status"])))
     return cast(int, row["sequence"]), cast(datetime, row["at"]), follows, cast(str, row["id"])
 
 
 def _record(events: Sequence[Row]) -> PlanRecord:
     """A plan of its events, oldest first."""
     first, last = events[0], events[-1]
-    opened = [row for row in events if row["status"] == Status.OPEN][-1]
+    opened = [row for row in events if row["status"] == PlanStatus.OPEN][-1]
     return PlanRecord(
         id=cast(str, first["id"]),
         environment=cast(str, first["environment"]),
         targets=tuple(
-            Target(model=model, version=version, intervals=ranges_from_json(parts), columns=tuple(*columns))
+            PlanTarget(model=model, version=version, intervals=ranges_from_json(parts), columns=tuple(*columns))
             for model, version, parts, *columns in json.loads(cast(str, first["targets"]))
         ),
         created=cast(datetime, opened["at"]),
         by=cast(str, opened["by"]),
-        status=Status(cast(str, last["status"])),
+        status=PlanStatus(cast(str, last["status"])),
         since=cast(datetime, last["at"]),
-        opened_by=tuple(sorted({cast(str, r["by"]) for r in events if r["status"] == Status.OPEN} - {opened["by"]})),
+        opened_by=tuple(
+            sorted({cast(str, r["by"]) for r in events if r["status"] == PlanStatus.OPEN} - {opened["by"]})
+        ),
     )
 
 
-def _row(entry: str, record: PlanRecord, status: Status, by: str, at: datetime, plan: str = "") -> Row:
+def _row(entry: str, record: PlanRecord, status: PlanStatus, by: str, at: datetime, plan: str = "") -> Row:
     targets = [
         [t.model, t.version, ranges_json(t.intervals), *([list(t.columns)] if t.columns else [])]
         for t in record.targets

@@ -21,7 +21,7 @@ from backfill_assets.state.tables import TableLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class PointerMove:
     """What one release did to one model. None: the environment did not show it before, or does not any more."""
 
     model: str
@@ -60,7 +60,7 @@ class Release:
     by: str
     back_to: str
     """For a rollback, the release that it went back to."""
-    moves: tuple[Move, ...]
+    moves: tuple[PointerMove, ...]
     evidence: Mapping[str, str] = field(default_factory=dict[str, str])
     """Plan → the digest of its packet."""
     at_once: bool = False
@@ -292,7 +292,7 @@ def _release(environment: str, row: Row) -> Release:
         settling=note.settling,
         pin=note.pin,
         moves=tuple(
-            Move(
+            PointerMove(
                 model=model,
                 before=pointer_from_json(before) if before else None,
                 after=pointer_from_json(after) if after else None,

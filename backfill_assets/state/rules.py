@@ -34,13 +34,13 @@ _LATER = ("validation", "consumers", "settle")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class ConsumerRule:
     """A consumer that has a say in what it reads: whose it is, and which models those are."""
 
     owner: str
     reads: tuple[str, ...]
 
-    def about(self, models: Collection[str]) -> Reader | None:
+    def about(self, models: Collection[str]) -> ConsumerRule | None:
         """As far as it reads these models; None: it reads none of them."""
         reads = tuple(name for name in self.reads if name in models)
         return replace(self, reads=reads) if reads else None
@@ -61,7 +61,7 @@ class Rules:
     """Model → its owner."""
     validation: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model → its validation owner; of those that name one."""
-    consumers: Mapping[str, Reader] = field(default_factory=dict[str, Reader])
+    consumers: Mapping[str, ConsumerRule] = field(default_factory=dict[str, ConsumerRule])
     """The consumers whose owners are asked, by name; none where `approvals.consumers` asks none."""
     settle: Mapping[str, float] = field(default_factory=dict[str, float])
     """Model → seconds for which its intervals may change after they are over, without anybody's approval. The owner
@@ -108,7 +108,7 @@ def declared_rules(project: Project, signers: str = "", *, beside: Rules | None 
         signers=signers,
         owners={name: model.owner for name, model in project.models.items()},
         validation={name: who for name, model in project.models.items() if (who := model.terms.validation_owner)},
-        consumers={c.name: Reader(owner=c.owner, reads=tuple(sorted(c.reads))) for c in asked},
+        consumers={c.name: ConsumerRule(owner=c.owner, reads=tuple(sorted(c.reads))) for c in asked},
         settle={name: window.total_seconds() for name, window in windows(project).items()},
     )
 

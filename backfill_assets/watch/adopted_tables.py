@@ -5,14 +5,14 @@ from __future__ import annotations
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.watch.facts import AdoptedTable, WatchFacts
-from backfill_assets.watch.notice import Kind, Notice
+from backfill_assets.watch.notice import Notice, NoticeKind
 
 
 def changed_adopted_tables(look: WatchFacts) -> tuple[Notice, ...]:
     """A notice for each adopted table that is another one by now, or gone."""
     return tuple(
         Notice(
-            kind=Kind.ADOPTED,
+            kind=NoticeKind.ADOPTED,
             model=one.model,
             intervals=one.intervals,
             what=f"the adopted table {one.location} {what}",

@@ -14,7 +14,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.state.releases import Release
 from backfill_assets.watch.facts import WatchFacts
-from backfill_assets.watch.notice import Kind, Notice
+from backfill_assets.watch.notice import Notice, NoticeKind
 
 DUE_AFTER = timedelta(days=1)
 """The routine schedule runs once a day: what is over for a whole day has had its run."""
@@ -45,11 +45,11 @@ def freshness(look: WatchFacts) -> tuple[Notice, ...]:
             what = f"no rows from {newest:%Y-%m-%d %H:%M} on, {behind:.0f} h ago; {hours:g} h are promised"
             owner = look.project.sources[name].owner
             remedy = f"ask {owner or 'whoever loads it'}; then backfill routine"
-            found.append(Notice(kind=Kind.STALE, model=name, source=True, what=what, remedy=remedy))
+            found.append(Notice(kind=NoticeKind.STALE, model=name, source=True, what=what, remedy=remedy))
     for name in sorted(look.histories.keys() - look.newest.keys()):
         if look.project.sources[name].freshness_hours is not None:
             what = "how old its newest row is cannot be told: it has no time_column, no statistics, or no rows"
-            found.append(Notice(kind=Kind.UNWATCHED, model=name, source=True, what=what))
+            found.append(Notice(kind=NoticeKind.UNWATCHED, model=name, source=True, what=what))
     return tuple(found)
 
 
@@ -85,9 +85,12 @@ def _lacking(look: WatchFacts, model: Model, pointer: Pointer) -> Ranges:
 def _behind(look: WatchFacts, model: Model, pointer: Pointer, lacking: Ranges) -> Notice:
     seam = next((s for s in seams(look) if s.model == model.name), None)
     last = f"the newest shown is {_end(pointer) - timedelta(seconds=1):%Y-%m-%d}"
-    kind, what = Kind.STALE, f"{lacking.count(model.cadence)} {model.cadence.value} intervals are not shown; {last}"
+    kind, what = (
+        NoticeKind.STALE,
+        f"{lacking.count(model.cadence)} {model.cadence.value} intervals are not shown; {last}",
+    )
     if seam is not None and not seam.extended_by:
-        kind, what = Kind.FIRST_RUN, f"no routine run has extended it since release {seam.release}; {last}"
+        kind, what = NoticeKind.FIRST_RUN, f"no routine run has extended it since release {seam.release}; {last}"
     if why := _last_failure(look, model.name, pointer, lacking):
         what += f"; the last try failed: {why}"
     return Notice(kind=kind, model=model.name, intervals=lacking, what=what, remedy="backfill routine")

@@ -9,7 +9,7 @@ from backfill_assets.plan.faults import FaultKind, faults
 from backfill_assets.promote.mismatches import shown_apart
 from backfill_assets.promote.rehearsal import damages
 from backfill_assets.watch.facts import WatchFacts
-from backfill_assets.watch.notice import Kind, Notice
+from backfill_assets.watch.notice import Notice, NoticeKind
 
 _BACKUP = "; or restore the files from a backup"
 STUCK_AFTER = timedelta(hours=1)
@@ -24,7 +24,7 @@ def integrity(look: WatchFacts) -> tuple[Notice, ...]:
     if open_one is not None and look.at - open_one.opened > STUCK_AFTER:
         found.append(
             Notice(
-                kind=Kind.POINTER,
+                kind=NoticeKind.POINTER,
                 model=", ".join(open_one.models),
                 what=f"release {open_one.release} was opened at {open_one.opened:%Y-%m-%d %H:%M} UTC, never finished",
                 remedy="backfill promote finishes or withdraws it",
@@ -32,7 +32,7 @@ def integrity(look: WatchFacts) -> tuple[Notice, ...]:
         )
     found += [
         Notice(
-            kind=Kind.POINTER,
+            kind=NoticeKind.POINTER,
             model=f.model,
             intervals=f.intervals,
             what=f"{f.kind.value}: {f.what}; it stays shown",
@@ -45,7 +45,7 @@ def integrity(look: WatchFacts) -> tuple[Notice, ...]:
         lacking = {v for v in named if (name, v) not in look.versions}
         found += [
             Notice(
-                kind=Kind.POINTER,
+                kind=NoticeKind.POINTER,
                 model=name,
                 what=f"version {version} has no record: routine runs cannot extend it",
                 remedy="restore `_control/versions` from a backup, or promote another version",
@@ -54,7 +54,7 @@ def integrity(look: WatchFacts) -> tuple[Notice, ...]:
         ]
     found += [
         Notice(
-            kind=Kind.UPSTREAM,
+            kind=NoticeKind.UPSTREAM,
             model=m.model,
             what=f"was built from {m.upstream} {m.built_from}, but {look.environment.name} shows {m.shown}",
             remedy="backfill plan says what builds it anew; or go back to a release of both: backfill releases",
@@ -64,7 +64,7 @@ def integrity(look: WatchFacts) -> tuple[Notice, ...]:
     ]
     found += [
         Notice(
-            kind=Kind.UPSTREAM,
+            kind=NoticeKind.UPSTREAM,
             model=o.model,
             intervals=o.intervals,
             what=f"was built from other rows of {o.upstream} {o.of} than {look.environment.name} shows",
@@ -75,7 +75,7 @@ def integrity(look: WatchFacts) -> tuple[Notice, ...]:
     ]
     found += [
         Notice(
-            kind=Kind.VIEW,
+            kind=NoticeKind.VIEW,
             model=name,
             what=what,
             remedy="its next release writes the view again; until then query another way",

@@ -19,7 +19,7 @@ from backfill_assets.promote.mismatches import Mismatch
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.proofs import KEPT, newest
-from backfill_assets.state.releases import Move, Release
+from backfill_assets.state.releases import PointerMove, Release
 
 
 def kept_models(
@@ -49,7 +49,7 @@ def is_kept_beside(control: Control, releases: Sequence[Release], environment: E
     )
 
 
-def _brings(move: Move, shown: Segment) -> bool:
+def _brings(move: PointerMove, shown: Segment) -> bool:
     before, after = (
         {(s.version, s.commit) for s in (pointer.segments if pointer else ())} for pointer in (move.before, move.after)
     )

@@ -20,7 +20,7 @@ from backfill_assets.plan.source_history import SourceChange, SourceHistory, cha
 from backfill_assets.plan.stale_inputs import shown_parts
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.watch.facts import WatchFacts
-from backfill_assets.watch.notice import Kind, Notice
+from backfill_assets.watch.notice import Notice, NoticeKind
 
 MOST_NAMED = 3
 
@@ -56,7 +56,7 @@ def late_sources(look: WatchFacts) -> tuple[Notice, ...]:
                 found.append(_notice(look, model, stale))
             if open_:
                 found.append(_settling(look, model, pointer, open_))
-    found += [Notice(kind=Kind.UNWATCHED, model=s, source=True, what=why) for s, why in sorted(blind.items())]
+    found += [Notice(kind=NoticeKind.UNWATCHED, model=s, source=True, what=why) for s, why in sorted(blind.items())]
     return tuple(found)
 
 
@@ -165,7 +165,7 @@ def _notice(look: WatchFacts, model: Model, stale: _Found) -> Notice:
     if other:
         command = f"promote or take back the newer code of {', '.join(other)}; then {command}"
     return Notice(
-        kind=Kind.LATE,
+        kind=NoticeKind.LATE,
         model=model.name,
         intervals=stale.intervals,
         what=what,
@@ -181,10 +181,10 @@ def _settling(look: WatchFacts, model: Model, pointer: Pointer, intervals: Range
     if why := look.project.redeclared.get(model.name) or _last_try(look, model.name, pointer, intervals):
         what = f"its sources changed, and it could not be built again: {why}; what is shown stays as it was"
         return Notice(
-            kind=Kind.LATE, model=model.name, intervals=intervals, what=what, remedy=f"mend it, then {remedy}"
+            kind=NoticeKind.LATE, model=model.name, intervals=intervals, what=what, remedy=f"mend it, then {remedy}"
         )
     what = "provisional, and its sources changed: the next routine run builds it again"
-    return Notice(kind=Kind.SETTLING, model=model.name, intervals=intervals, what=what, remedy=remedy)
+    return Notice(kind=NoticeKind.SETTLING, model=model.name, intervals=intervals, what=what, remedy=remedy)
 
 
 def _last_try(look: WatchFacts, name: str, pointer: Pointer, intervals: Ranges) -> str:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from backfill_assets.core.intervals import NOTHING, Ranges
 
 
-class Kind(StrEnum):
+class NoticeKind(StrEnum):
     """What a notice is about. All but SETTLING and UNWATCHED are findings."""
 
     LATE = "late_source_data"
@@ -40,7 +40,7 @@ class Kind(StrEnum):
 class Notice:
     """One thing that the watch says. `model` is what it is about: a model, or a source where `source` says so."""
 
-    kind: Kind
+    kind: NoticeKind
     model: str
     what: str
     intervals: Ranges = NOTHING
@@ -54,7 +54,7 @@ class Notice:
     @property
     def finding(self) -> bool:
         """Whether somebody has to do something."""
-        return self.kind not in (Kind.SETTLING, Kind.UNWATCHED)
+        return self.kind not in (NoticeKind.SETTLING, NoticeKind.UNWATCHED)
 
     def to_json(self) -> dict[str, object]:
         """As `backfill watch --json` prints it; ends of intervals are exclusive."""

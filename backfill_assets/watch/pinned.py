@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from backfill_assets.promote.rehearsal import damages
 from backfill_assets.watch.facts import PinFacts, WatchFacts
-from backfill_assets.watch.notice import Kind, Notice
+from backfill_assets.watch.notice import Notice, NoticeKind
 
 
 def pins(look: WatchFacts) -> tuple[Notice, ...]:
@@ -25,13 +25,13 @@ def _of(look: WatchFacts, one: PinFacts) -> Iterator[Notice]:
         wrong.append((f"{kept}, and consumers.yml does not name it any more", f"backfill unpin {pin.consumer}"))
     for model in sorted(pin.pointers):
         for what, remedy in wrong:
-            yield Notice(kind=Kind.PINNED, model=model, what=what, remedy=remedy)
+            yield Notice(kind=NoticeKind.PINNED, model=model, what=what, remedy=remedy)
         if model in one.views:
             mend = f"backfill pin {pin.consumer} {pin.release} --until {pin.until} writes it again"
-            yield Notice(kind=Kind.PINNED, model=model, what=f"{kept}: {one.views[model]}", remedy=mend)
+            yield Notice(kind=NoticeKind.PINNED, model=model, what=f"{kept}: {one.views[model]}", remedy=mend)
     damaged = damages(look.project, one.proofs)
     for proof in one.proofs:
         mend = f"restore the files from a backup, or {again.partition(';')[0]}"
         for what, intervals in damaged.get(proof.model, {}).items():
             said = f"{kept}, which cannot be read: {what}"
-            yield Notice(kind=Kind.PINNED, model=proof.model, intervals=intervals, what=said, remedy=mend)
+            yield Notice(kind=NoticeKind.PINNED, model=proof.model, intervals=intervals, what=said, remedy=mend)

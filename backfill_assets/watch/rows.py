@@ -6,7 +6,7 @@ from statistics import median
 
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.watch.facts import WatchFacts
-from backfill_assets.watch.notice import Kind, Notice
+from backfill_assets.watch.notice import Notice, NoticeKind
 
 NEWEST = 3
 """How many intervals are looked at: what a weekend without anybody leaves."""
@@ -36,7 +36,7 @@ def row_counts(look: WatchFacts) -> tuple[Notice, ...]:
             said = ", ".join(f"{counts.get(i.start, 0)} in {i}" for i in odd)
             found.append(
                 Notice(
-                    kind=Kind.ROWS,
+                    kind=NoticeKind.ROWS,
                     model=name,
                     intervals=Ranges.of(odd),
                     what=f"rows: {said}; usual are {usual:g} (median of the {len(before)} before)",

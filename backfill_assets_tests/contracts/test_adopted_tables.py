@@ -19,7 +19,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import backfill_assets
 from backfill_assets.adapters import adoption, foreign_table
-from backfill_assets.adapters.adoption import Place
+from backfill_assets.adapters.adoption import TablePlace
 from backfill_assets.adapters.backup import backup, read_backup
 from backfill_assets.adapters.data_files import COUNTS
 from backfill_assets.adapters.drafting import Guess
@@ -44,7 +44,7 @@ from backfill_assets.core.segments import is_adopted
 from backfill_assets.plan.adoption import contained
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets.state.ledger import Kind
-from backfill_assets.watch.notice import Kind as NoticeKind
+from backfill_assets.watch.notice import NoticeKind as NoticeKind
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, FakeEngine, days
 from backfill_assets_tests.projects import backfill_here, release_by_hand, small_project
@@ -112,7 +112,7 @@ def opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
     found._engine = Engine(DeltaTables(found.warehouse))  # type: ignore[arg-type]
     monkeypatch.setattr(adopting, "rows_by_file", by_file)
     monkeypatch.setattr(
-        adopting, "find_table", lambda _, text, root: Place(text=text, format="delta", location=str(Path(text)))
+        adopting, "find_table", lambda _, text, root: TablePlace(text=text, format="delta", location=str(Path(text)))
     )
     kinds = {"date32[day]": "date", "int64": "bigint", "decimal128(20, 2)": "decimal(20,2)", "long": "bigint"}
     monkeypatch.setattr(
@@ -489,10 +489,10 @@ def test_what_spark_cannot_read(place: Context, table: Path, monkeypatch: pytest
         adopt(place, Adoption(model="daily", table=str(table)))
     assert "UNABLE_TO_INFER_SCHEMA" in raised.value.why
 
-    def guessed(_: object, name: str, place: Place) -> Guess:
+    def guessed(_: object, name: str, place: TablePlace) -> Guess:
         return broken() if name == "bad" else Guess(name=name, place=place, columns=(("ds", "date"),))
 
-    found = [(name, Place(text=name, format="parquet", location=f"/{name}")) for name in ("bad", "good")]
+    found = [(name, TablePlace(text=name, format="parquet", location=f"/{name}")) for name in ("bad", "good")]
     monkeypatch.setattr(drafts, "tables_in", lambda *_: found)
     monkeypatch.setattr(drafts, "guess", guessed)
     done = drafts.draft_models(place, "/old")
@@ -548,7 +548,7 @@ def test_names_in_drafts(place: Context, monkeypatch: pytest.MonkeyPatch) -> Non
     odd = 'a: b # c */ `d` "e"'
     found = Guess(
         name="x y",
-        place=Place(text=odd, format="parquet", location=f"/old/{odd}"),
+        place=TablePlace(text=odd, format="parquet", location=f"/old/{odd}"),
         columns=(("no", "date"), (odd, "struct<`a b`:int>")),
         time_column="no",
         grain=(odd,),
@@ -591,11 +591,11 @@ class Asked:
 @pytest.mark.parametrize(
     ("place_of", "name"),
     [
-        (Place(text="x", format="delta", location="/old/a b"), "delta.`/old/a b`"),
-        (Place(text="x", format="delta", table="legacy.t"), "`legacy`.`t`"),
+        (TablePlace(text="x", format="delta", location="/old/a b"), "delta.`/old/a b`"),
+        (TablePlace(text="x", format="delta", table="legacy.t"), "`legacy`.`t`"),
     ],
 )
-def test_a_copy_is_of_one_commit(place_of: Place, name: str) -> None:
+def test_a_copy_is_of_one_commit(place_of: TablePlace, name: str) -> None:
     """What is counted and what is copied are the rows of one commit, whoever writes meanwhile."""
     spark = Asked()
     adoption.frame_of(spark, place_of)  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.faults import find_faults
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.routine import published_context
-from backfill_assets.state.plans import Status
+from backfill_assets.state.plans import PlanStatus
 from backfill_assets_tests.projects import CHECKOUT, backfill_here, clean_environment
 
 FIXTURE = CHECKOUT / "backfill_assets_tests" / "fixtures" / "shop-4096d34.tar.xz"
@@ -184,7 +184,7 @@ def test_writing_waits_for_migrate_and_goes_on(shop: Path) -> None:
     refused = backfill_here("abandon", plan, project=shop)
     assert refused.code == 1 and "backfill migrate" in refused.err
     assert backfill_here("migrate", project=shop).code == 0
-    assert Context.open(shop).control.plans.all()[-1].status is Status.APPLIED
+    assert Context.open(shop).control.plans.all()[-1].status is PlanStatus.APPLIED
     closed = backfill_here("promote", "--json", project=shop)
     assert closed.code == 4 and closed.json["in_the_way"]
     assert backfill_here("abandon", plan, project=shop).code == 0

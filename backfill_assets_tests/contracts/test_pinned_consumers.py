@@ -25,7 +25,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.pinned import pinned_consumers
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.watch.notice import Kind
+from backfill_assets.watch.notice import NoticeKind
 from backfill_assets_tests.fakes import Catalog, Crash, FakeViews, Life, MortalStore
 from backfill_assets_tests.projects import backfill_here, release_by_hand, small_project
 
@@ -153,7 +153,7 @@ def test_the_janitor_keeps_what_a_pin_needs(root: Path) -> None:
     assert swept is not None and swept.removed == () and folder.exists()
     assert backfill_assets.read("daily", consumer="cfo", project=root) == rows
     assert backfill_assets.read("daily", environment="pin-cfo", project=root) == rows
-    assert not [n for n in watch_environment(place).notices if n.kind is Kind.PINNED]
+    assert not [n for n in watch_environment(place).notices if n.kind is NoticeKind.PINNED]
     unpin_consumer(place, "cfo")
     clock(root, datetime.now(UTC) + timedelta(days=13), retention_days=14)
     remove_garbage(Context.open(root), today=(datetime.now(UTC) + timedelta(days=13)).date())
@@ -221,7 +221,7 @@ def test_the_watch(root: Path) -> None:
 
     def found() -> list[str]:
         notices = watch_environment(Context.open(root)).findings
-        return [f"{n.model}: {n.what} → {n.remedy}" for n in notices if n.kind is Kind.PINNED]
+        return [f"{n.model}: {n.what} → {n.remedy}" for n in notices if n.kind is NoticeKind.PINNED]
 
     pin(root, 0)
     clock(root, datetime(2024, 2, 1))
@@ -234,7 +234,7 @@ def test_the_watch(root: Path) -> None:
     (root / "consumers.yml").write_text("last_verified: 2024-01-03\n")
     assert len(found()) == 2 and "does not name it any more" in found()[1]
     next((Path(Context.open(root).warehouse) / "daily" / "one").glob("ds=2024-01-02/*.parquet")).unlink()
-    damaged = [n for n in watch_environment(Context.open(root)).findings if n.kind is Kind.PINNED][-1]
+    damaged = [n for n in watch_environment(Context.open(root)).findings if n.kind is NoticeKind.PINNED][-1]
     assert "cannot be read: ds=2024-01-02" in found()[2], found()
     assert str(damaged.intervals) == "2024-01-02"
     assert unpin_consumer(Context.open(root), "cfo").done, "one that nobody names can be let go"

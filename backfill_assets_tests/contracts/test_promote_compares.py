@@ -13,7 +13,7 @@ import pytest
 from backfill_assets.app.approve import approval_statements, approve_plan
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
-from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Move, Rows, Stats
+from backfill_assets.compare.diff import ColumnMove, Diff, DiffColumn, ModelDiff, RowCounts, RowGroup, Stats
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
 from backfill_assets.plan.proof import Drift, KeptModels
 from backfill_assets.plan.stages import Request
@@ -44,12 +44,12 @@ def project(root: Path, text: str) -> Path:
 def a_diff(*moved: str) -> Diff:
     names = ("n", "total")
     moves = tuple(
-        Move(column=n, changed=4 * (n in moved), old=Stats(sum=5), new=Stats(sum=5 + (n in moved))) for n in names
+        ColumnMove(column=n, changed=4 * (n in moved), old=Stats(sum=5), new=Stats(sum=5 + (n in moved))) for n in names
     )
-    rows = Rows(old=8, new=8, unchanged=8 - 4 * bool(moved), changed=4 * bool(moved))
+    rows = RowCounts(old=8, new=8, unchanged=8 - 4 * bool(moved), changed=4 * bool(moved))
     model = ModelDiff(
         model="daily", grain=("ds", "kind"), time_column="ds", tolerance=1e-9, old=("1",), new=("2",),
-        compared=ranges(days("01", "04")), total=Group(name="", rows=rows, moves=moves),
+        compared=ranges(days("01", "04")), total=RowGroup(name="", rows=rows, moves=moves),
         columns=tuple(DiffColumn(name=n, kind="integer", old_type="bigint", new_type="bigint") for n in names),
     )  # fmt: skip
     return Diff(old="prod", new="candidate", models=(model,))

@@ -23,7 +23,7 @@ from backfill_assets.evidence.verify import verify
 from backfill_assets.evidence.write import MANIFEST, digest, digest_of
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.promote import promote as really_promote
-from backfill_assets.state.plans import Status
+from backfill_assets.state.plans import PlanStatus
 from backfill_assets.state.releases import Release
 from backfill_assets_tests.projects import DAILY, backfill_here, write_events, write_project
 from backfill_assets_tests.unsparked import build, extend, prove, unsparked
@@ -166,7 +166,7 @@ def test_a_plan_whose_rows_a_rollback_shows(root: Path) -> None:
     before = write_evidence(place, again)
     assert any("did not show it yet" in line for line in before.packet.summary.mind)
     assert roll_back(place, there).ended.moved is not None
-    assert find_plan(place.control, again).status is Status.PROMOTED
+    assert find_plan(place.control, again).status is PlanStatus.PROMOTED
     assert not any(again in release.evidence for release in releases(place))
     after = write_evidence(place, again)
     assert after.changed and after.packet.plan.status == "promoted"
@@ -268,7 +268,7 @@ def test_killed_between_flip_and_the_plan_s_end(root: Path, killed: pytest.Monke
     again = unsparked(root, user="dev")
     assert not write_evidence(again, plan).changed and write_evidence(again, plan).digest == release.evidence[plan]
     assert promote_plan(again).verdict.open and len(releases(again)) == 2
-    assert find_plan(again.control, plan).status is Status.PROMOTED
+    assert find_plan(again.control, plan).status is PlanStatus.PROMOTED
     assert write_evidence(again, plan).digest == release.evidence[plan]
 
 

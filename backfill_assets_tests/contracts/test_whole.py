@@ -21,7 +21,7 @@ from backfill_assets.promote.promote import promote
 from backfill_assets.promote.rules_change import record_rules, rules_to_record
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
-from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.proofs import DIFF, Proof
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.rules import Rules
@@ -130,7 +130,7 @@ def with_all_records(house: House) -> Control:
     """A record of each kind, beside those that releases make."""
     control, day = house.open(), days("01")
     plan = PlanRecord(
-        id="p1", environment="prod", targets=(), created=AT, by="dev", status=Status.OPEN, since=AT
+        id="p1", environment="prod", targets=(), created=AT, by="dev", status=PlanStatus.OPEN, since=AT
     )  # fmt: skip
     control.plans.put(plan, {"request": {}}, revision=control.plans.read_at()[1])
     control.proofs.put([Proof(plan="p1", kind=DIFF, content="c", at=AT, findings=(), document={})])

@@ -24,7 +24,7 @@ from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
-from backfill_assets.watch.notice import Kind, Notice
+from backfill_assets.watch.notice import Notice, NoticeKind
 
 EMPTY = Environment(name="prod", revision=-1, pointers={}, releases={})
 
@@ -151,8 +151,8 @@ def test_nothing_to_do_is_not_said_beside_late_data(project: Project, capsys: py
     full = Coverage(green=days("2024-01-01", "2024-02-01"))
     plan = replace(make_plan(project, facts(project, daily_revenue=full, revenue_rolling=full), Request()), stages=())
     late = Notice(
-        kind=Kind.LATE, model="daily_revenue", intervals=days("2024-01-05", "2024-01-06"), what="a.parquet changed",
-        restate=("daily_revenue:2024-01-05",),
+        kind=NoticeKind.LATE, model="daily_revenue", intervals=days("2024-01-05", "2024-01-06"),
+        what="a.parquet changed", restate=("daily_revenue:2024-01-05",),
     )  # fmt: skip
     guess = estimate(plan.work, [], project.models, at_once=2)
     print_plan(plan, project, guess)

@@ -19,18 +19,18 @@ import pytest
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.compare.codec import diff_from_json, diff_id, diff_to_json
 from backfill_assets.compare.diff import (
+    ColumnMove,
     Diff,
     DiffColumn,
-    Group,
     Keys,
     ModelDiff,
-    Move,
-    Rows,
+    RowCounts,
+    RowGroup,
     Sample,
     Slice,
     Stats,
 )
-from backfill_assets.compare.diff import Proof as Unread
+from backfill_assets.compare.diff import SameFiles as Unread
 from backfill_assets.contracts.contract import Contract, Promise
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
 from backfill_assets.core.codec import from_plain, to_plain
@@ -40,17 +40,17 @@ from backfill_assets.core.model import (
     Column,
     ColumnRef,
     Model,
-    Order,
     Rule,
     SameAs,
     Signature,
+    SortColumn,
     Terms,
     Upstream,
 )
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import IntervalCounts, Segment, Segments
 from backfill_assets.core.settings import ApprovalRules
-from backfill_assets.evidence.tables import DataFile, TableCommit, TableState
+from backfill_assets.evidence.tables import EvidenceFile, TableCommit, TableState
 from backfill_assets.project.stored import from_definition, to_definition
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.changes import Changes
@@ -58,10 +58,10 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Promotion
 from backfill_assets.state.identity import Identity, LastRelease, identity_from_json
 from backfill_assets.state.ledger import Entry, Kind
-from backfill_assets.state.plans import PlanRecord, Status, Target
+from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets.state.proofs import DIFF, Finding, Proof
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.state.releases import Move as Moved
+from backfill_assets.state.releases import PointerMove as Moved
 from backfill_assets.state.releases import Release
 from backfill_assets.state.rules import Rules, RulesKind, RulesRecord
 from backfill_assets.state.store import MemoryStore, MemoryTable
@@ -140,7 +140,7 @@ MODEL = Model(
     grain=("ds", "id"),
     lookback=2,
     write="merge",
-    dedupe=(Order(column="at", descending=True),),
+    dedupe=(SortColumn(column="at", descending=True),),
     updated_at="at",
     batch_size=5,
     batch_concurrency=2,
@@ -192,12 +192,12 @@ PLAN = PlanRecord(
     id="1f3a9c02",
     environment="prod",
     targets=(
-        Target(model="orders", version="v1", intervals=BOTH),
-        Target(model="items", version="u2", intervals=Ranges(), columns=("id",)),
+        PlanTarget(model="orders", version="v1", intervals=BOTH),
+        PlanTarget(model="items", version="u2", intervals=Ranges(), columns=("id",)),
     ),
     created=AT,
     by="ana",
-    status=Status.OPEN,
+    status=PlanStatus.OPEN,
     since=AT,
 )
 APPROVAL = Approval(
@@ -268,7 +268,7 @@ TABLE = TableState(
     version="v1",
     commit=2,
     commits=(TableCommit(commit=1, batch=""), TableCommit(commit=2, batch="b", start="2024-01-01", end="2024-01-02")),
-    files=(DataFile(path="ds=1/a.parquet", bytes=9, sha256="ab"), DataFile(path="b", bytes=-1)),
+    files=(EvidenceFile(path="ds=1/a.parquet", bytes=9, sha256="ab"), EvidenceFile(path="b", bytes=-1)),
 )
 ANSWER = Answer(
     columns=("n", "x"),
@@ -297,15 +297,15 @@ RERUNS = Reruns(
 SPENT = Stats(
     nulls=1, distinct=2, sum=Decimal("1.50"), mean=0.75, p50=Decimal(1), p95=Decimal("1.4"), min=Decimal(0), max=None
 )
-GROUP = Group(
+GROUP = RowGroup(
     name="2024-01-01",
-    rows=Rows(old=3, new=4, unchanged=1, changed=1, added=1, removed=1, unpaired_old=0, unpaired_new=1),
+    rows=RowCounts(old=3, new=4, unchanged=1, changed=1, added=1, removed=1, unpaired_old=0, unpaired_new=1),
     moves=(
-        Move(column="spend", changed=1, old=SPENT, new=replace(SPENT, sum=Decimal("2.50"))),
-        Move(column="rate", changed=0, old=Stats(sum=float("inf"), mean=float("inf"), min=-1.5), new=None),
-        Move(column="n", changed=0, old=None, new=Stats(sum=2**70, min=1, max=2)),
-        Move(column="who", changed=1, old=Stats(distinct=2, min="a", max="é"), new=Stats()),
-        Move(column="tags", changed=1, old=Stats(), new=Stats(nulls=2)),
+        ColumnMove(column="spend", changed=1, old=SPENT, new=replace(SPENT, sum=Decimal("2.50"))),
+        ColumnMove(column="rate", changed=0, old=Stats(sum=float("inf"), mean=float("inf"), min=-1.5), new=None),
+        ColumnMove(column="n", changed=0, old=None, new=Stats(sum=2**70, min=1, max=2)),
+        ColumnMove(column="who", changed=1, old=Stats(distinct=2, min="a", max="é"), new=Stats()),
+        ColumnMove(column="tags", changed=1, old=Stats(), new=Stats(nulls=2)),
     ),
 )
 FOUND = Diff(

@@ -44,7 +44,7 @@ from backfill_assets.project.stored import to_definition
 from backfill_assets.promote.lifecycle import Abandoned, UnreachableTable
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage, Entry, Kind
-from backfill_assets.state.plans import PlanRecord, Status, Target
+from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets_tests.unit.plan.test_campaign_story import MORE_COLUMNS, REAL_TIMESTAMP
 
 GOLDEN = Path(__file__).parent / "plans"
@@ -310,15 +310,15 @@ def test_abandon_and_plan_again(tmp_path: Path, check: Callable[..., None]) -> N
     story = Story(tmp_path, REAL_TIMESTAMP)
     half = Coverage(green=Ranges((days("2024-01-01", "2024-09-26"),)))
     plan = made(story.code, story.facts(campaign_performance=half), Request())
-    anas = Target(model="campaign_performance", version="0a1b2c3d4e5f6071", intervals=half.green)
+    anas = PlanTarget(model="campaign_performance", version="0a1b2c3d4e5f6071", intervals=half.green)
     record = PlanRecord(
         id="1f3a9c02", environment="prod", targets=(anas,), created=utc("2025-06-23T14:02"), by="ana",
-        status=Status.OPEN, since=utc("2025-06-23T14:02"),
+        status=PlanStatus.OPEN, since=utc("2025-06-23T14:02"),
     )  # fmt: skip
     freed = UnreachableTable(
         model=anas.model, version=anas.version, path="warehouse/campaign_performance/…", bytes=2_400_000
     )
-    ended = Abandoned(plan=replace(record, status=Status.ABANDONED), already=False, freed=(freed,))
+    ended = Abandoned(plan=replace(record, status=PlanStatus.ABANDONED), already=False, freed=(freed,))
 
     def before() -> None:
         print_claim(Claim(collisions=(Collision(plan=record, models=("campaign_performance",)),)))
@@ -331,8 +331,8 @@ def test_another_persons_plan(tmp_path: Path, check: Callable[..., None]) -> Non
     """What others have open is a part of the plan's text and JSON."""
     story = Story(tmp_path, MORE_COLUMNS)
     other = PlanRecord(
-        id="1f3a9c02", environment="prod", targets=(), created=utc("2025-06-23T14:02"), by="ana", status=Status.OPEN,
-        since=utc("2025-06-23T14:02"),
+        id="1f3a9c02", environment="prod", targets=(), created=utc("2025-06-23T14:02"), by="ana",
+        status=PlanStatus.OPEN, since=utc("2025-06-23T14:02"),
     )  # fmt: skip
     mine = replace(other, id="77ab0c1f", by="ben")
     claim = Claim(

@@ -25,7 +25,7 @@ from backfill_assets.defs.build_definitions import definitions
 from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG
 from backfill_assets.plan.request_parsing import request_of
 from backfill_assets.plan.stages import Request
-from backfill_assets.state.plans import Status
+from backfill_assets.state.plans import PlanStatus
 from backfill_assets_tests.dagster_place import (
     KEYS,
     Place,
@@ -65,7 +65,7 @@ def test_a_range_from_the_ui_opens_a_plan_that_owners_can_approve(place: Place, 
     first = materialize(edited, instance, "base", "top", last=KEYS[9])
     [plan] = [p for p in place.control.plans.all() if p.live]
     assert first.success and tagged_plan(instance, first) == plan.id
-    assert plan.versions == {"base": "base-2", "top": "top-2"} and plan.status is Status.APPLIED
+    assert plan.versions == {"base": "base-2", "top": "top-2"} and plan.status is PlanStatus.APPLIED
     shown = place.control.environments.read(plan.candidate).pointers
     assert {n: (p.version, str(p.covers)) for n, p in shown.items()} == {
         "base": ("base-2", "2024-01-01..2024-01-10"), "top": ("top-2", "2024-01-01..2024-01-10"),
@@ -138,7 +138,7 @@ def test_runs_of_a_dagster_backfill_work_on_one_plan(instance: dg.DagsterInstanc
     assert {t.model: str(t.intervals) for t in plan.targets} == {
         "d": "2024-01-01..2024-01-07", "w": "2024-01-01..2024-01-07",
     }  # fmt: skip
-    assert plan.status is Status.APPLIED
+    assert plan.status is PlanStatus.APPLIED
     said = [str(materializations_of(r, n)[0].metadata["next"].value) for r, n in ((one, "d"), (two, "w"))]
     assert said[0].startswith("not complete yet") and said[1].startswith(f"`backfill promote {plan.id}`")
 

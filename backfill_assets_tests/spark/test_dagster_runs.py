@@ -17,7 +17,7 @@ from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.defs.build_definitions import definitions
-from backfill_assets.defs.io_manager import Order
+from backfill_assets.defs.io_manager import BuildRequest
 from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG
 from backfill_assets.plan.stages import Request
 from backfill_assets.state.ledger import Kind
@@ -359,4 +359,4 @@ def test_closed_gate_fails_the_run_with_every_obstacle(place: Place, instance: d
 
 def test_order_is_all_that_an_asset_hands_over(place: Place) -> None:
     """The asset's function computes nothing: what is written is decided by the build alone."""
-    assert set(Order.__slots__) == {"model", "context", "outcome"}
+    assert set(BuildRequest.__slots__) == {"model", "context", "outcome"}

@@ -18,7 +18,7 @@ import pytest
 from backfill_assets.adapters.diff import diff_model
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.compare.codec import diff_from_json, diff_id, diff_to_json
-from backfill_assets.compare.diff import Diff, Group, ModelDiff, Rows, Stats
+from backfill_assets.compare.diff import Diff, ModelDiff, RowCounts, RowGroup, Stats
 from backfill_assets.compare.questions import ask
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval
@@ -171,10 +171,10 @@ def merged(old: Sequence[Record], new: Sequence[Record]) -> pd.DataFrame:
     return both
 
 
-def expected_rows(both: pd.DataFrame) -> Rows:
+def expected_rows(both: pd.DataFrame) -> RowCounts:
     kinds = both["kind"].value_counts()
     unpaired = both[both["kind"] == "unpaired"]
-    return Rows(
+    return RowCounts(
         old=int(both["old"].notna().sum()),
         new=int(both["new"].notna().sum()),
         **{k: int(kinds.get(k, 0)) for k in ("unchanged", "changed", "added", "removed")},
@@ -203,7 +203,7 @@ def assert_stats(found: Stats, rows: Sequence[Record], column: str) -> None:
         assert found.min is None and found.max is None
 
 
-def assert_group(found: Group, both: pd.DataFrame, old: Sequence[Record], new: Sequence[Record]) -> None:
+def assert_group(found: RowGroup, both: pd.DataFrame, old: Sequence[Record], new: Sequence[Record]) -> None:
     assert found.rows == expected_rows(both)
     for move in found.moves:
         if move.column in VALUES:
@@ -276,7 +276,7 @@ def test_a_row_that_moved_to_another_day(spark: SparkSession, tmp_path: Path) ->
     other = write(spark, tmp_path, "b", new, {"ds": "date", "id": "bigint", "n": "decimal(12,2)", "fresh": "string"})
     found = compare(spark, tmp_path, one, other, grain=("id",), slices=(), mask=())
 
-    assert found.total.rows == Rows(old=3, new=3, unchanged=2, changed=1)
+    assert found.total.rows == RowCounts(old=3, new=3, unchanged=2, changed=1)
     assert [m.column for m in found.moved] == ["ds"] and found.moved[0].changed == 1
     assert {c.name: (c.old_type, c.new_type) for c in found.columns if c.old_type != c.new_type} == {
         "id": ("int", "bigint"),
@@ -323,10 +323,10 @@ def test_days_that_differ_where_no_sum_does(spark: SparkSession, tmp_path: Path)
     differs = {c: paired & (both[f"{c}_x"].fillna(-1) != both[f"{c}_y"].fillna(-1)) for c in ("a", "b", "s")}
     changed = differs["a"] | differs["b"] | differs["s"]
 
-    def expected(here: pd.Series[bool]) -> Rows:
+    def expected(here: pd.Series[bool]) -> RowCounts:
         added, removed = (int((here & (both["_merge"] == s)).sum()) for s in ("right_only", "left_only"))
         moved, there = int((here & changed).sum()), int((here & paired).sum())
-        return Rows(
+        return RowCounts(
             old=there + removed,
             new=there + added,
             unchanged=there - moved,
@@ -345,7 +345,7 @@ def test_days_that_differ_where_no_sum_does(spark: SparkSession, tmp_path: Path)
 
     again = write(spark, tmp_path, "c", old, types)
     nothing = compare(spark, tmp_path, one, again, slices=(), mask=())
-    assert nothing.same and nothing.total.rows == Rows(old=48, new=48, unchanged=48)
+    assert nothing.same and nothing.total.rows == RowCounts(old=48, new=48, unchanged=48)
 
 
 def test_only_the_days_that_were_written_again_are_read(spark: SparkSession, tmp_path: Path) -> None:
@@ -358,7 +358,7 @@ def test_only_the_days_that_were_written_again_are_read(spark: SparkSession, tmp
     frame.write.format("delta").mode("overwrite").option("replaceWhere", where).save(f"{tmp_path}/table/a")
     found = compare(spark, tmp_path, old, pointer(tmp_path, "a", types), slices=(), mask=())
 
-    assert str(found.compared) == "2024-01-03" and found.total.rows == Rows(old=4, new=4, unchanged=3, changed=1)
+    assert str(found.compared) == "2024-01-03" and found.total.rows == RowCounts(old=4, new=4, unchanged=3, changed=1)
     assert [(str(p.interval), p.commits, p.rows) for p in found.proofs] == [
         ("2024-01-01..2024-01-02", (0, 1), 8),
         ("2024-01-04..2024-01-06", (0, 1), 12),

@@ -10,7 +10,7 @@ import pytest
 from backfill_assets.adapters.consumer_queries import run_queries
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
-from backfill_assets.core.consumer import Consumer, Query
+from backfill_assets.core.consumer import Consumer, ConsumerQuery
 from backfill_assets_tests.projects import build_all, write_project
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_nothing_shows_a_masked_value(spark: SparkSession, tmp_path: Path, envir
     assert build_all(place)["users"].ok
     promote_plan(place)
     shown = place.control.environments.read(environment)
-    query = Query(name="newest", sql=f"SELECT max(contact) AS c FROM {environment}.users")
+    query = ConsumerQuery(name="newest", sql=f"SELECT max(contact) AS c FROM {environment}.users")
     consumer = Consumer(name="board", kind="dashboard", reads=("users",), queries=(query,), file=path)
     masks = {"users": place.project.models["users"].mask}
     [answer] = run_queries(place.spark, [consumer], shown, shown, place.warehouse, masks)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import model_validator
 
-from backfill_assets.audits.counts import Counts, Verdict
+from backfill_assets.audits.counts import AuditVerdict, Counts
 from backfill_assets.audits.kinds.arguments import Metric, Number
 from backfill_assets.audits.kinds.base import AuditKind, bounds, plain
 from backfill_assets.audits.scope import AuditScope, Findings, Passes
@@ -51,12 +51,12 @@ class Aggregate(Measured):
             raise ValueError("`min` is more than `max`")
         return self
 
-    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> Verdict:
+    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> AuditVerdict:
         if not here.rows:
-            return Verdict(passed=True, failures=0, observed="no rows")
+            return AuditVerdict(passed=True, failures=0, observed="no rows")
         value, low, high = here.values.get(self.called), self.min, self.max
         good = value is not None and (low is None or value >= low) and (high is None or value <= high)
-        return Verdict(passed=good, failures=int(not good), observed=f"{self.metric} is {self.said(model, value)}")
+        return AuditVerdict(passed=good, failures=int(not good), observed=f"{self.metric} is {self.said(model, value)}")
 
     def rule(self, model: Model) -> str:
         return f"{self.metric} is {bounds(self.min, self.max)}"

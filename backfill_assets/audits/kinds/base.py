@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from pydantic import PrivateAttr
 
-from backfill_assets.audits.counts import Counts, Verdict
+from backfill_assets.audits.counts import AuditVerdict, Counts
 from backfill_assets.audits.kinds.arguments import Condition, Tolerance
 from backfill_assets.audits.lookup import Pairs, lookup_join
 from backfill_assets.audits.reads import once, other_table
@@ -124,12 +124,12 @@ class AuditKind(Strict):
 
     # What is made of it.
 
-    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> Verdict:
+    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> AuditVerdict:
         """Whether the interval passes. `prod` is how many rows the environment shows of it, None when it shows none."""
         bad, total = here.failures.get(self.called, 0), here.totals.get(self.called, here.rows)
         allowed = self.tolerated(total)
         observed = self.observed(bad, total) + ("" if allowed is None else f", {allowed} tolerated")
-        return Verdict(passed=bad <= (allowed or 0), failures=bad, observed=observed)
+        return AuditVerdict(passed=bad <= (allowed or 0), failures=bad, observed=observed)
 
     def tolerated(self, total: int) -> int | None:
         """How many failures of this many it puts up with; None where it says nothing of that."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import model_validator
 
-from backfill_assets.audits.counts import Counts, Verdict
+from backfill_assets.audits.counts import AuditVerdict, Counts
 from backfill_assets.audits.kinds.arguments import Share
 from backfill_assets.audits.kinds.base import AuditKind, RowCheck, bounds
 from backfill_assets.audits.relations import INTERVAL
@@ -67,14 +67,14 @@ class NullRate(AuditKind):
         selected = f"{interval_text(look.model)} AS {INTERVAL}, {key_text(look.model.grain, look.model.mask)} AS sample"
         return [f"SELECT {selected} FROM {look.tables.rows()} WHERE {quoted(self.column)} IS NULL"]
 
-    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> Verdict:
+    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> AuditVerdict:
         empty = here.failures.get(self.called, 0)
         if not here.rows:
-            return Verdict(passed=True, failures=0, observed="no rows")
+            return AuditVerdict(passed=True, failures=0, observed="no rows")
         percent = empty / here.rows * 100
         low, high = self.min_percent, self.max_percent
         good = (low is None or percent >= low) and (high is None or percent <= high)
-        return Verdict(
+        return AuditVerdict(
             passed=good,
             failures=0 if good else max(empty, 1),
             observed=f"{empty} of {here.rows} rows are NULL ({percent:.2f} %)",

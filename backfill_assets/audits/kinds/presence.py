@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from backfill_assets.audits.counts import Counts, Verdict
+from backfill_assets.audits.counts import AuditVerdict, Counts
 from backfill_assets.audits.kinds.arguments import Other, Percent, Values
 from backfill_assets.audits.kinds.base import BITS, AuditKind, Tolerant, interval_literal
 from backfill_assets.audits.lookup import Pairs, hit
@@ -27,9 +27,9 @@ class Completeness(AuditKind):
 
     min_rows: Annotated[int, Field(ge=1, le=10**15, strict=True)] = 1
 
-    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> Verdict:
+    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> AuditVerdict:
         lacking = max(self.min_rows - here.rows, 0)
-        return Verdict(passed=not lacking, failures=lacking, observed=f"{here.rows} rows")
+        return AuditVerdict(passed=not lacking, failures=lacking, observed=f"{here.rows} rows")
 
     def rule(self, model: Model) -> str:
         return f"at least {self.min_rows} row{'s' * (self.min_rows != 1)}"
@@ -138,13 +138,15 @@ class RowCount(AuditKind):
     within_percent: Percent
     of: Literal["prod"] = "prod"
 
-    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> Verdict:
+    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> AuditVerdict:
         if prod is None:
-            return Verdict(passed=True, failures=0, observed=f"{here.rows} rows, nothing in {self.of} to compare with")
+            return AuditVerdict(
+                passed=True, failures=0, observed=f"{here.rows} rows, nothing in {self.of} to compare with"
+            )
         moved = abs(here.rows - prod) / prod * 100 if prod else (0.0 if not here.rows else 100.0)
         bad = moved > self.within_percent
         observed = f"{here.rows} rows, {self.of} has {prod} ({moved:.2f} % apart)"
-        return Verdict(passed=not bad, failures=int(bad), observed=observed)
+        return AuditVerdict(passed=not bad, failures=int(bad), observed=observed)
 
     def rule(self, model: Model) -> str:
         return f"rows within ±{self.within_percent:g} % of {self.of}"

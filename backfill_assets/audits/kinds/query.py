@@ -12,14 +12,14 @@ from pydantic import Field
 from backfill_assets.audits.kinds.base import Tolerant
 from backfill_assets.audits.masked import shown_outputs
 from backfill_assets.audits.reads import tables_of
-from backfill_assets.audits.relations import INTERVAL, ROWS, Table, start_of
+from backfill_assets.audits.relations import INTERVAL, ROWS, AuditedTable, start_of
 from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.audits.text import interval_text, key_text, literal
 from backfill_assets.core.masking import HIDDEN
 from backfill_assets.core.model import Model
 
 
-class Sql(Tolerant):
+class SqlAudit(Tolerant):
     """Its stored arguments have the text, `query`, and the tables that this reads, `reads`."""
 
     kind = "sql"
@@ -64,7 +64,7 @@ class Sql(Tolerant):
     def rule(self, model: Model) -> str:
         return f"no row from audits/{self.file}.sql"
 
-    def _row_text(self, look: AuditScope, given: Table) -> str:
+    def _row_text(self, look: AuditScope, given: AuditedTable) -> str:
         """SQL for a row that the query gives, without what it computes from masked columns of any table."""
         own = look.model.name.lower()
         others = {name.lower(): look.tables.table(name) for name in tables_of(self.audit) if name.lower() != own}
@@ -78,9 +78,9 @@ class Sql(Tolerant):
         return key_text(given.columns, [c for c in given.columns if c not in shown])
 
 
-def _dated(model: Model, given: Table) -> bool:
+def _dated(model: Model, given: AuditedTable) -> bool:
     return model.time_column.lower() in given.columns
 
 
-def _interval(model: Model, given: Table) -> str:
+def _interval(model: Model, given: AuditedTable) -> str:
     return interval_text(model) if _dated(model, given) else "CAST(NULL AS STRING)"

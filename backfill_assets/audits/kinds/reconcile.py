@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal, Self
 
-from backfill_assets.audits.counts import Counts, Verdict
+from backfill_assets.audits.counts import AuditVerdict, Counts
 from backfill_assets.audits.kinds.arguments import Distance, Groups, Metric, Percent, Table
 from backfill_assets.audits.kinds.base import Tolerant, interval_literal
 from backfill_assets.audits.reads import PROD
 from backfill_assets.audits.relations import INTERVAL, Relations, by_interval
-from backfill_assets.audits.relations import Table as View
+from backfill_assets.audits.relations import AuditedTable as View
 from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.audits.text import hidden, interval_text, literal, quoted, value_text
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
@@ -77,16 +77,16 @@ class Reconcile(Tolerant):
         table = self._compared_with(look.tables)
         return [self._differences(look, table)] if table is not None and self._comparable(table) else ()
 
-    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> Verdict:
+    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> AuditVerdict:
         if self.called in here.unfinished:
             whole = self.cadence(model)
             said = f"not all of the {whole.unit} of {whole.floor(interval.start):%Y-%m-%d} is built: not compared yet"
-            return Verdict(passed=True, failures=0, observed=said)
+            return AuditVerdict(passed=True, failures=0, observed=said)
         if self.called not in here.nothing:
             return super().verdict(model, interval, here, prod)
         # The first release of a model has no prod to be compared with; any other table was named because it has rows.
         lacks = f"nothing in {self.of} to compare with"
-        return Verdict(passed=self.of == PROD, failures=int(self.of != PROD), observed=lacks)
+        return AuditVerdict(passed=self.of == PROD, failures=int(self.of != PROD), observed=lacks)
 
     def observed(self, bad: int, total: int) -> str:
         return f"{bad} failing of {total} {'groups' if self.groups else 'values'}"

@@ -9,7 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from backfill_assets.audits.counts import Counts, Verdict
+from backfill_assets.audits.counts import AuditVerdict, Counts
 from backfill_assets.audits.kinds.aggregate import Measured
 from backfill_assets.audits.kinds.arguments import Metric, Reasons
 from backfill_assets.audits.relations import INTERVAL, by_interval
@@ -54,19 +54,19 @@ class Trend(Measured):
                 for at in look.starts
             }
 
-    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> Verdict:
+    def verdict(self, model: Model, interval: Interval, here: Counts, prod: int | None) -> AuditVerdict:
         value, near = here.values.get(self.called) or 0.0, here.neighbours.get(self.called, ())
         said = self.said(model, value)
         if len(near) < FEWEST_NEIGHBOURS:
             few = f"{said}, {len(near)} neighbours are too few to compare"
-            return Verdict(passed=True, failures=0, observed=few)
+            return AuditVerdict(passed=True, failures=0, observed=few)
         usual = median(near)
         moved = (value - usual) / abs(usual) * 100 if usual else math.copysign(math.inf, value) if value else 0.0
         good = abs(moved) <= self.max_change_percent
         observed = f"{said}, {moved:+.1f} % from {self.said(model, usual)} around it"
         if not good and (reason := self._explanation(model, interval)) is not None:
-            return Verdict(passed=True, failures=0, observed=f"{observed}; explained: {reason}")
-        return Verdict(passed=good, failures=int(not good), observed=observed)
+            return AuditVerdict(passed=True, failures=0, observed=f"{observed}; explained: {reason}")
+        return AuditVerdict(passed=good, failures=int(not good), observed=observed)
 
     def rule(self, model: Model) -> str:
         return (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from backfill_assets.sql.signature.functions import words
 from backfill_assets.sql.signature.marks import Opaque
-from backfill_assets.sql.signature.tokens import Group, Kind, Node, Tok, split
+from backfill_assets.sql.signature.tokens import Node, Tok, TokenGroup, TokenKind, split
 
 Nodes = tuple[Node, ...]
 
@@ -100,10 +100,10 @@ _ENDS = words("""
 """)
 
 
-def is_query(group: Group) -> bool:
+def is_query(group: TokenGroup) -> bool:
     """Whether brackets hold a query, and not an expression."""
     inner = group.nodes
-    while len(inner) >= 1 and isinstance(inner[0], Group) and inner[0].opened == "(":
+    while len(inner) >= 1 and isinstance(inner[0], TokenGroup) and inner[0].opened == "(":
         inner = inner[0].nodes
     return bool(inner) and isinstance(inner[0], Tok) and inner[0].is_word("SELECT", "WITH")
 
@@ -168,13 +168,13 @@ class _Reader:
         return left
 
     def _term(self) -> Body:
-        if isinstance(self._peek(), Group):
+        if isinstance(self._peek(), TokenGroup):
             return self._bracketed()
         return self._select()
 
     def _bracketed(self) -> Query:
         group = self._peek()
-        if not isinstance(group, Group) or group.opened != "(":
+        if not isinstance(group, TokenGroup) or group.opened != "(":
             raise Opaque("no query where there should be one")
         self._at += 1
         return read_query(group.nodes)
@@ -242,7 +242,7 @@ class _Reader:
         node = self._peek()
         table: tuple[str, ...] = ()
         query: Query | None = None
-        if isinstance(node, Group):
+        if isinstance(node, TokenGroup):
             if not is_query(node):
                 raise Opaque("joins in brackets")
             query = self._bracketed()
@@ -264,7 +264,7 @@ class _Reader:
     def _alias(self) -> tuple[str | None, tuple[str, ...]]:
         named = self._take("AS")
         node = self._peek()
-        if isinstance(node, Tok) and node.kind is Kind.NAME and node.role == "TableAlias.this":
+        if isinstance(node, Tok) and node.kind is TokenKind.NAME and node.role == "TableAlias.this":
             self._at += 1
             return node.name.lower(), self._names()
         if named:
@@ -275,7 +275,7 @@ class _Reader:
         self._expect("VIEW")
         outer = self._take("OUTER")
         function, group = self._peek(), self._peek(1)
-        if not isinstance(function, Tok) or not isinstance(group, Group) or group.opened != "(":
+        if not isinstance(function, Tok) or not isinstance(group, TokenGroup) or group.opened != "(":
             raise Opaque("LATERAL VIEW of no function")
         self._at += 2
         alias, columns = self._alias()
@@ -295,7 +295,7 @@ class _Reader:
             name = self._name().lower()
             self._expect("AS")
             group = self._peek()
-            if not isinstance(group, Group) or name in found:
+            if not isinstance(group, TokenGroup) or name in found:
                 raise Opaque("a window that is not defined by itself")
             self._at += 1
             found[name] = group.nodes
@@ -314,7 +314,7 @@ class _Reader:
         return tuple(self._nodes[first : self._at])
 
     def _ends(self, node: Node) -> bool:
-        if not isinstance(node, Tok) or node.kind is not Kind.WORD or node.text not in _ENDS:
+        if not isinstance(node, Tok) or node.kind is not TokenKind.WORD or node.text not in _ENDS:
             return False
         before = self._nodes[self._at - 1] if self._at else None
         if isinstance(before, Tok):
@@ -325,7 +325,7 @@ class _Reader:
                 return not (isinstance(earlier, Tok) and earlier.is_word("IS", "NOT"))
             if node.text == "EXCEPT" and before.is_symbol("*"):
                 return False
-        return not (node.text in ("LEFT", "RIGHT") and isinstance(self._peek(1), Group))
+        return not (node.text in ("LEFT", "RIGHT") and isinstance(self._peek(1), TokenGroup))
 
     def _peek(self, ahead: int = 0) -> Node | None:
         at = self._at + ahead
@@ -333,7 +333,7 @@ class _Reader:
 
     def _peek_word(self, ahead: int = 0) -> str:
         node = self._peek(ahead)
-        return node.text if isinstance(node, Tok) and node.kind is Kind.WORD else ""
+        return node.text if isinstance(node, Tok) and node.kind is TokenKind.WORD else ""
 
     def _take(self, word: str) -> bool:
         found = self._peek_word() == word
@@ -352,7 +352,7 @@ class _Reader:
 
     def _name(self, role: str = "") -> str:
         node = self._peek()
-        if not isinstance(node, Tok) or node.kind is not Kind.NAME or not node.role.startswith(role):
+        if not isinstance(node, Tok) or node.kind is not TokenKind.NAME or not node.role.startswith(role):
             raise Opaque("no name where there should be one")
         self._at += 1
         return node.name
@@ -360,12 +360,12 @@ class _Reader:
     def _names(self) -> tuple[str, ...]:
         """Names in brackets, if there are any."""
         group = self._peek()
-        if not isinstance(group, Group) or group.opened != "(":
+        if not isinstance(group, TokenGroup) or group.opened != "(":
             return ()
         self._at += 1
         names: list[str] = []
         for part in split(group.nodes):
-            if len(part) != 1 or not isinstance(part[0], Tok) or part[0].kind not in (Kind.NAME, Kind.COLUMN):
+            if len(part) != 1 or not isinstance(part[0], Tok) or part[0].kind not in (TokenKind.NAME, TokenKind.COLUMN):
                 raise Opaque("something else than names in brackets")
             names.append(part[0].name)
         return tuple(names)
@@ -373,7 +373,7 @@ class _Reader:
 
 def _projection(nodes: Nodes) -> Projection:
     last = nodes[-1]
-    if len(nodes) > 1 and isinstance(last, Tok) and last.kind is Kind.NAME and last.role == "Alias.alias":
+    if len(nodes) > 1 and isinstance(last, Tok) and last.kind is TokenKind.NAME and last.role == "Alias.alias":
         rest = nodes[:-1]
         if isinstance(rest[-1], Tok) and rest[-1].is_word("AS"):
             rest = rest[:-1]

@@ -32,7 +32,7 @@ from backfill_assets.sql.signature.rewrites import (
     function_name,
     listed,
 )
-from backfill_assets.sql.signature.tokens import Group, Kind, Node, Tok, split, words_in
+from backfill_assets.sql.signature.tokens import Node, Tok, TokenGroup, TokenKind, split, words_in
 from backfill_assets.sql.types import spark_type
 
 _T = TypeVar("_T")
@@ -61,7 +61,7 @@ _SYMBOLS = frozenset({"+", "-", "*", "/", "%", "|", "&", "^", "~", "||", "<<", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class ExpressionContext:
     """Where an expression stands.
 
     `groups`: the rows that an aggregate gathers, `window`: those that a window sees; None where there may be none.
@@ -79,19 +79,19 @@ class Context:
     variables: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
 
-    def within(self, words: frozenset[str] = frozenset()) -> Context:
+    def within(self, words: frozenset[str] = frozenset()) -> ExpressionContext:
         return replace(self, words=words)
 
 
-def value(nodes: Sequence[Node], context: Context) -> Mark:
+def value(nodes: Sequence[Node], context: ExpressionContext) -> Mark:
     """The mark of an expression. Raises Opaque."""
     return together(items_of(nodes, context))
 
 
-def conditions(nodes: Sequence[Node], context: Context) -> list[list[Item]]:
+def conditions(nodes: Sequence[Node], context: ExpressionContext) -> list[list[Item]]:
     """What AND joins, each as a row of items; brackets around all of it, or around a part, go away."""
     nodes = tuple(nodes)
-    while len(nodes) == 1 and isinstance(nodes[0], Group) and nodes[0].opened == "(" and not is_query(nodes[0]):
+    while len(nodes) == 1 and isinstance(nodes[0], TokenGroup) and nodes[0].opened == "(" and not is_query(nodes[0]):
         nodes = nodes[0].nodes
     parts = _conjuncts(nodes)
     if len(parts) == 1:
@@ -102,9 +102,9 @@ def conditions(nodes: Sequence[Node], context: Context) -> list[list[Item]]:
 def aggregates(nodes: Sequence[Node]) -> bool:
     """Whether an expression aggregates the rows of its own SELECT: not in a subquery, not by a window."""
     for index, node in enumerate(nodes):
-        if isinstance(node, Group):
+        if isinstance(node, TokenGroup):
             before = nodes[index - 1] if index else None
-            called = before.name.upper() if isinstance(before, Tok) and before.kind is Kind.WORD else ""
+            called = before.name.upper() if isinstance(before, Tok) and before.kind is TokenKind.WORD else ""
             if called in AGGREGATE and not _quantified(nodes, index - 1) and not _windowed(nodes, index + 1):
                 return True
             if not is_query(node) and aggregates(node.nodes):
@@ -125,7 +125,7 @@ def has_window(nodes: Sequence[Node]) -> bool:
 
 def names_column(nodes: Sequence[Node]) -> bool:
     """Whether any column is read, in brackets as well: what reads none is a constant."""
-    return any(t.kind is Kind.COLUMN for t in words_in(nodes))
+    return any(t.kind is TokenKind.COLUMN for t in words_in(nodes))
 
 
 def together(items: Sequence[Item]) -> Mark:
@@ -161,7 +161,7 @@ def _flat(items: Sequence[Item]) -> Mark:
 # --- items ------------------------------------------------------------------------------------------------------------
 
 
-def items_of(nodes: Sequence[Node], context: Context) -> list[Item]:
+def items_of(nodes: Sequence[Node], context: ExpressionContext) -> list[Item]:
     """Words and symbols as they are; columns, calls, brackets and CASE as marks."""
     return _Items(nodes, context).all()
 
@@ -169,7 +169,7 @@ def items_of(nodes: Sequence[Node], context: Context) -> list[Item]:
 class _Items:
     """Goes over the nodes of one expression."""
 
-    def __init__(self, nodes: Sequence[Node], context: Context) -> None:
+    def __init__(self, nodes: Sequence[Node], context: ExpressionContext) -> None:
         self._nodes, self._context, self._at = nodes, context, 0
         self._items: list[Item] = []
         if variables := _variables(nodes):
@@ -179,7 +179,7 @@ class _Items:
         while self._at < len(self._nodes):
             node = self._nodes[self._at]
             self._at += 1
-            if isinstance(node, Group):
+            if isinstance(node, TokenGroup):
                 self._group(node)
             else:
                 self._token(node)
@@ -193,7 +193,7 @@ class _Items:
         """Whether what came last is something that has a value."""
         return bool(self._items) and not isinstance(self._items[-1], str)
 
-    def _group(self, group: Group) -> None:
+    def _group(self, group: TokenGroup) -> None:
         match group.opened:
             case "CASE":
                 self._items.append(_case(group.nodes, self._context.within()))
@@ -221,17 +221,17 @@ class _Items:
 
     def _token(self, tok: Tok) -> None:
         match tok.kind:
-            case Kind.COLUMN:
+            case TokenKind.COLUMN:
                 self._column(tok)
-            case Kind.STRING | Kind.NUMBER:
+            case TokenKind.STRING | TokenKind.NUMBER:
                 self._items.append(Literal(tok.text))
-            case Kind.SYMBOL:
+            case TokenKind.SYMBOL:
                 self._symbol(tok)
-            case Kind.NAME:
-                if isinstance(self._next(), Group) and tok.name.upper() in KNOWN and not tok.role:
+            case TokenKind.NAME:
+                if isinstance(self._next(), TokenGroup) and tok.name.upper() in KNOWN and not tok.role:
                     raise Opaque("a quoted function")
                 self._items.append(self._variable(tok.name))
-            case Kind.WORD:
+            case TokenKind.WORD:
                 self._word(tok)
 
     def _variable(self, name: str) -> Mark:
@@ -264,7 +264,7 @@ class _Items:
             if isinstance(self._items[-1], Literal) and self._items[-2:-1] == ["-"]:
                 raise Opaque("`-1::…`: to Spark the sign is a part of the number")
             start = self._at
-            self._at += 2 if isinstance(self._next(1), Group) else 1
+            self._at += 2 if isinstance(self._next(1), TokenGroup) else 1
             operand = together([self._items.pop()])
             self._items.append(_cast("CAST", operand, self._nodes[start : self._at]))
         elif tok.text in _SYMBOLS:
@@ -275,18 +275,18 @@ class _Items:
     def _word(self, tok: Tok) -> None:
         following = self._next()
         before = self._items[-1] if self._items else None
-        if isinstance(following, Group) and _quantified(self._nodes, self._at - 1):
+        if isinstance(following, TokenGroup) and _quantified(self._nodes, self._at - 1):
             self._at += 1
             patterns = [value(p, self._context.within()) for p in split(following.nodes)]
             self._items += [tok.text, mix("list", *patterns)]
-        elif isinstance(following, Group) and following.opened == "(" and tok.text not in _NO_CALLS:
+        elif isinstance(following, TokenGroup) and following.opened == "(" and tok.text not in _NO_CALLS:
             if tok.text == "EXISTS" and is_query(following):
                 self._at += 1
                 self._items.append(mix("exists", self._context.subquery(following.nodes, self._context.scope)))
                 return
             self._at += 1
             self._call(tok.text, following)
-        elif tok.text == "IN" and isinstance(following, Group) and not is_query(following):
+        elif tok.text == "IN" and isinstance(following, TokenGroup) and not is_query(following):
             self._at += 1
             rows = [items_of(p, self._context.within()) for p in split(following.nodes)]
             single = [row[0] for row in rows if len(row) == 1]
@@ -299,7 +299,7 @@ class _Items:
 
     def _may_be(self, word: str, following: Node | None, before: Item | None) -> bool:
         """Whether a word that is no column is a keyword in this place."""
-        if word in _TYPES and isinstance(following, Tok) and following.kind is Kind.STRING:
+        if word in _TYPES and isinstance(following, Tok) and following.kind is TokenKind.STRING:
             return True
         if word in _UNITS and (isinstance(before, Literal) or before == "TO"):
             return True
@@ -307,7 +307,7 @@ class _Items:
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
-    def _call(self, name: str, group: Group) -> None:
+    def _call(self, name: str, group: TokenGroup) -> None:
         if name in ("CAST", "TRY_CAST"):
             at = next((i for i, n in enumerate(group.nodes) if isinstance(n, Tok) and n.is_word("AS")), 0)
             self._items.append(_cast(name, value(group.nodes[:at], self._context.within()), group.nodes[at + 1 :]))
@@ -345,7 +345,7 @@ class _Items:
         type_ = "bigint" if name in ("COUNT", "COUNT_IF") else "int" if name in ("ROW_NUMBER", "RANK") else None
         self._items.append(mix("call", function_name(name, len(rows)), marks, names, modifiers, over).typed(type_))
 
-    def _argument(self, name: str, nodes: Nodes, context: Context) -> list[Item]:
+    def _argument(self, name: str, nodes: Nodes, context: ExpressionContext) -> list[Item]:
         first = nodes[0]
         if isinstance(first, Tok) and first.is_word("DISTINCT"):
             return [mix("distinct", together(self._argument("", nodes[1:], context)))]
@@ -369,7 +369,7 @@ class _Items:
         if isinstance(first, Tok) and first.is_word(*_UNITS) and self._context.scope.find([first.name]):
             raise Opaque(f"`{first.name}` is a unit and a column")
 
-    def _modifiers(self, context: Context) -> list[object]:
+    def _modifiers(self, context: ExpressionContext) -> list[object]:
         """FILTER, IGNORE NULLS, WITHIN GROUP and OVER behind a call."""
         found: list[object] = []
         while isinstance(node := self._next(), Tok) and node.is_word("FILTER", "IGNORE", "RESPECT", "WITHIN", "OVER"):
@@ -387,8 +387,8 @@ class _Items:
                 nodes = context.windows.get(following.name.lower())
                 if nodes is None:
                     raise Opaque(f"the window {following.text}")
-                following = Group("(", nodes)
-            if not isinstance(following, Group) or following.opened != "(":
+                following = TokenGroup("(", nodes)
+            if not isinstance(following, TokenGroup) or following.opened != "(":
                 raise Opaque(node.text)
             if node.text == "FILTER":
                 if not isinstance(following.nodes[0], Tok) or not following.nodes[0].is_word("WHERE"):
@@ -420,7 +420,7 @@ def _counts(name: str, rows: Sequence[Sequence[Item]]) -> bool:
     return len(rows) == 1 and counts_rows(name, rows[0])
 
 
-def _resolved(parts: Sequence[str], context: Context) -> tuple[Mark, Sequence[str]]:
+def _resolved(parts: Sequence[str], context: ExpressionContext) -> tuple[Mark, Sequence[str]]:
     own = context.outputs(parts[0].lower()) if context.outputs is not None and len(parts) == 1 else None
     inside = context.scope.find(parts)
     if inside is not None:
@@ -444,9 +444,11 @@ def _cast(name: str, operand: Mark, nodes: Sequence[Node]) -> Mark:
         raise Opaque("a cast to another type")
     text = first.text
     if rest:
-        if len(rest) != 1 or not isinstance(rest[0], Group) or rest[0].opened != "(":
+        if len(rest) != 1 or not isinstance(rest[0], TokenGroup) or rest[0].opened != "(":
             raise Opaque("a cast to another type")
-        numbers = [n.text for n in rest[0].nodes if isinstance(n, Tok) and n.kind in (Kind.NUMBER, Kind.SYMBOL)]
+        numbers = [
+            n.text for n in rest[0].nodes if isinstance(n, Tok) and n.kind in (TokenKind.NUMBER, TokenKind.SYMBOL)
+        ]
         text += f"({''.join(numbers)})"
     try:
         type_ = spark_type(text)
@@ -455,7 +457,7 @@ def _cast(name: str, operand: Mark, nodes: Sequence[Node]) -> Mark:
     return mix("cast", name, operand, type_).typed(type_)
 
 
-def _case(nodes: Sequence[Node], context: Context) -> Mark:
+def _case(nodes: Sequence[Node], context: ExpressionContext) -> Mark:
     """`ELSE NULL`: CASE by its parts."""
     parts: list[tuple[str, list[Node]]] = [("", [])]
     for node in nodes:
@@ -489,7 +491,7 @@ def _variable(nodes: Nodes) -> str:
 
 def _written(nodes: Sequence[Node]) -> list[object]:
     """Tokens as they are written, where names of columns become names of fields."""
-    return [[n.opened, _written(n.nodes)] if isinstance(n, Group) else (n.name or n.text) for n in nodes]
+    return [[n.opened, _written(n.nodes)] if isinstance(n, TokenGroup) else (n.name or n.text) for n in nodes]
 
 
 def _conjuncts(nodes: Nodes) -> list[Nodes]:

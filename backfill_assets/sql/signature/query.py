@@ -15,11 +15,11 @@ from dataclasses import replace
 from backfill_assets.core.model import ALL, Refs, Signature
 from backfill_assets.sql.parsing import parse
 from backfill_assets.sql.signature.clauses import Body, FromItem, Nodes, Query, Select, SetOperation, read_query
-from backfill_assets.sql.signature.expressions import Context, has_window, names_column, value
+from backfill_assets.sql.signature.expressions import ExpressionContext, has_window, names_column, value
 from backfill_assets.sql.signature.marks import Mark, Opaque, mix
 from backfill_assets.sql.signature.relations import ABSENT, Relation, Scope, Table, table_relation
 from backfill_assets.sql.signature.select import Environment, Shaped, Subquery, read_select
-from backfill_assets.sql.signature.tokens import Kind, Tok, nodes_of, split
+from backfill_assets.sql.signature.tokens import Tok, TokenKind, nodes_of, split
 
 
 def query_signature(code: str, tables: Mapping[str, Table]) -> Signature:
@@ -97,7 +97,7 @@ class _Queries:
 
     def _from_outside(self, relation: Relation) -> Shaped:
         columns = tuple((n, m.seen_from_outside()) for n, m in relation.columns)
-        context = Context(scope=Scope(), subquery=lambda nodes, scope: _never())
+        context = ExpressionContext(scope=Scope(), subquery=lambda nodes, scope: _never())
         return Shaped(relation=replace(relation, columns=columns), context=context, outputs=columns)
 
     def _set_operation(self, node: SetOperation, seen: Environment, parent: Scope | None) -> Shaped:
@@ -121,7 +121,7 @@ class _Queries:
             first = part[0]
             if (
                 isinstance(first, Tok)
-                and first.kind is Kind.NUMBER
+                and first.kind is TokenKind.NUMBER
                 and all(isinstance(n, Tok) and n.is_word(*words) for n in part[1:])
             ):
                 mark = shaped.outputs[int(first.text) - 1][1] if 0 < int(first.text) <= len(shaped.outputs) else None
@@ -176,7 +176,7 @@ def _number(nodes: Nodes) -> str:
     """What LIMIT or OFFSET says: a bare number; nothing of none."""
     if not nodes:
         return ""
-    if len(nodes) != 1 or not isinstance(nodes[0], Tok) or nodes[0].kind is not Kind.NUMBER:
+    if len(nodes) != 1 or not isinstance(nodes[0], Tok) or nodes[0].kind is not TokenKind.NUMBER:
         raise Opaque("a LIMIT that is computed")
     return nodes[0].text
 

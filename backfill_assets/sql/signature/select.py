@@ -9,7 +9,7 @@ from typing import Protocol
 from backfill_assets.core.model import Refs
 from backfill_assets.sql.signature.clauses import FromItem, LateralView, Nodes, Projection, Select
 from backfill_assets.sql.signature.expressions import (
-    Context,
+    ExpressionContext,
     aggregates,
     conditions,
     has_window,
@@ -22,7 +22,7 @@ from backfill_assets.sql.signature.joins import keeps_rows
 from backfill_assets.sql.signature.marks import Mark, Opaque, in_any_order, mix
 from backfill_assets.sql.signature.relations import Placed, Relation, Scope
 from backfill_assets.sql.signature.rewrites import Item
-from backfill_assets.sql.signature.tokens import Group, Kind, Tok, split
+from backfill_assets.sql.signature.tokens import Tok, TokenGroup, TokenKind, split
 
 Environment = Mapping[str, Relation | Opaque]
 """CTEs in scope, by lower-cased name; what is opaque of one shows where it is read."""
@@ -35,7 +35,7 @@ class Shaped:
     """A query's relation, and where its ORDER BY looks names up."""
 
     relation: Relation
-    context: Context
+    context: ExpressionContext
     outputs: Columns
 
 
@@ -58,7 +58,7 @@ class _Reader:
     def __init__(self, node: Select, queries: Queries, seen: Environment, parent: Scope | None) -> None:
         self._node, self._queries, self._seen = node, queries, seen
         self._scope = Scope(parent=parent)
-        self._context = Context(scope=self._scope, subquery=queries.subquery(seen), windows=node.windows)
+        self._context = ExpressionContext(scope=self._scope, subquery=queries.subquery(seen), windows=node.windows)
         self._stars: Refs = frozenset()
         self._grouped = bool(node.group) or any(aggregates(p.nodes) for p in node.projections)
 
@@ -203,7 +203,7 @@ class _Reader:
             return self._by_all()
         keys: list[Mark] = []
         for part in split(node.group):
-            if len(part) == 1 and isinstance(part[0], Tok) and part[0].kind is Kind.NUMBER:  # `ordinals`
+            if len(part) == 1 and isinstance(part[0], Tok) and part[0].kind is TokenKind.NUMBER:  # `ordinals`
                 at = int(part[0].text) - 1
                 if not 0 <= at < len(node.projections) or any(_star(p) for p in node.projections[: at + 1]):
                     raise Opaque("an ordinal of no column")
@@ -327,7 +327,7 @@ def _name(projection: Projection) -> str:
     if projection.alias:
         return projection.alias
     first, last = projection.nodes[0], projection.nodes[-1]
-    mere = isinstance(first, Tok) and first.kind is Kind.COLUMN and len(projection.nodes) == 2 * first.parts - 1
+    mere = isinstance(first, Tok) and first.kind is TokenKind.COLUMN and len(projection.nodes) == 2 * first.parts - 1
     return last.name if mere and isinstance(last, Tok) else ""
 
 
@@ -335,7 +335,7 @@ def _star(projection: Projection) -> tuple[tuple[str, ...], frozenset[str]] | No
     """Of which table `*` is all, and what it leaves out."""
     nodes, but = projection.nodes, frozenset[str]()
     last = nodes[-1]
-    if len(nodes) > 2 and isinstance(last, Group) and isinstance(nodes[-2], Tok) and nodes[-2].is_word("EXCEPT"):
+    if len(nodes) > 2 and isinstance(last, TokenGroup) and isinstance(nodes[-2], Tok) and nodes[-2].is_word("EXCEPT"):
         parts = split(last.nodes)
         if any(len(p) != 1 or not isinstance(p[0], Tok) or not p[0].name for p in parts):
             raise Opaque("EXCEPT of something else than columns")
@@ -352,7 +352,9 @@ def _star(projection: Projection) -> tuple[tuple[str, ...], frozenset[str]] | No
 def _generated(projection: Projection) -> tuple[str, Nodes] | None:
     """The generator that an entry of the SELECT list is, and what it is given."""
     match projection.nodes:
-        case (Tok() as name, Group(opened="(") as group) if name.text in GENERATORS and name.kind is Kind.WORD:
+        case (Tok() as name, TokenGroup(opened="(") as group) if (
+            name.text in GENERATORS and name.kind is TokenKind.WORD
+        ):
             return name.text, group.nodes
         case _:
             return None

@@ -18,7 +18,7 @@ from backfill_assets.sql.parsing import Sql
 from backfill_assets.sql.signature.marks import Opaque
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     WORD = auto()
     """A keyword or a function's name, upper-cased."""
     COLUMN = auto()
@@ -34,7 +34,7 @@ class Kind(Enum):
 class Tok:
     """`text`: upper-cased words, literals with their quotes. `name`: what an identifier names, as written."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     name: str = ""
     start: int = 0
@@ -44,14 +44,14 @@ class Tok:
     """Of a column: how many names are joined by dots."""
 
     def is_word(self, *words: str) -> bool:
-        return self.kind is Kind.WORD and self.text in words
+        return self.kind is TokenKind.WORD and self.text in words
 
     def is_symbol(self, *symbols: str) -> bool:
-        return self.kind is Kind.SYMBOL and self.text in symbols
+        return self.kind is TokenKind.SYMBOL and self.text in symbols
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TokenGroup:
     """What is in a pair of brackets: `(`, `[`, or CASE with its END."""
 
     opened: str
@@ -59,11 +59,12 @@ class Group:
     start: int = 0
 
 
-Node = Tok | Group
+Node = Tok | TokenGroup
 _LITERALS = {
-    TokenType.STRING: Kind.STRING, TokenType.RAW_STRING: Kind.STRING, TokenType.HEX_STRING: Kind.STRING,
-    TokenType.BIT_STRING: Kind.STRING, TokenType.BYTE_STRING: Kind.STRING, TokenType.NATIONAL_STRING: Kind.STRING,
-    TokenType.UNICODE_STRING: Kind.STRING, TokenType.NUMBER: Kind.NUMBER,
+    TokenType.STRING: TokenKind.STRING, TokenType.RAW_STRING: TokenKind.STRING, TokenType.HEX_STRING: TokenKind.STRING,
+    TokenType.BIT_STRING: TokenKind.STRING, TokenType.BYTE_STRING: TokenKind.STRING,
+    TokenType.NATIONAL_STRING: TokenKind.STRING,
+    TokenType.UNICODE_STRING: TokenKind.STRING, TokenType.NUMBER: TokenKind.NUMBER,
 }  # fmt: skip
 _CLOSES = {"(": ")", "[": "]"}
 _HINT = re.compile(r"/\*\+[\s\w(),.`]*\*/")
@@ -83,7 +84,7 @@ def nodes_of(sql: Sql) -> tuple[Node, ...]:
 def words_in(nodes: Sequence[Node]) -> Iterator[Tok]:
     """All tokens, in their brackets as well."""
     for node in nodes:
-        if isinstance(node, Group):
+        if isinstance(node, TokenGroup):
             yield from words_in(node.nodes)
         else:
             yield node
@@ -135,29 +136,31 @@ def _toks(code: str, tokens: Sequence[Token], names: Mapping[int, tuple[str, int
             yield Tok(literal, raw, start=token.start)
         elif token.start in names and (role := names[token.start]):
             as_column = role[0] == "column"
-            yield Tok(Kind.COLUMN if as_column else Kind.NAME, token.text, token.text, token.start, role[0], role[1])
+            yield Tok(
+                TokenKind.COLUMN if as_column else TokenKind.NAME, token.text, token.text, token.start, role[0], role[1]
+            )
         elif kind is TokenType.IDENTIFIER:
-            yield Tok(Kind.NAME, token.text, token.text, token.start)
+            yield Tok(TokenKind.NAME, token.text, token.text, token.start)
         elif raw[0].isalpha() or raw[0] == "_":
             if "/*" in raw or "--" in raw:
                 raise Opaque("a comment within a keyword")
             for word in raw.split():
-                yield Tok(Kind.WORD, word.upper(), word, token.start)
+                yield Tok(TokenKind.WORD, word.upper(), word, token.start)
         else:
-            yield Tok(Kind.SYMBOL, raw, start=token.start)
+            yield Tok(TokenKind.SYMBOL, raw, start=token.start)
 
 
 def _grouped(toks: Sequence[Tok], at: int, opened: str) -> tuple[tuple[Node, ...], int]:
     nodes: list[Node] = []
     while at < len(toks):
         tok = toks[at]
-        if tok.kind is Kind.SYMBOL and tok.text in _CLOSES:
+        if tok.kind is TokenKind.SYMBOL and tok.text in _CLOSES:
             inner, at = _grouped(toks, at + 1, tok.text)
-            nodes.append(Group(tok.text, inner, tok.start))
+            nodes.append(TokenGroup(tok.text, inner, tok.start))
         elif tok.is_word("CASE"):
             inner, at = _grouped(toks, at + 1, "CASE")
-            nodes.append(Group("CASE", inner, tok.start))
-        elif tok.kind is Kind.SYMBOL and tok.text in _CLOSES.values():
+            nodes.append(TokenGroup("CASE", inner, tok.start))
+        elif tok.kind is TokenKind.SYMBOL and tok.text in _CLOSES.values():
             if _CLOSES.get(opened) != tok.text:
                 raise Opaque("brackets that do not match")
             return tuple(nodes), at + 1

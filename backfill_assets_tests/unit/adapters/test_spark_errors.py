@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.spark_errors import Cause, causes, classified, own_code_error, reason
+from backfill_assets.adapters.spark_errors import JavaCause, causes, classified, own_code_error, reason
 from backfill_assets.core.errors import (
     BuildError,
     DataError,
@@ -18,38 +18,38 @@ from backfill_assets.core.errors import (
 )
 
 ROOT = Path("/project")
-TASK = Cause(
+TASK = JavaCause(
     "org.apache.spark.SparkException",
     "[TASK_WRITE_FAILED] Task failed while writing rows to file:/w/t. SQLSTATE: 58030",
 )
-CAST = Cause(
+CAST = JavaCause(
     "org.apache.spark.SparkNumberFormatException",
     '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT" because it is malformed. '
     "SQLSTATE: 22018\n== SQL (line 1, position 1) ==\ncast(v as int)",
 )
-PYTHON = Cause(
+PYTHON = JavaCause(
     "org.apache.spark.api.python.PythonException",
     "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):\n"
     '  File "/project/models/roi.py", line 25, in f\n    return 1//(x-7)\n           ~^^~~~~~\n'
     '  File "/usr/lib/python3/helper.py", line 3, in g\n    return h(x)\n'
     "ZeroDivisionError: integer division or modulo by zero\n SQLSTATE: 38000",
 )
-GONE = Cause(
+GONE = JavaCause(
     "org.apache.spark.SparkException",
     "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:///d/1.csv. File does not exist. "
     "SQLSTATE: KD001",
 )
-CORRUPT = Cause(
+CORRUPT = JavaCause(
     "org.apache.spark.SparkException",
     "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///d/1.parquet.  SQLSTATE: KD001",
 )
-LAZY = Cause(
+LAZY = JavaCause(
     PYTHON.kind,
     "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):\n"
     '  File "/project/models/scored.py", line 18, in lazy\n    from _helper import score\n'
     "ModuleNotFoundError: No module named '_helper'\n SQLSTATE: 38000",
 )
-BOXED = Cause("java.util.concurrent.ExecutionException", "Boxed Exception")
+BOXED = JavaCause("java.util.concurrent.ExecutionException", "Boxed Exception")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ BOXED = Cause("java.util.concurrent.ExecutionException", "Boxed Exception")
             id="a Python UDF",
         ),
         pytest.param(
-            [GONE, Cause("java.io.FileNotFoundException", "File file:/d/1.csv does not exist")],
+            [GONE, JavaCause("java.io.FileNotFoundException", "File file:/d/1.csv does not exist")],
             SourceChangedError,
             "1.csv",
             id="a file that is away",
@@ -71,75 +71,79 @@ BOXED = Cause("java.util.concurrent.ExecutionException", "Boxed Exception")
         pytest.param(
             [
                 CORRUPT,
-                Cause("java.lang.RuntimeException", "file:/d/1.parquet is not a Parquet file (length is too low)"),
+                JavaCause("java.lang.RuntimeException", "file:/d/1.parquet is not a Parquet file (length is too low)"),
             ],
             DataError,
             "file:///d/1.parquet.",
             id="a corrupt file",
         ),
         pytest.param(
-            [CORRUPT, Cause("java.net.SocketTimeoutException", "Read timed out")],
+            [CORRUPT, JavaCause("java.net.SocketTimeoutException", "Read timed out")],
             TransientBuildError,
             "Read timed out",
             id="a file that cannot be reached",
         ),
         pytest.param(
-            [Cause("org.apache.spark.sql.AnalysisException", "[UNRESOLVED_COLUMN] no column `x`. SQLSTATE: 42703")],
+            [JavaCause("org.apache.spark.sql.AnalysisException", "[UNRESOLVED_COLUMN] no column `x`. SQLSTATE: 42703")],
             BuildError,
             "[UNRESOLVED_COLUMN]",
             id="a column that does not exist",
         ),
         pytest.param(
-            [Cause("org.apache.spark.sql.AnalysisException", "[PATH_NOT_FOUND] Path does not exist. SQLSTATE: 42K03")],
+            [
+                JavaCause(
+                    "org.apache.spark.sql.AnalysisException", "[PATH_NOT_FOUND] Path does not exist. SQLSTATE: 42K03"
+                )
+            ],
             SourceChangedError,
             "Path does not exist",
             id="a folder that is away",
         ),
         pytest.param(
-            [Cause("org.apache.spark.sql.AnalysisException", "[DELTA_VERSION_NOT_FOUND] Cannot. SQLSTATE: 22003")],
+            [JavaCause("org.apache.spark.sql.AnalysisException", "[DELTA_VERSION_NOT_FOUND] Cannot. SQLSTATE: 22003")],
             BuildError,
             "a source cannot be read any more as the plan froze it",
             id="a commit that is not kept",
         ),
         pytest.param(
-            [Cause("io.delta.exceptions.ConcurrentAppendException", "[DELTA_CONCURRENT_APPEND] Files were added")],
+            [JavaCause("io.delta.exceptions.ConcurrentAppendException", "[DELTA_CONCURRENT_APPEND] Files were added")],
             WriteConflictError,
             "another writer",
             id="another writer",
         ),
         pytest.param(
-            [BOXED, Cause("java.lang.OutOfMemoryError", "Java heap space")],
+            [BOXED, JavaCause("java.lang.OutOfMemoryError", "Java heap space")],
             DataError,
             "OutOfMemoryError: Java heap space",
             id="too big for the memory",
         ),
         pytest.param(
-            [TASK, Cause("java.io.IOException", "No space left on device")],
+            [TASK, JavaCause("java.io.IOException", "No space left on device")],
             RunEndedError,
             "No space left on device",
             id="a full disk",
         ),
         pytest.param(
-            [Cause("java.lang.IllegalStateException", "Cannot call methods on a stopped SparkContext.")],
+            [JavaCause("java.lang.IllegalStateException", "Cannot call methods on a stopped SparkContext.")],
             EngineDiedError,
             "killed, or ran out of memory",
             id="a stopped context",
         ),
         pytest.param(
-            [BOXED, Cause("java.lang.InternalError", "odd"), Cause("java.lang.Error", "")],
+            [BOXED, JavaCause("java.lang.InternalError", "odd"), JavaCause("java.lang.Error", "")],
             TransientBuildError,
             "InternalError: odd",
             id="something else",
         ),
         pytest.param(
-            [Cause("org.apache.spark.SparkException", "Job aborted: ExecutorLostFailure (executor 1 exited)")],
+            [JavaCause("org.apache.spark.SparkException", "Job aborted: ExecutorLostFailure (executor 1 exited)")],
             TransientBuildError,
             "ExecutorLostFailure",
             id="a lost executor",
         ),
     ],
 )
-def test_each_error_is_told_by_its_causes(chain: list[Cause], kind: type[BuildError], why: str) -> None:
+def test_each_error_is_told_by_its_causes(chain: list[JavaCause], kind: type[BuildError], why: str) -> None:
     """What may pass is tried again, what is of rows is divided, what is of the code ends the batch; the reason is the
     last cause, without what boxes it."""
     error = classified(chain, "build m 2024-01-01", root=ROOT)
@@ -174,7 +178,7 @@ def test_an_exception_without_java_is_its_own_cause() -> None:
         def __str__(self) -> str:
             raise AssertionError
 
-    assert causes(ValueError("x")) == [Cause("ValueError", "x")]
+    assert causes(ValueError("x")) == [JavaCause("ValueError", "x")]
     assert reason(causes(Dead())) == "what it was"
 
 

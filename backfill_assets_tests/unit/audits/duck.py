@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import sqlglot
 
-from backfill_assets.audits.relations import INTERVAL, Table, start_of
+from backfill_assets.audits.relations import INTERVAL, AuditedTable, start_of
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Audit, Model
 
@@ -20,11 +20,11 @@ class DuckTables:
         self,
         duck: duckdb.DuckDBPyConnection,
         *,
-        shown: Table | None = None,
-        around: Table | None = None,
-        tables: Sequence[Table] = (),
-        failing: Table | None = None,
-        whole: Table | None = None,
+        shown: AuditedTable | None = None,
+        around: AuditedTable | None = None,
+        tables: Sequence[AuditedTable] = (),
+        failing: AuditedTable | None = None,
+        whole: AuditedTable | None = None,
         count: int = 0,
     ) -> None:
         self._duck, self._shown, self._around, self._failing = duck, shown, around, failing
@@ -42,20 +42,20 @@ class DuckTables:
     def count(self) -> int:
         return self._count
 
-    def shown(self) -> Table | None:
+    def shown(self) -> AuditedTable | None:
         return self._shown
 
-    def around(self) -> Table | None:
+    def around(self) -> AuditedTable | None:
         return self._around
 
-    def whole(self) -> Table:
+    def whole(self) -> AuditedTable:
         assert self._whole is not None
         return self._whole
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> AuditedTable:
         return self._tables[name]
 
-    def failures(self, audit: Audit, part: Interval) -> Table:
+    def failures(self, audit: Audit, part: Interval) -> AuditedTable:
         assert self._failing is not None
         self.parts.append(part)
         return self._failing

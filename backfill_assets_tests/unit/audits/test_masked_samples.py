@@ -8,7 +8,7 @@ import pytest
 from backfill_assets.audits.counts import Counts
 from backfill_assets.audits.kinds import kind_of
 from backfill_assets.audits.masked import shown_outputs
-from backfill_assets.audits.relations import Table
+from backfill_assets.audits.relations import AuditedTable
 from backfill_assets.audits.sample import sample_failures
 from backfill_assets.audits.text import bucket
 from backfill_assets.core.intervals import Cadence, Ranges
@@ -55,8 +55,8 @@ def tables() -> DuckTables:
         "CREATE TABLE users AS SELECT DATE '2024-01-01' AS day, 1::BIGINT AS id, 'secret@x' AS email, 'Rome' AS city"
     )
     duck.execute("CREATE TABLE bad AS SELECT DATE '2024-01-01' AS ds, 'secret@x' AS id, 'Rome' AS city")
-    users = Table(view="users", columns=TABLES["users"], mask={"email"}, time_column="day", dates=True)
-    return DuckTables(duck, tables=[users], failing=Table(view="bad", columns=("ds", "id", "city")))
+    users = AuditedTable(view="users", columns=TABLES["users"], mask={"email"}, time_column="day", dates=True)
+    return DuckTables(duck, tables=[users], failing=AuditedTable(view="bad", columns=("ds", "id", "city")))
 
 
 def sample(tables: DuckTables, audit: Audit) -> list[str]:

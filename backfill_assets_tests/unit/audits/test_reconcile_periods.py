@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from backfill_assets.audits.judge import judge
-from backfill_assets.audits.relations import Table
+from backfill_assets.audits.relations import AuditedTable
 from backfill_assets.audits.sample import sample_failures
 from backfill_assets.audits.scan import scan_audits
 from backfill_assets.core.intervals import Interval, Ranges, utc
@@ -50,8 +50,8 @@ def tables(duck: duckdb.DuckDBPyConnection, rows: list[tuple[date, int, int]], b
     duck.execute(f"CREATE VIEW rows AS SELECT * FROM every WHERE {parts}")
     return DuckTables(
         duck,
-        tables=[Table(view="bills", columns=("day", "key", "total"), time_column="day", dates=True)],
-        whole=Table(
+        tables=[AuditedTable(view="bills", columns=("day", "key", "total"), time_column="day", dates=True)],
+        whole=AuditedTable(
             view="every", columns=("ds", "id", "x"), time_column="ds", dates=True, covers=Ranges((BUILT,))
         ),
     )  # fmt: skip
@@ -104,7 +104,7 @@ def test_a_month_that_the_other_table_lacks(duck: duckdb.DuckDBPyConnection) -> 
     views = tables(duck, [(FIRST + timedelta(n), 1, 1) for n in range(76)], {date(2024, 2, 1): 29})
     bills = views.table("bills")
     covers = Ranges((Interval.of("2024-02-01", "2024-03-20"),))
-    short = Table(view="bills", columns=bills.columns, time_column="day", dates=True, covers=covers)
+    short = AuditedTable(view="bills", columns=bills.columns, time_column="day", dates=True, covers=covers)
     whole = views.whole()
     found = scan_audits(a_model("m", audits=(AUDIT,)), JUDGED, DuckTables(duck, tables=[short], whole=whole))
     assert {at.month for at, counts in found.items() if counts.nothing} == {3}

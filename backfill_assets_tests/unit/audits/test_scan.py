@@ -12,7 +12,7 @@ import pytest
 from backfill_assets.audits.compile import MANY
 from backfill_assets.audits.counts import Counts
 from backfill_assets.audits.kinds.base import BITS
-from backfill_assets.audits.relations import Table
+from backfill_assets.audits.relations import AuditedTable
 from backfill_assets.audits.sample import sample_failures
 from backfill_assets.audits.scan import scan_audits
 from backfill_assets.core.intervals import Ranges
@@ -33,7 +33,7 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def fill(
     duck: duckdb.DuckDBPyConnection, name: str, rows: list[tuple[object, ...]], columns: str = "ds, id, x"
-) -> Table:
+) -> AuditedTable:
     """A table of (day of January, …)."""
     kinds = ["DATE", "BIGINT", "BIGINT"]
     names = columns.split(", ")
@@ -41,7 +41,7 @@ def fill(
     if rows:
         values = [(f"2024-01-{row[0]:02}", *row[1:]) for row in rows]
         duck.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(names))})", values)
-    return Table(view=name, columns=names, time_column="ds", dates=True)
+    return AuditedTable(view=name, columns=names, time_column="ds", dates=True)
 
 
 def an_audit(kind: str, name: str = "check", **arguments: object) -> Audit:
@@ -125,7 +125,7 @@ def test_what_prod_does_not_show_is_not_compared(duck: duckdb.DuckDBPyConnection
     """Days that prod lacks, and columns that its release does not have yet, are told apart from differences."""
     fill(duck, "rows", [(1, 1, 5), (2, 1, 5)])
     older = fill(duck, "prod_rows", [(1, 1, 6)])
-    shown = Table(view=older.view, columns=("ds", "id"), time_column="ds", dates=True, covers=Ranges((DAYS[0],)))
+    shown = AuditedTable(view=older.view, columns=("ds", "id"), time_column="ds", dates=True, covers=Ranges((DAYS[0],)))
     audits = [
         an_audit("reconcile", "ids", metric="sum(id)", of="prod"),
         an_audit("reconcile", "new", metric="sum(x)", of="prod"),
@@ -198,7 +198,9 @@ def test_neighbours_come_from_both_sides(duck: duckdb.DuckDBPyConnection) -> Non
     """Intervals judged together see each other; beyond them, what is built or shown; an empty day counts as none."""
     fill(duck, "rows", [(3, 1, 30), (4, 1, 40)])
     around = fill(duck, "near_by", [(1, 1, 10), (2, 1, 20), (6, 1, 60)])
-    near = Table(view=around.view, columns=("ds", "id", "x"), covers=Ranges((days("01", "02"), days("05", "06"))))
+    near = AuditedTable(
+        view=around.view, columns=("ds", "id", "x"), covers=Ranges((days("01", "02"), days("05", "06")))
+    )
     trend = an_audit("trend", metric="sum(x)", max_change_percent=10.0, neighbours=2)
     found = scan(DuckTables(duck, around=near), trend, over=Ranges((days("03", "04"),)))
     assert {d: c.neighbours["check"] for d, c in found.items()} == {
@@ -215,7 +217,7 @@ def test_rows_of_a_query_belong_to_their_day(duck: duckdb.DuckDBPyConnection) ->
     fill(duck, "rows", [(1, 1, 1)])
     duck.execute("CREATE TABLE bad (DS DATE, x INT)")
     duck.execute("INSERT INTO bad VALUES ('2024-01-02', 1), ('2024-01-02', 2), ('2024-02-09', 3)")
-    tables = DuckTables(duck, failing=Table(view="bad", columns=("ds", "x")))
+    tables = DuckTables(duck, failing=AuditedTable(view="bad", columns=("ds", "x")))
     assert failures(tables, an_audit("sql", file="f", query="", reads=())) == {d: 2 * (d == 2) for d in range(1, 8)}
     assert tables.parts == [days("01", "07")]
     duck.execute("INSERT INTO bad VALUES (NULL, 4)")
@@ -226,7 +228,7 @@ def test_rows_without_a_day_belong_to_what_was_asked(duck: duckdb.DuckDBPyConnec
     """Each contiguous range is asked for on its own."""
     fill(duck, "rows", [(1, 1, 1)])
     duck.execute("CREATE TABLE bad AS SELECT 1 AS x")
-    tables = DuckTables(duck, failing=Table(view="bad", columns=("x",)))
+    tables = DuckTables(duck, failing=AuditedTable(view="bad", columns=("x",)))
     parts = (days("01", "02"), days("05"))
     found = scan(tables, an_audit("sql", file="f", query="", reads=()), over=Ranges(parts))
     assert {d: c.failures["check"] for d, c in found.items()} == {1: 1, 2: 1, 5: 1}

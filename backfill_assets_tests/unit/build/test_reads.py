@@ -7,7 +7,7 @@ from datetime import datetime
 
 from backfill_assets.audits.counts import Counts
 from backfill_assets.build.apply import apply
-from backfill_assets.build.engine import AuditReads, Job, Shown, SourceInput
+from backfill_assets.build.engine import AuditReads, Job, ShownModel, SourceInput
 from backfill_assets.build.ledger_edits import declare_empty
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.intervals import Ranges
@@ -44,7 +44,7 @@ def test_what_audits_look_at_is_built_first() -> None:
     assert outcomes["a"].ok
     assert [name for name, _ in world.engine.scans] == ["b", "a"]
     read = world.engine.audit_reads["a"].tables["b"]
-    assert isinstance(read, Shown) and read.model.name == "b"
+    assert isinstance(read, ShownModel) and read.model.name == "b"
     assert {(s.version, s.commit) for s in read.segments} == {("b-1", world.tables.head("b", "b-1"))}
     assert Ranges.of(s.interval for s in read.segments) == ALL - ranges(days("03"))
 
@@ -68,7 +68,7 @@ def test_an_older_release_stands_in_for_what_is_not_built() -> None:
     world.control.environments.flip(world.control.environments.read("prod"), [pointer], release="r", at=NOW)
     apply(world.bench(), world.plan(Request(select=("a",))))
     read = world.engine.audit_reads["a"].tables["b"]
-    assert isinstance(read, Shown) and read.segments == pointer.segments
+    assert isinstance(read, ShownModel) and read.segments == pointer.segments
 
 
 def test_a_source_that_only_audits_read_is_frozen_too() -> None:

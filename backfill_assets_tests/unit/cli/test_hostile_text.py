@@ -44,7 +44,7 @@ from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Obstacle, Verdict
 from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.plans import PlanRecord, Status, Target
+from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets.state.proofs import Proof
 from backfill_assets.state.releases import Release
 from backfill_assets.state.rules import Rules, RulesInForce, RulesKind, RulesRecord
@@ -87,9 +87,9 @@ def printed(capsys: pytest.CaptureFixture[str], show: Callable[[], object]) -> s
 
 
 def a_plan(bad: str) -> PlanRecord:
-    target = Target(model="a", version="1", intervals=ranges(days("01")))
+    target = PlanTarget(model="a", version="1", intervals=ranges(days("01")))
     return PlanRecord(
-        id="1f3a9c02", environment="prod", targets=(target,), created=AT, by=bad, status=Status.OPEN, since=AT
+        id="1f3a9c02", environment="prod", targets=(target,), created=AT, by=bad, status=PlanStatus.OPEN, since=AT
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.cli.lineage import lineage_json, print_lineage
-from backfill_assets.core.consumer import Consumer, Use
+from backfill_assets.core.consumer import Consumer, ModelUse
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.model import Project
 from backfill_assets.project.loader import load_project
@@ -67,7 +67,7 @@ def test_consumers_that_declare_the_column(tmp_path: Path, capsys: pytest.Captur
     """Below the model that they read, and through the models in between; those that declare no columns may read any."""
     found = read(tmp_path)
     one = Consumer(
-        name="board[red]", owner="cmo", reads=("after",), uses={"after": Use(columns=("ROI",))}, file=tmp_path
+        name="board[red]", owner="cmo", reads=("after",), uses={"after": ModelUse(columns=("ROI",))}, file=tmp_path
     )
     other = Consumer(name="export", kind="export", reads=("after",), file=tmp_path)
     found = replace(found, consumers={c.name: c for c in (one, other)})

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from backfill_assets.app.diff import Compared
-from backfill_assets.app.status import ModelStatus, Status
+from backfill_assets.app.status import ModelStatus, ProjectStatus
 from backfill_assets.cli.diff import print_diff
 from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.cli.status import print_status
@@ -49,7 +49,7 @@ def a_status(capsys: pytest.CaptureFixture[str], width: int) -> list[str]:
         shown=ranges(days("01", "05")), running=(), stopped=(), pace=None, last_failure=None,
         provisional=ranges(),
     )  # fmt: skip
-    status = Status(environment="prod", now=NOW, revision=1, models=(model,))
+    status = ProjectStatus(environment="prod", now=NOW, revision=1, models=(model,))
     return lines(lambda: print_status(status), width, capsys)[:-1]
 
 

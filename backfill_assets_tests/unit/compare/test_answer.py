@@ -8,14 +8,14 @@ from backfill_assets.compare.answer import cells, different
 from backfill_assets.compare.diff import DiffColumn, Kind
 from backfill_assets.compare.equality import Type
 from backfill_assets.compare.profile import DAY, TOTAL
-from backfill_assets.compare.query import Column, Query
+from backfill_assets.compare.query import ComparedColumn, Comparison
 
 
-def a_query(nested: bool = False) -> Query:
+def a_query(nested: bool = False) -> Comparison:
     kinds: dict[str, tuple[Kind, Type]] = {"ds": ("text", "date"), "id": ("integer", "long"), "n": ("integer", "long")}
     kinds["more"] = ("nested", {"type": "array"}) if nested else ("text", "string")
     columns = [
-        Column(
+        ComparedColumn(
             column=DiffColumn(name=name, kind=kind, old_type=name, new_type=name, key=name in ("ds", "id")),
             old=(name, spark),
             new=(name, spark),
@@ -23,7 +23,7 @@ def a_query(nested: bool = False) -> Query:
         )
         for name, (kind, spark) in kinds.items()
     ]
-    return Query(columns=tuple(columns), slices=(), time=0, unit="DAY", tolerance=0.0)
+    return Comparison(columns=tuple(columns), slices=(), time=0, unit="DAY", tolerance=0.0)
 
 
 def a_day(side: str, name: str, **values: int) -> dict[str, Any]:

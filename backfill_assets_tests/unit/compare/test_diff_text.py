@@ -12,14 +12,14 @@ from backfill_assets.app.diff import Compared
 from backfill_assets.cli.diff import print_diff
 from backfill_assets.compare.codec import diff_from_json, diff_id, diff_to_json
 from backfill_assets.compare.diff import (
+    ColumnMove,
     Diff,
     DiffColumn,
-    Group,
     Keys,
     ModelDiff,
-    Move,
-    Proof,
-    Rows,
+    RowCounts,
+    RowGroup,
+    SameFiles,
     Sample,
     Slice,
     Stats,
@@ -38,13 +38,15 @@ SHIFTED = ((10, 8), (20, 18), (10, 14), (20, 20))
 GROWN = ((10, 12), (20, 22), (10, 12), (20, 22))
 
 
-def group(name: str | None, *spent: tuple[int, int]) -> Group:
+def group(name: str | None, *spent: tuple[int, int]) -> RowGroup:
     """`spend` in cents a day, old and new; each day has two rows, and one of them changed."""
     old, new = (Decimal(sum(pair[side] for pair in spent)) / 100 for side in (0, 1))
     count = len(spent)
-    move = Move(column="spend", changed=count, old=Stats(sum=old, nulls=1), new=Stats(sum=new, nulls=1))
-    who = Move(column="who", changed=1, old=Stats(distinct=2), new=Stats(distinct=3))
-    return Group(name=name, rows=Rows(old=2 * count, new=2 * count, unchanged=count, changed=count), moves=(move, who))
+    move = ColumnMove(column="spend", changed=count, old=Stats(sum=old, nulls=1), new=Stats(sum=new, nulls=1))
+    who = ColumnMove(column="who", changed=1, old=Stats(distinct=2), new=Stats(distinct=3))
+    return RowGroup(
+        name=name, rows=RowCounts(old=2 * count, new=2 * count, unchanged=count, changed=count), moves=(move, who)
+    )
 
 
 def a_diff(spent: tuple[tuple[int, int], ...] = SHIFTED) -> Diff:
@@ -56,7 +58,7 @@ def a_diff(spent: tuple[tuple[int, int], ...] = SHIFTED) -> Diff:
         old=("1 at commit 1",),
         new=("2 at commit 3",),
         compared=ranges(days("02", "05")),
-        proofs=(Proof(interval=days("01"), version="1", commits=(1, 2), rows=7),),
+        proofs=(SameFiles(interval=days("01"), version="1", commits=(1, 2), rows=7),),
         only_new=ranges(days("06")),
         new_keys=Keys(null_rows=1, duplicate_keys=2, duplicate_rows=5),
         columns=(
@@ -65,7 +67,7 @@ def a_diff(spent: tuple[tuple[int, int], ...] = SHIFTED) -> Diff:
             DiffColumn(name="who", kind="text", old_type="string", new_type="string", masked=True),
             DiffColumn(name="extra", kind="float", old_type=None, new_type="double"),
         ),
-        total=replace(group("", *spent), rows=Rows(old=8, new=9, unchanged=4, changed=4, unpaired_new=1)),
+        total=replace(group("", *spent), rows=RowCounts(old=8, new=9, unchanged=4, changed=4, unpaired_new=1)),
         days=tuple(group(f"2024-01-0{i + 2}", pair) for i, pair in enumerate(spent)),
         slices=(Slice(column="channel", groups=(group("[x]", *spent[:2]), group(None, *spent[2:])), complete=False),),
         samples=(

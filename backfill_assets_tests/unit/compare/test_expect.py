@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Move, Proof, Rows, Stats
+from backfill_assets.compare.diff import ColumnMove, Diff, DiffColumn, ModelDiff, RowCounts, RowGroup, SameFiles, Stats
 from backfill_assets.compare.expect import Expectation, expectation, judge_moves
 from backfill_assets.core.errors import SettingsError
 from backfill_assets_tests.fakes import days, ranges
@@ -14,13 +14,13 @@ def a_column(name: str, old: str | None = "bigint", new: str | None = "bigint") 
     return DiffColumn(name=name, kind="integer", old_type=old, new_type=new)
 
 
-def a_diff(*, changed: int = 0, sums: tuple[int, int] = (5, 5), rows: Rows | None = None) -> Diff:
+def a_diff(*, changed: int = 0, sums: tuple[int, int] = (5, 5), rows: RowCounts | None = None) -> Diff:
     """`spend` moved as said, `clicks` did not; `extra` is new."""
     still = Stats(sum=7, min=1, max=2)
     moves = (
-        Move(column="spend", changed=changed, old=Stats(sum=sums[0]), new=Stats(sum=sums[1])),
-        Move(column="clicks", changed=0, old=still, new=still),
-        Move(column="extra", changed=0, old=None, new=still),
+        ColumnMove(column="spend", changed=changed, old=Stats(sum=sums[0]), new=Stats(sum=sums[1])),
+        ColumnMove(column="clicks", changed=0, old=still, new=still),
+        ColumnMove(column="extra", changed=0, old=None, new=still),
     )
     model = ModelDiff(
         model="ads",
@@ -31,7 +31,7 @@ def a_diff(*, changed: int = 0, sums: tuple[int, int] = (5, 5), rows: Rows | Non
         new=("2 at commit 1",),
         compared=ranges(days("01")),
         columns=(a_column("spend"), a_column("clicks"), a_column("extra", old=None)),
-        total=Group(name="", rows=rows or Rows(unchanged=10 - changed, changed=changed), moves=moves),
+        total=RowGroup(name="", rows=rows or RowCounts(unchanged=10 - changed, changed=changed), moves=moves),
     )
     proved = ModelDiff(
         model="kept",
@@ -40,7 +40,7 @@ def a_diff(*, changed: int = 0, sums: tuple[int, int] = (5, 5), rows: Rows | Non
         tolerance=1e-9,
         old=("1 at commit 1",),
         new=("1 at commit 1",),
-        proofs=(Proof(interval=days("01"), version="1", commits=(1, 1), rows=3),),
+        proofs=(SameFiles(interval=days("01"), version="1", commits=(1, 1), rows=3),),
     )
     unread = ModelDiff(
         model="fresh",
@@ -68,8 +68,8 @@ def a_diff(*, changed: int = 0, sums: tuple[int, int] = (5, 5), rows: Rows | Non
         (a_diff(), "ads.extra", False, "should not have moved, and is new"),
         (a_diff(), "ads", False, None),
         (a_diff(changed=2), "ads", False, "should not have moved, but spend changed in 2 rows"),
-        (a_diff(rows=Rows(unchanged=3, added=1)), "ads", False, "should not have moved, but has other rows"),
-        (a_diff(rows=Rows(unchanged=3, added=1)), "ads", True, None),
+        (a_diff(rows=RowCounts(unchanged=3, added=1)), "ads", False, "should not have moved, but has other rows"),
+        (a_diff(rows=RowCounts(unchanged=3, added=1)), "ads", True, None),
         (a_diff(), "kept.any", False, None),
         (a_diff(), "kept", True, "should have moved, but did not"),
         (a_diff(), "fresh", False, "should not have moved, and was not compared"),

@@ -11,7 +11,7 @@ import pytest
 from backfill_assets.app.diff import Compared
 from backfill_assets.cli.diff import diff_json, print_diff
 from backfill_assets.compare.codec import diff_from_json, diff_to_json
-from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Rows, Slice
+from backfill_assets.compare.diff import Diff, DiffColumn, ModelDiff, RowCounts, RowGroup, Slice
 from backfill_assets.compare.expect import judge_moves
 from backfill_assets.compare.questions import Question, ask
 from backfill_assets.compare.stored_diffs import stored_answer
@@ -34,8 +34,10 @@ def stored() -> ModelDiff:
         DiffColumn(name=name, kind="text", old_type="string", new_type="string", masked=name == "who")
         for name in ("ds", "kind", "who")
     )
-    told = (Slice(column="kind", groups=(Group(name="a", rows=Rows(old=1), moves=()),)),)
-    found = replace(asked().unread(), columns=columns, slices=told, total=Group(name="", rows=Rows(old=4), moves=()))
+    told = (Slice(column="kind", groups=(RowGroup(name="a", rows=RowCounts(old=1), moves=()),)),)
+    found = replace(
+        asked().unread(), columns=columns, slices=told, total=RowGroup(name="", rows=RowCounts(old=4), moves=())
+    )
     return diff_from_json(diff_to_json(Diff(old="prod", new="plan-1", models=(found,)))).models[0]
 
 

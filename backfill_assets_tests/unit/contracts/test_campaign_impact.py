@@ -10,7 +10,7 @@ import pytest
 from backfill_assets.cli.impact import impact_markdown, print_impacts
 from backfill_assets.contracts.contract import promised
 from backfill_assets.contracts.impact import Impact, impacts
-from backfill_assets.contracts.publish import Contracts
+from backfill_assets.contracts.publish import PublishedContracts
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.model import Project
 from backfill_assets.plan.facts import Facts
@@ -46,7 +46,7 @@ def story(tmp_path: Path, edits: Sequence[tuple[str, str]]) -> tuple[Plan, tuple
     shown, code = edited(tmp_path / "shown", []), edited(tmp_path / "code", edits)
     seen = facts(shown, code)
     plan = make_plan(code, seen, Request())
-    contracts = Contracts(
+    contracts = PublishedContracts(
         old={n: promised(shown, n) for n in shown.models}, new={n: promised(code, n) for n in code.models}
     )
     return plan, impacts(plan, code.consumers.values(), seen.environment, contracts)

@@ -15,8 +15,8 @@ from backfill_assets.cli.impact import impact_lines
 from backfill_assets.contracts.contract import Contract, Promise
 from backfill_assets.contracts.impact import Impact, impacts
 from backfill_assets.contracts.levels import Level
-from backfill_assets.contracts.publish import Contracts
-from backfill_assets.core.consumer import Consumer, Evaluation, Use
+from backfill_assets.contracts.publish import PublishedContracts
+from backfill_assets.core.consumer import Consumer, Evaluation, ModelUse
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
@@ -67,18 +67,18 @@ def look(
     )
     shown = pointer or a_pointer("a", "a-1", days("01", "10"))
     environment = Environment(name="prod", revision=1, pointers={"a": shown}, releases={})
-    [found] = impacts(plan, [consumer], environment, Contracts(old={"a": OLD}, new={"a": new}), pins)
+    [found] = impacts(plan, [consumer], environment, PublishedContracts(old={"a": OLD}, new={"a": new}), pins)
     return found
 
 
 def test_a_column_that_is_read() -> None:
     """Who reads it is affected on every day that is shown; who reads other columns is not."""
-    found = look(a_consumer(uses={"a": Use(columns=("X",))}), X_DIFFERS)
+    found = look(a_consumer(uses={"a": ModelUse(columns=("X",))}), X_DIFFERS)
     assert found.affected and found.level is Level.BEHAVIOURAL
     [model] = found.models
     assert model.model == "a" and [str(c) for c in model.changes] == ["x: may have other values"]
     assert model.days == ranges(days("01", "10"))
-    other = look(a_consumer(uses={"a": Use(columns=("y",))}), X_DIFFERS)
+    other = look(a_consumer(uses={"a": ModelUse(columns=("y",))}), X_DIFFERS)
     assert other.models == () and not other.affected and other.level is None
 
 
@@ -108,7 +108,7 @@ def test_who_does_not_say_reads_everything() -> None:
 
 def test_only_days_that_are_read() -> None:
     """Who reads the newest three days is told of three, and of none when only older ones are computed again."""
-    short = a_consumer(uses={"a": Use(history=3)})
+    short = a_consumer(uses={"a": ModelUse(history=3)})
     assert look(short, X_DIFFERS).models[0].days == ranges(days("08", "10"))
     assert look(short, patch=ranges(days("02", "04"))).models == ()
     assert look(short, patch=ranges(days("02", "08"))).models[0].days == ranges(days("08"))
@@ -118,9 +118,9 @@ def test_only_days_that_are_read() -> None:
 def test_a_column_that_is_gone() -> None:
     """Breaks who names it, whatever days they read."""
     gone = Change(category=Category.REMOVAL, removed=("y",))
-    found = look(a_consumer(uses={"a": Use(columns=("y",), history=0)}), gone, new=LESS)
+    found = look(a_consumer(uses={"a": ModelUse(columns=("y",), history=0)}), gone, new=LESS)
     assert found.level is Level.BREAKING and found.models[0].days == Ranges()
-    assert not look(a_consumer(uses={"a": Use(columns=("x",))}), gone, new=LESS).models
+    assert not look(a_consumer(uses={"a": ModelUse(columns=("x",))}), gone, new=LESS).models
 
 
 def test_forward_only() -> None:
@@ -164,7 +164,7 @@ def test_notice() -> None:
 def test_evaluations_that_are_void() -> None:
     """An evaluation on days that change does not hold any more, however far back it looked; others do."""
     judged = a_consumer(
-        uses={"a": Use(columns=("x",), history=2)},
+        uses={"a": ModelUse(columns=("x",), history=2)},
         evaluations=(
             Evaluation(name="early", query="q", days=days("01", "03")),
             Evaluation(name="late", query="q", days=days("09", "12")),
@@ -178,7 +178,7 @@ def test_evaluations_that_are_void() -> None:
 def test_the_worst_comes_first() -> None:
     """By level, then by criticality; who is not affected comes last."""
     many = [
-        a_consumer("calm", uses={"a": Use(columns=("y",))}, criticality="high"),
+        a_consumer("calm", uses={"a": ModelUse(columns=("y",))}, criticality="high"),
         a_consumer("low", criticality="low"),
         a_consumer("high", criticality="high"),
     ]
@@ -187,7 +187,7 @@ def test_the_worst_comes_first() -> None:
         changes={"a": X_DIFFERS},
     )  # fmt: skip
     shown = Environment(name="prod", revision=1, pointers={"a": a_pointer("a", "a-1", days("01", "10"))}, releases={})
-    found = impacts(plan, many, shown, Contracts(old={"a": OLD}, new={"a": OLD}))
+    found = impacts(plan, many, shown, PublishedContracts(old={"a": OLD}, new={"a": OLD}))
     assert [i.consumer.name for i in found] == ["high", "low", "calm"]
     assert found[0].to_json()["models"] == [
         {
@@ -202,7 +202,7 @@ def test_the_worst_comes_first() -> None:
 @given(sets_of_days(10), st.one_of(st.none(), st.integers(0, 12)))
 def test_days_are_those_read_and_changed(changed: Ranges, history: int | None) -> None:
     """Against sets of day numbers: affected exactly when a day that changes is read."""
-    found = look(a_consumer(uses={"a": Use(history=history)}), patch=changed) if changed else None
+    found = look(a_consumer(uses={"a": ModelUse(history=history)}), patch=changed) if changed else None
     today = (NOW - EPOCH).days
     read = set(range(20)) if history is None else {d for d in range(20) if d >= today - history}
     expected = days_of(changed) & read

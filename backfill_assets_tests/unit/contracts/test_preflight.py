@@ -11,7 +11,7 @@ import pytest
 
 from backfill_assets.contracts.inventory import inventory
 from backfill_assets.contracts.preflight import Gap, Grounds, preflight, rewritten
-from backfill_assets.core.consumer import Consumer, Use
+from backfill_assets.core.consumer import Consumer, ModelUse
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.model import Audit, Column, Model, Project, Rule, Terms
 from backfill_assets.core.pointer import Pointer
@@ -30,7 +30,7 @@ TERMS = Terms(late_rows="up to 3 days", validation_owner="v@example.com")
 UNIQUE = Audit(name="unique_grain", kind="unique_grain", arguments={"columns": ("ds", "id")})
 GOOD: Model = a_model("a", "raw", owner="o@example.com", audits=(UNIQUE,), terms=TERMS)
 SHOWN = Environment(name="prod", revision=1, pointers={"a": a_pointer("a", "a-0", days("01", "10"))}, releases={})
-READER = a_consumer(owner="r@example.com", last_verified=FRESH, uses={"a": Use(columns=("id",))})
+READER = a_consumer(owner="r@example.com", last_verified=FRESH, uses={"a": ModelUse(columns=("id",))})
 
 
 def the_project(model: Model = GOOD, *consumers: Consumer, verified: date | None = FRESH) -> Project:
@@ -78,7 +78,8 @@ CASES: list[tuple[str, Project, str, str, bool]] = [
     ("stale", the_project(GOOD, replace(READER, last_verified=date(2023, 10, 1))), "board", "on 2023-10-01", True),
     ("never confirmed", the_project(GOOD, replace(READER, last_verified=None)), "board", "never confirmed", True),
     ("no owner of a consumer", the_project(GOOD, replace(READER, owner="")), "board", "nobody can be told", False),
-    ("unknown column", the_project(GOOD, replace(READER, uses={"a": Use(columns=("ID", "y"))})), "board", "a.y", True),
+    ("unknown column", the_project(GOOD, replace(READER, uses={"a": ModelUse(columns=("ID", "y"))})), "board", "a.y",
+     True),
 ]  # fmt: skip
 
 

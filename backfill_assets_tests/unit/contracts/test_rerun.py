@@ -13,13 +13,13 @@ from backfill_assets.adapters.consumer_queries import in_place_of, run_commands
 from backfill_assets.contracts.confirmed import stale_since
 from backfill_assets.contracts.rerun import Answer, Reruns, concerned, evaluated, misses, rerun
 from backfill_assets.core.codec import from_plain
-from backfill_assets.core.consumer import Bound, Evaluation, Query
+from backfill_assets.core.consumer import Bound, ConsumerQuery, Evaluation
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.environment import Environment
 from backfill_assets_tests.fakes import NOW, a_pointer, days
 from backfill_assets_tests.unit.contracts.test_impact import a_consumer
 
-QUERY = Query(name="q", sql="SELECT x FROM prod.a", min_rows=2, bounds=(Bound(column="x", min=0, max=10),))
+QUERY = ConsumerQuery(name="q", sql="SELECT x FROM prod.a", min_rows=2, bounds=(Bound(column="x", min=0, max=10),))
 GOOD = Answer(
     columns=("x",),
     rows=2,

@@ -20,7 +20,7 @@ from backfill_assets.core.model import Audit
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.defs.build_definitions import build_definitions
 from backfill_assets.defs.launcher import VARIABLE
-from backfill_assets.state.plans import Status
+from backfill_assets.state.plans import PlanStatus
 from backfill_assets_tests.dagster_place import (
     Place,
     a_place,
@@ -69,7 +69,7 @@ def applied(place: Place, instance: dg.DagsterInstance) -> str:
     """Dev launches `apply`; the plan."""
     assert execute(place, instance, "apply", tags=by("dev")).success
     [plan] = [p for p in place.control.plans.all() if p.live]
-    assert (plan.by, plan.status) == ("dev", Status.APPLIED)
+    assert (plan.by, plan.status) == ("dev", PlanStatus.APPLIED)
     return plan.id
 
 

@@ -14,12 +14,12 @@ from deltalake import DeltaTable
 
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.demo import generate as generator
-from backfill_assets.demo.generate import MARKER, Summary, generate
+from backfill_assets.demo.generate import MARKER, Generated, generate
 
 DAYS = 75  # two chunks
 
 
-def small(target: Path, *, events: int = 6_000, days: int = DAYS, seed: int = 7) -> Summary:
+def small(target: Path, *, events: int = 6_000, days: int = DAYS, seed: int = 7) -> Generated:
     return generate(target, events=events, days=days, seed=seed)
 
 

@@ -24,7 +24,7 @@ from backfill_assets.evidence.verify import form_problems
 from backfill_assets.plan.stages import Owned, Request, plan_from_json
 from backfill_assets.promote.lifecycle import end_promoted, open_plan
 from backfill_assets.promote.promote import promote
-from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets_tests.fakes import NOW, Cell, FakeTables, World, a_model, a_pointer, days, gated, ranges
 from backfill_assets_tests.packets import a_diff, a_document, a_proof, a_subject, a_table, an_approval, some_inputs
 
@@ -172,7 +172,7 @@ def test_a_plan_that_came_to_nothing_has_a_packet_too() -> None:
     world = two_models()
     plan = opened(world)
     before = packet(gathered(world, plan))
-    world.control.plans.mark([plan], Status.ABANDONED, by="ben", at=NOW)
+    world.control.plans.mark([plan], PlanStatus.ABANDONED, by="ben", at=NOW)
     after = packet(gathered(world, plan))
     assert "This plan was given up: prod never showed it." in after.summary.mind
     assert after.models == before.models and after.checks == before.checks

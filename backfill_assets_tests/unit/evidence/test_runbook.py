@@ -18,12 +18,12 @@ from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.escaping import UNSEEN
 from backfill_assets.core.intervals import utc
-from backfill_assets.evidence.checklist import Known, checklist, state_of
+from backfill_assets.evidence.checklist import PlanEvidence, checklist, state_of
 from backfill_assets.evidence.notes import cutover_message
 from backfill_assets.evidence.packet import packet
 from backfill_assets.evidence.runbook import CHECKLIST, CUTOVER, MIGRATION, RUNBOOK, documents, together
 from backfill_assets.evidence.steps import Words, steps
-from backfill_assets.state.plans import Status
+from backfill_assets.state.plans import PlanStatus
 from backfill_assets_tests.packets import a_proof, an_approval, some_inputs
 from backfill_assets_tests.projects import CHECKOUT
 
@@ -31,7 +31,7 @@ NOW = utc("2024-02-02T10:00")
 AT = utc("2024-02-02T09:00")
 
 
-def known(*, inputs: dict[str, Any] | None = None, **more: Any) -> Known:
+def known(*, inputs: dict[str, Any] | None = None, **more: Any) -> PlanEvidence:
     made = packet(some_inputs(**(inputs or {})))
     values: dict[str, Any] = {
         "packet": made,
@@ -41,10 +41,10 @@ def known(*, inputs: dict[str, Any] | None = None, **more: Any) -> Known:
         "gaps": (),
         "back_to": "r7",
     }
-    return Known(**(values | more))
+    return PlanEvidence(**(values | more))
 
 
-def states(given: Known) -> dict[str, tuple[str, str]]:
+def states(given: PlanEvidence) -> dict[str, tuple[str, str]]:
     return {line.what: (line.state, line.why) for line in checklist(given)}
 
 
@@ -267,5 +267,5 @@ def test_no_other_file_is_written_over(tmp_path: Path) -> None:
 
 def test_of_a_plan_that_is_open_nothing_is_shown() -> None:
     """No release, no time."""
-    given = known(inputs={"plan": replace(some_inputs().plan, status=Status.OPEN)}, status="open")
+    given = known(inputs={"plan": replace(some_inputs().plan, status=PlanStatus.OPEN)}, status="open")
     assert states(given)["prod shows it"] == ("open", "the plan is open")

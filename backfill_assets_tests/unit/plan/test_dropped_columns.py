@@ -18,7 +18,7 @@ from backfill_assets.project.algorithm import ALGORITHM
 from backfill_assets.project.stored import to_definition
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Coverage
-from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.fakes import NOW, a_model, a_pointer, a_project, days, ranges
 
@@ -150,7 +150,7 @@ def test_two_ways_to_narrow_are_two_plans() -> None:
         from backfill_assets.plan.leases import targets
 
         return PlanRecord(
-            id=one.id, environment="prod", targets=targets(one), created=NOW, by=by, status=Status.OPEN, since=NOW
+            id=one.id, environment="prod", targets=targets(one), created=NOW, by=by, status=PlanStatus.OPEN, since=NOW
         )
 
     assert claim(one, [stored("ana")], SHOWN, by="ana", request_of=asked).continues == stored("ana")

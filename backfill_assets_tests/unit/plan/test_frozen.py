@@ -10,7 +10,7 @@ import pytest
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.plan.frozen import Continued, Stored, continued
 from backfill_assets.state.ledger import Entry, Kind
-from backfill_assets.state.plans import PlanRecord, Status, Target
+from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets_tests.fakes import NOW, a_model, a_project, days, ranges
 
 TEN = ranges(days("01", "10"))
@@ -28,10 +28,10 @@ def a_plan(commit: int = 5, **more: object) -> Stored:
     record = PlanRecord(
         id="ab12",
         environment="prod",
-        targets=(Target(model="a", version="a-1", intervals=TEN),),
+        targets=(PlanTarget(model="a", version="a-1", intervals=TEN),),
         created=AT,
         by="ana",
-        status=Status.OPEN,
+        status=PlanStatus.OPEN,
         since=AT,
     )
     return replace(Stored(record=record, now=NOW, sources={"raw": {"commit": commit}}), **more)  # type: ignore[arg-type]
@@ -118,5 +118,5 @@ def test_frozen_things_of_a_plan_that_took_over_count() -> None:
 def test_another_version_goes_on_with_nothing() -> None:
     """The plan built another version: its pins are no matter."""
     plan = a_plan()
-    target = Target(model="a", version="a-0", intervals=TEN)
+    target = PlanTarget(model="a", version="a-0", intervals=TEN)
     assert go(plan=replace(plan, record=replace(plan.record, targets=(target,)))) == Continued()

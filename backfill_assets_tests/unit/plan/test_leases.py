@@ -10,7 +10,7 @@ from backfill_assets.plan.leases import Claim, claim, targets
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, days
 
 
@@ -27,7 +27,7 @@ def environment(**versions: str) -> Environment:
     return Environment(name="prod", revision=1, pointers=pointers, releases={})
 
 
-def opened(plan: Plan, by: str, status: Status = Status.OPEN) -> PlanRecord:
+def opened(plan: Plan, by: str, status: PlanStatus = PlanStatus.OPEN) -> PlanRecord:
     return PlanRecord(
         id=plan.id,
         environment=plan.environment,
@@ -50,26 +50,26 @@ PROD = environment(a="1", b="1")
 @pytest.mark.parametrize(
     ("theirs", "by", "status", "mine", "expected"),
     [
-        ({"a": "2"}, "ana", Status.OPEN, {"a": "3"}, "collides"),
-        ({"a": "2"}, "ana", Status.APPLIED, {"a": "3"}, "collides"),
-        ({"a": "2"}, "ana", Status.OPEN, {"b": "3"}, "free"),
-        ({"a": "2"}, "ana", Status.OPEN, {"a": "2"}, "continues"),
-        ({"a": "2", "b": "2"}, "ana", Status.OPEN, {"a": "2"}, "beside"),
-        ({"a": "2", "b": "2"}, "bob", Status.OPEN, {"a": "2"}, "beside"),
-        ({"a": "2"}, "ana", Status.OPEN, {"a": "2", "b": "2"}, "beside"),
-        ({"a": "2", "b": "2"}, "ana", Status.OPEN, {"a": "2", "b": "3"}, "collides"),
-        ({"a": "2"}, "ana", Status.OPEN, {"a": "1"}, "free"),
-        ({"a": "1"}, "ana", Status.OPEN, {"a": "2"}, "free"),
-        ({"a": "2"}, "bob", Status.OPEN, {"a": "3"}, "supersedes"),
-        ({"a": "2", "b": "2"}, "bob", Status.APPLIED, {"b": "3"}, "supersedes"),
-        ({"a": "2"}, "bob", Status.OPEN, {"a": "2", "b": "2"}, "beside"),
-        ({"a": "2"}, "bob", Status.OPEN, {"b": "2"}, "free"),
-        ({"a": "2"}, "ana", Status.PROMOTED, {"a": "3"}, "free"),
-        ({"a": "2"}, "ana", Status.ABANDONED, {"a": "3"}, "free"),
-        ({"a": "2"}, "ana", Status.SUPERSEDED, {"a": "3"}, "free"),
+        ({"a": "2"}, "ana", PlanStatus.OPEN, {"a": "3"}, "collides"),
+        ({"a": "2"}, "ana", PlanStatus.APPLIED, {"a": "3"}, "collides"),
+        ({"a": "2"}, "ana", PlanStatus.OPEN, {"b": "3"}, "free"),
+        ({"a": "2"}, "ana", PlanStatus.OPEN, {"a": "2"}, "continues"),
+        ({"a": "2", "b": "2"}, "ana", PlanStatus.OPEN, {"a": "2"}, "beside"),
+        ({"a": "2", "b": "2"}, "bob", PlanStatus.OPEN, {"a": "2"}, "beside"),
+        ({"a": "2"}, "ana", PlanStatus.OPEN, {"a": "2", "b": "2"}, "beside"),
+        ({"a": "2", "b": "2"}, "ana", PlanStatus.OPEN, {"a": "2", "b": "3"}, "collides"),
+        ({"a": "2"}, "ana", PlanStatus.OPEN, {"a": "1"}, "free"),
+        ({"a": "1"}, "ana", PlanStatus.OPEN, {"a": "2"}, "free"),
+        ({"a": "2"}, "bob", PlanStatus.OPEN, {"a": "3"}, "supersedes"),
+        ({"a": "2", "b": "2"}, "bob", PlanStatus.APPLIED, {"b": "3"}, "supersedes"),
+        ({"a": "2"}, "bob", PlanStatus.OPEN, {"a": "2", "b": "2"}, "beside"),
+        ({"a": "2"}, "bob", PlanStatus.OPEN, {"b": "2"}, "free"),
+        ({"a": "2"}, "ana", PlanStatus.PROMOTED, {"a": "3"}, "free"),
+        ({"a": "2"}, "ana", PlanStatus.ABANDONED, {"a": "3"}, "free"),
+        ({"a": "2"}, "ana", PlanStatus.SUPERSEDED, {"a": "3"}, "free"),
     ],
 )  # fmt: skip
-def test_truth_table(theirs: dict[str, str], by: str, status: Status, mine: dict[str, str], expected: str) -> None:
+def test_truth_table(theirs: dict[str, str], by: str, status: PlanStatus, mine: dict[str, str], expected: str) -> None:
     """Bob plans `mine`, by name, while `by`'s plan of `theirs` has a status; prod shows version 1 of a and b."""
     other = make(theirs, PROD, tuple(theirs))
     found = look(make(mine, PROD, tuple(mine)), opened(other, by, status), other.request)

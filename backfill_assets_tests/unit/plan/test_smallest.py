@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill_assets.core.consumer import Consumer, Use
+from backfill_assets.core.consumer import Consumer, ModelUse
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Column, ColumnRef, Model, Project, Signature
 from backfill_assets.core.settings import Cost
@@ -33,8 +33,8 @@ NOW = utc("2024-06-20T12:00")
 START = utc("2024-01-01")
 
 
-def a_reader(name: str, *reads: str, history: int | None = None, **uses: Use) -> Consumer:
-    every = {model: uses.get(model, Use(history=history)) for model in reads}
+def a_reader(name: str, *reads: str, history: int | None = None, **uses: ModelUse) -> Consumer:
+    every = {model: uses.get(model, ModelUse(history=history)) for model in reads}
     return Consumer(name=name, reads=reads, uses=every, file=Path("consumers.yml"))
 
 
@@ -212,7 +212,7 @@ def test_readers_of_other_columns_do_not_count() -> None:
     """Only `a.x` changes: who reads `a.y` for ever needs nothing of it."""
     old = Signature(rows="r", columns={"x": "1", "y": "1"}, row_reads=frozenset({ColumnRef(table="raw", column="z")}))
     project = chain(
-        a_reader("all", "a", a=Use(columns=("y",))), a_reader("week", "a", a=Use(columns=("X",), history=7))
+        a_reader("all", "a", a=ModelUse(columns=("y",))), a_reader("week", "a", a=ModelUse(columns=("X",), history=7))
     )
     project = replace(project, signatures={"a": replace(old, columns={"x": "2", "y": "1"})})
     facts = replace(facts_of(project, "a"), shown={"a": old})

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from backfill_assets.core.consumer import Bound, Use
+from backfill_assets.core.consumer import Bound, ModelUse
 from backfill_assets.core.errors import ProjectError
 from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.core.model import Column, ColumnRef, Terms, Upstream
@@ -137,8 +137,8 @@ def test_all_of_a_consumer(tmp_path: Path) -> None:
     assert board.last_verified == date(2024, 4, 1)
     assert (agent.kind, agent.criticality, agent.how, agent.notice) == ("agent", "high", "extract", 14)
     assert agent.reads == ("events", "m")
-    assert agent.use("events") == Use(columns=("ds", "clicks"), history=30)
-    assert agent.use("m") == Use(history=400) and board.use("m") == Use(columns=("ds",))
+    assert agent.use("events") == ModelUse(columns=("ds", "clicks"), history=30)
+    assert agent.use("m") == ModelUse(history=400) and board.use("m") == ModelUse(columns=("ds",))
     [query] = agent.queries
     assert (query.name, query.min_rows) == ("n", 1) and query.bounds == (Bound(column="n", min=1, max=9.5),)
     assert [(e.name, e.query, e.command, str(e.days)) for e in agent.evaluations] == [

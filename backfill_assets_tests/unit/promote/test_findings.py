@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from backfill_assets.compare.diff import Diff, DiffColumn, Group, ModelDiff, Move, Rows, Stats
+from backfill_assets.compare.diff import ColumnMove, Diff, DiffColumn, ModelDiff, RowCounts, RowGroup, Stats
 from backfill_assets.compare.expect import Expectation
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
 from backfill_assets.core.consumer import Consumer
@@ -22,11 +22,13 @@ from backfill_assets_tests.fakes import days, ranges
 ADDITIVE = Change(category=Category.ADDITIVE, columns=("margin",))
 
 
-def a_diff(rows: Rows, *moved: str) -> Diff:
+def a_diff(rows: RowCounts, *moved: str) -> Diff:
     """Of one model with the columns amount, margin and updated_at; these changed in four rows."""
     same, other = Stats(sum=5), Stats(sum=6)
     names = ("amount", "margin", "updated_at")
-    moves = tuple(Move(column=n, changed=4 * (n in moved), old=same, new=other if n in moved else same) for n in names)
+    moves = tuple(
+        ColumnMove(column=n, changed=4 * (n in moved), old=same, new=other if n in moved else same) for n in names
+    )
     model = ModelDiff(
         model="orders",
         grain=("id",),
@@ -36,7 +38,7 @@ def a_diff(rows: Rows, *moved: str) -> Diff:
         new=("2 at commit 1",),
         compared=ranges(days("01")),
         columns=tuple(DiffColumn(name=n, kind="integer", old_type="bigint", new_type="bigint") for n in names),
-        total=Group(name="", rows=rows, moves=moves),
+        total=RowGroup(name="", rows=rows, moves=moves),
     )
     return Diff(old="prod", new="plan-1", models=(model,))
 
@@ -47,7 +49,7 @@ def found(
     return {f.name: f.text for f in unexpected(diff, {"orders": said}, expected, {"orders": marker})}
 
 
-SAME, CHANGED = Rows(old=10, new=10, unchanged=10), Rows(old=10, new=10, unchanged=6, changed=4)
+SAME, CHANGED = RowCounts(old=10, new=10, unchanged=10), RowCounts(old=10, new=10, unchanged=6, changed=4)
 
 
 def test_a_column_that_the_change_does_not_name() -> None:
@@ -73,19 +75,19 @@ def test_nothing_is_left(category: Category) -> None:
     """No change is meant to leave nothing of what is shown, whatever it may do to rows; new days may have none."""
     said = Change(category=category, rows=True)
     text = "none of the 10 rows that are shown of 2024-01-01 is left, and none came"
-    assert found(a_diff(Rows(old=10, removed=10)), said) == {"orders.empty": text}
-    assert not found(a_diff(Rows(old=10, new=1, removed=10, added=1)), said)
-    assert not found(a_diff(Rows(old=0, new=0)), said)
+    assert found(a_diff(RowCounts(old=10, removed=10)), said) == {"orders.empty": text}
+    assert not found(a_diff(RowCounts(old=10, new=1, removed=10, added=1)), said)
+    assert not found(a_diff(RowCounts(old=0, new=0)), said)
 
 
 @pytest.mark.parametrize(
     ("rows", "text"),
     [
-        (Rows(old=10, new=12, unchanged=10, added=2), "the change leaves rows alone, but 2 came and 0 went"),
-        (Rows(old=10, new=9, unchanged=9, removed=1), "the change leaves rows alone, but 0 came and 1 went"),
+        (RowCounts(old=10, new=12, unchanged=10, added=2), "the change leaves rows alone, but 2 came and 0 went"),
+        (RowCounts(old=10, new=9, unchanged=9, removed=1), "the change leaves rows alone, but 0 came and 1 went"),
     ],
 )
-def test_rows_that_came_or_went(rows: Rows, text: str) -> None:
+def test_rows_that_came_or_went(rows: RowCounts, text: str) -> None:
     assert found(a_diff(rows)) == {"orders.rows": text}
 
 
@@ -98,7 +100,7 @@ def test_rows_that_came_or_went(rows: Rows, text: str) -> None:
     ],
 )
 def test_a_change_that_may_move_anything(said: Mapping[str, Any]) -> None:
-    rows = Rows(old=10, new=12, unchanged=6, changed=4, added=2)
+    rows = RowCounts(old=10, new=12, unchanged=6, changed=4, added=2)
     assert not found(a_diff(rows, "amount"), said)
     stays = Expectation(model="orders", column="amount", moves=False)
     assert list(found(a_diff(rows, "amount"), said, stays)) == ["orders.amount"], "unless somebody declared it"

@@ -25,7 +25,7 @@ from backfill_assets.promote.lifecycle import (
 )
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.plans import Status
+from backfill_assets.state.plans import PlanStatus
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets_tests.fakes import World, a_model, a_project, days, gated
 
@@ -83,7 +83,7 @@ class Desk:
     def abandon(self, plan: str) -> Abandoned:
         return abandon(self.world.control, self.world.tables, "/w", plan, by="ana", views=no_views)
 
-    def status(self, plan: str) -> Status:
+    def status(self, plan: str) -> PlanStatus:
         return find_plan(self.world.control, plan).status
 
 
@@ -134,7 +134,7 @@ def test_the_candidate_shows_new_beside_old(desk: Desk) -> None:
         "b": "b-2 2024-01-01..2024-01-10",
         "c": "c-1 2024-01-01..2024-01-10",
     }
-    assert desk.status(done.plan.id) is Status.APPLIED
+    assert desk.status(done.plan.id) is PlanStatus.APPLIED
     assert desk.prod.pointers == before
 
 
@@ -165,7 +165,7 @@ def test_the_candidate_shows_only_green_days(desk: Desk) -> None:
     shown = desk.shown(done.plan.candidate)
     assert shown["a"] == "a-2 2024-01-07..2024-01-10"
     assert shown["b"].startswith("b-2 2024-01-0") and "2024-01-01" not in shown["b"]
-    assert desk.status(done.plan.id) is Status.OPEN
+    assert desk.status(done.plan.id) is PlanStatus.OPEN
 
 
 def test_nothing_green_is_not_shown_at_all(desk: Desk) -> None:
@@ -190,7 +190,7 @@ def test_applying_again_goes_on_with_the_same_plan(desk: Desk) -> None:
     second = desk.apply(by="bob")
     assert second.plan.id == first.plan.id and second.plan.by == "ana"
     assert desk.shown(first.plan.candidate)["b"] == "b-2 2024-01-01..2024-01-10"
-    assert desk.status(first.plan.id) is Status.APPLIED
+    assert desk.status(first.plan.id) is PlanStatus.APPLIED
 
 
 def test_another_persons_plan_is_in_the_way(desk: Desk) -> None:
@@ -228,7 +228,7 @@ def test_newer_code_of_the_same_person_supersedes(desk: Desk) -> None:
     desk.change(a="3", b="3")
     new = desk.apply()
     assert [r.id for r in new.superseded] == [old.id]
-    assert desk.status(old.id) is Status.SUPERSEDED and desk.shown(old.candidate) == {}
+    assert desk.status(old.id) is PlanStatus.SUPERSEDED and desk.shown(old.candidate) == {}
     assert desk.show(old.id) is None and desk.shown(old.candidate) == {}
     assert desk.shown(new.plan.candidate)["a"].startswith("a-3")
 
@@ -238,7 +238,7 @@ def test_a_promotion_ends_the_plan(desk: Desk) -> None:
     plan = desk.apply().plan
     wanted = desk.shown(plan.candidate)
     desk.promote()
-    assert desk.status(plan.id) is Status.PROMOTED
+    assert desk.status(plan.id) is PlanStatus.PROMOTED
     assert desk.shown(plan.candidate) == {} and desk.shown("prod") == wanted
     with pytest.raises(PlanError, match="cannot be abandoned"):
         desk.abandon(plan.id)
@@ -274,7 +274,7 @@ def test_growth_takes_no_lease_and_ends_with_its_promotion(desk: Desk) -> None:
     found = open_plan(world.control, plan, by="ana", views=no_views)
     assert found is not None
     end_promoted(world.control, desk.prod, by="ana", views=no_views)
-    assert desk.status(found.plan.id) is Status.OPEN
+    assert desk.status(found.plan.id) is PlanStatus.OPEN
     desk.change(a="2", b="2")
     assert not read_claim(world.control, world.plan(), by="bob").collisions
 
@@ -284,7 +284,7 @@ def test_abandoning_leaves_prod_as_it_was(desk: Desk) -> None:
     before = desk.prod.pointers
     plan = desk.apply().plan
     done = desk.abandon(plan.id)
-    assert not done.already and done.plan.status is Status.ABANDONED
+    assert not done.already and done.plan.status is PlanStatus.ABANDONED
     assert [(f.model, f.version, f.path) for f in done.freed] == [("a", "a-2", "/w/a/a-2"), ("b", "b-2", "/w/b/b-2")]
     assert all(f.bytes > 0 for f in done.freed)
     assert desk.shown(plan.candidate) == {} and desk.prod.pointers == before

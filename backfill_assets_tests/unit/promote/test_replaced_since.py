@@ -11,7 +11,7 @@ from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Request
-from backfill_assets.state.releases import Move, Release, replacements
+from backfill_assets.state.releases import PointerMove, Release, replacements
 from backfill_assets_tests.fakes import NOW, a_pointer, days, ranges
 from backfill_assets_tests.unit.promote.test_approval import Board
 
@@ -82,7 +82,7 @@ def test_days_that_came_since_and_were_corrected(board: Board) -> None:
 def test_rows_that_settle_are_no_decision_of_anybody() -> None:
     """Their owners have consented to them beforehand; copies are the same rows."""
     before, after = a_pointer("a", "a-1", days("01", "09")), a_pointer("a", "a-1.x", days("01", "09"))
-    move = Move(model="a", before=before, after=after, changed=ranges(days("03")))
+    move = PointerMove(model="a", before=before, after=after, changed=ranges(days("03")))
     release = Release(id="r1", environment="prod", revision=1, at=NOW, by="ana", back_to="", moves=(move,), evidence={})
     assert replacements([release]) == {"a": {"r1": ranges(days("01", "09"))}}
     assert replacements([replace(release, settling=True)]) == {}
@@ -93,6 +93,9 @@ def test_rows_that_settle_are_no_decision_of_anybody() -> None:
         "a": {"r1": ranges(days("01", "03"), days("05", "09")), "r2": ranges(days("04"))}
     }
     back = replace(
-        release, id="r3", revision=3, moves=(replace(again, before=None), Move(model="b", before=before, after=None))
+        release,
+        id="r3",
+        revision=3,
+        moves=(replace(again, before=None), PointerMove(model="b", before=before, after=None)),
     )
     assert replacements([back]) == {"a": {"r3": ranges(days("04"))}}

@@ -29,7 +29,7 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release, refuse_lost
 from backfill_assets.state.required_approvals import needed_from, titled
-from backfill_assets.state.rules import RULES, Reader, Rules, RulesInForce, RulesKind
+from backfill_assets.state.rules import RULES, ConsumerRule, Rules, RulesInForce, RulesKind
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days
 
@@ -43,7 +43,7 @@ SIGNED = replace(
     START,
     approvals=ApprovalRules(consumers="high"),
     validation={"a": VERA},
-    consumers={"export": Reader(owner=CFO, reads=("b", "later"))},
+    consumers={"export": ConsumerRule(owner=CFO, reads=("b", "later"))},
 )
 """vera validates a, and cfo's export reads b."""
 
@@ -135,7 +135,7 @@ def test_whoever_validates_and_critical_readers_are_asked_too() -> None:
     rules = House(SIGNED).now_in_force().rules
     assert needed_from(rules, SIGNED, "a") == {ANA: ("owner",), VERA: ("validation owner",)}
     assert needed_from(rules, SIGNED, "b") == {BO: ("owner",), CFO: ("owner of consumer export",)}
-    edited = replace(START, validation={"a": "dev"}, consumers={"export": Reader(owner="dev", reads=("b",))})
+    edited = replace(START, validation={"a": "dev"}, consumers={"export": ConsumerRule(owner="dev", reads=("b",))})
     assert list(needed_from(rules, edited, "a")) == [ANA, VERA, "dev"]
     assert list(needed_from(rules, edited, "b")) == [BO, CFO, "dev"]
     assert list(needed_from(rules, START, "a")) == [ANA, VERA] and list(needed_from(rules, START, "b")) == [BO, CFO]
@@ -152,7 +152,7 @@ def test_the_first_promotion_records_who_validates_and_who_reads() -> None:
     house = House(SIGNED)
     rules = house.now_in_force(SIGNED)
     assert (dict(rules.rules.validation), rules.differences) == ({"a": VERA}, ())
-    assert rules.rules.consumers == {"export": Reader(owner=CFO, reads=("b",))}
+    assert rules.rules.consumers == {"export": ConsumerRule(owner=CFO, reads=("b",))}
     assert from_plain(Rules, json.loads(json.dumps(to_plain(SIGNED)))) == SIGNED
     moved = rules_to_record(rules, house.shown, [pointer("later")])
     assert moved and moved.consumers == SIGNED.consumers and moved.validation == SIGNED.validation
@@ -161,10 +161,10 @@ def test_the_first_promotion_records_who_validates_and_who_reads() -> None:
 def test_a_promotion_takes_no_say_away() -> None:
     """Nobody validates `a` by its file, another owner has the consumer: what was recorded stays, whatever moves."""
     house = House(SIGNED)
-    edited = replace(START, validation={"b": "dev"}, consumers={"export": Reader(owner="dev", reads=("a", "b"))})
+    edited = replace(START, validation={"b": "dev"}, consumers={"export": ConsumerRule(owner="dev", reads=("a", "b"))})
     moved = rules_to_record(house.now_in_force(edited), house.shown, [pointer("a", "2"), pointer("b", "2")], {"a", "b"})
     assert moved and dict(moved.validation) == {"a": VERA, "b": "dev"}
-    assert moved.consumers == {"export": Reader(owner=CFO, reads=("b",))}
+    assert moved.consumers == {"export": ConsumerRule(owner=CFO, reads=("b",))}
     follows = replace(SIGNED, validation={"a": "dev"})
     moved = rules_to_record(house.now_in_force(follows), house.shown, [pointer("a", "2")], {"a"})
     assert moved and dict(moved.validation) == {"a": "dev"}
@@ -177,7 +177,7 @@ def test_a_promotion_takes_no_say_away() -> None:
         ({"validation": {"a": "dev"}}, f"a says validation_owner: dev; in force: {VERA}", (VERA,)),
         ({"consumers": {}}, f"consumers.yml: approval for export by nobody; in force: {CFO} about b", (CFO,)),
         (
-            {"consumers": {"export": Reader(owner="dev", reads=("b",))}},
+            {"consumers": {"export": ConsumerRule(owner="dev", reads=("b",))}},
             f"consumers.yml: approval for export by dev about b; in force: {CFO} about b",
             (CFO,),
         ),

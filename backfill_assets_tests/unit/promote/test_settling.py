@@ -30,8 +30,8 @@ from backfill_assets.promote.rollback import find_older
 from backfill_assets.promote.rules_change import asked_for, propose, rules_to_record
 from backfill_assets.promote.settled import consented, redeclared, settling_request
 from backfill_assets.state.ledger import by_version
-from backfill_assets.state.releases import Move, Release
-from backfill_assets.state.rules import Reader, Rules, RulesKind, RulesRecord
+from backfill_assets.state.releases import PointerMove, Release
+from backfill_assets.state.rules import ConsumerRule, Rules, RulesKind, RulesRecord
 from backfill_assets.state.settling import settling, settling_by
 from backfill_assets_tests.fakes import Cell, FakeViews, Life, a_model, a_pointer, a_project, days
 from backfill_assets_tests.unit.promote.test_machine_oracle import WHO, Governed, all_is_shown
@@ -492,7 +492,7 @@ def a_record(number: int, seconds: float | None, kind: RulesKind = RulesKind.CHA
     )
 
 
-def a_release(number: int, clock: str, rules: int, *moves: Move, back_to: str = "") -> Release:
+def a_release(number: int, clock: str, rules: int, *moves: PointerMove, back_to: str = "") -> Release:
     return Release(
         id=f"r{number}", environment="prod", revision=number, at=AT, by="x", back_to=back_to, moves=moves,
         rules={"number": rules}, clock=utc(clock),
@@ -536,7 +536,7 @@ def test_a_longer_window_begins_by_the_latest_clock() -> None:
 
 def test_the_first_window_of_what_was_shown_without_one() -> None:
     """An earlier release showed it, and recorded no rules: its days were settled, as nothing said otherwise."""
-    shown = Move(model="a", before=None, after=a_pointer("a", "1", days("01", "10")))
+    shown = PointerMove(model="a", before=None, after=a_pointer("a", "1", days("01", "10")))
     other = replace(shown, model="b")
     for move, expected in [(shown, "2024-01-16..2024-01-19"), (other, "2024-01-12..2024-01-19")]:
         releases = [a_release(1, "2024-01-10", 0, move), a_release(2, "2024-01-16", 1)]
@@ -570,9 +570,9 @@ def test_a_month_is_provisional_until_its_last_day_is() -> None:
 def test_what_was_gone_back_to_until_somebody_changes_it() -> None:
     """Copies change nothing about it."""
     one, other, copied = (a_pointer("a", v, days("01", "19")) for v in ("1", "1.fa", "1.fb"))
-    back = Move(model="a", before=other, after=one)
-    copy = Move(model="a", before=one, after=copied, compaction=True)
-    again = Move(model="a", before=one, after=other)
+    back = PointerMove(model="a", before=other, after=one)
+    copy = PointerMove(model="a", before=one, after=copied, compaction=True)
+    again = PointerMove(model="a", before=one, after=other)
     releases = [a_release(1, "2024-01-19", 1, back, back_to="r0"), a_release(2, "2024-01-19", 1, copy)]
     found = settling_by([a_record(1, WEEK)], releases, utc("2024-01-20"))
     assert found.provisional("a", Cadence.DAILY, JANUARY) and not found.open_to_change("a", Cadence.DAILY, JANUARY)
@@ -599,7 +599,7 @@ def test_a_change_of_the_window_asks_the_owner() -> None:
 
 def test_a_change_of_the_window_asks_all_who_have_a_say() -> None:
     """A model's validation owner and the owners of its consumers, as about other rows of it; nobody of other models."""
-    readers = {"export": Reader(owner="eva", reads=("a",)), "other": Reader(owner="joe", reads=("b",))}
+    readers = {"export": ConsumerRule(owner="eva", reads=("a",)), "other": ConsumerRule(owner="joe", reads=("b",))}
     before = Rules(
         owners={"a": "ana", "b": "bo"}, validation={"a": "val", "b": "vic"}, consumers=readers, settle={"a": 1.0}
     )
@@ -651,7 +651,7 @@ def test_records_of_earlier_releases_keep_their_ids() -> None:
     assert "settle" not in to_plain(rules) and from_plain(Rules, to_plain(rules)) == rules
     rules = replace(rules, settle={"a": 5.0})
     assert from_plain(Rules, to_plain(rules)) == rules
-    rules = replace(rules, validation={"a": "bo"}, consumers={"export": Reader(owner="eva", reads=("a",))})
+    rules = replace(rules, validation={"a": "bo"}, consumers={"export": ConsumerRule(owner="eva", reads=("a",))})
     assert from_plain(Rules, to_plain(rules)) == rules
     assert "settle" not in to_plain(replace(rules, settle={}))
 

@@ -10,21 +10,21 @@ import pytest
 
 from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.core.intervals import utc
-from backfill_assets.state.plans import PLANS, PlanRecord, Plans, Status, Target
+from backfill_assets.state.plans import PLANS, PlanRecord, Plans, PlanStatus, PlanTarget
 from backfill_assets.state.store import MemoryStore
 from backfill_assets_tests.fakes import days, ranges
 
 AT = utc("2024-02-01T14:02")
 
 
-def record(plan: str = "ab12", *targets: Target, by: str = "ana") -> PlanRecord:
+def record(plan: str = "ab12", *targets: PlanTarget, by: str = "ana") -> PlanRecord:
     return PlanRecord(
         id=plan,
         environment="prod",
-        targets=targets or (Target(model="a", version="a-2", intervals=ranges(days("01", "03"), days("05"))),),
+        targets=targets or (PlanTarget(model="a", version="a-2", intervals=ranges(days("01", "03"), days("05"))),),
         created=AT,
         by=by,
-        status=Status.OPEN,
+        status=PlanStatus.OPEN,
         since=AT,
     )
 
@@ -67,7 +67,7 @@ def test_plans_of_other_formats() -> None:
 def test_putting_it_again_is_harmless_and_changes_nothing() -> None:
     """A plan is immutable: the first one that was stored under an id counts."""
     plans, store = stored(record())
-    other = replace(record("ab12", Target(model="b", version="b-9", intervals=ranges())), by="bob")
+    other = replace(record("ab12", PlanTarget(model="b", version="b-9", intervals=ranges())), by="bob")
     plans.put(other, {"id": "other"}, revision=plans.read_at()[1])
     assert plans.all() == [record()] and plans.document("ab12") == {"id": "ab12"}
     assert len(store.tables[PLANS.name].rows) == 1
@@ -76,29 +76,29 @@ def test_putting_it_again_is_harmless_and_changes_nothing() -> None:
 def test_the_newest_event_decides() -> None:
     """Statuses are appended; who opened it and when stays."""
     plans, _ = stored(record(), record("cd34"))
-    plans.mark([plans.all()[0]], Status.APPLIED, by="bob", at=AT + timedelta(hours=1))
+    plans.mark([plans.all()[0]], PlanStatus.APPLIED, by="bob", at=AT + timedelta(hours=1))
     [first, second] = plans.all()
     assert (first.status, first.by, first.created, first.since) == (
-        Status.APPLIED, "ana", AT, AT + timedelta(hours=1),
+        PlanStatus.APPLIED, "ana", AT, AT + timedelta(hours=1),
     )  # fmt: skip
-    assert first.live and second.status is Status.OPEN
+    assert first.live and second.status is PlanStatus.OPEN
 
 
 def test_a_clock_that_is_behind_cannot_undo_an_event() -> None:
     """An abandonment counts although its machine's clock says that it came first."""
     plans, _ = stored(record())
-    plans.mark(plans.all(), Status.ABANDONED, by="bob", at=AT - timedelta(hours=3))
-    assert plans.all()[0].status is Status.ABANDONED and not plans.all()[0].live
+    plans.mark(plans.all(), PlanStatus.ABANDONED, by="bob", at=AT - timedelta(hours=3))
+    assert plans.all()[0].status is PlanStatus.ABANDONED and not plans.all()[0].live
 
 
 def test_an_ended_plan_is_opened_again() -> None:
     """The same situation came back: the same plan, stored once, by whoever opened it last."""
     plans, store = stored(record())
-    plans.mark(plans.all(), Status.ABANDONED, by="ana", at=AT)
+    plans.mark(plans.all(), PlanStatus.ABANDONED, by="ana", at=AT)
     later = replace(record(by="bob"), created=AT + timedelta(days=1))
     plans.put(later, {"id": "again"}, revision=plans.read_at()[1])
     [found] = plans.all()
-    assert (found.status, found.by, found.created) == (Status.OPEN, "bob", AT + timedelta(days=1))
+    assert (found.status, found.by, found.created) == (PlanStatus.OPEN, "bob", AT + timedelta(days=1))
     assert plans.document("ab12") == {"id": "ab12"}
     assert sum(bool(row["plan"]) for row in store.tables[PLANS.name].rows) == 1
 
@@ -107,7 +107,7 @@ def test_what_a_plan_is_for() -> None:
     """A word that comes later is kept beside what the plan says, and moves neither its status nor its times."""
     plans, _ = stored(record())
     plans.explain(plans.all()[0], "clicks count once")
-    plans.mark(plans.all(), Status.APPLIED, by="bob", at=AT + timedelta(hours=1))
+    plans.mark(plans.all(), PlanStatus.APPLIED, by="bob", at=AT + timedelta(hours=1))
     before = plans.all()
     assert plans.document("ab12") == {"id": "ab12", "request": {"why": "clicks count once"}}
     plans.explain(before[0], "clicks count twice")
@@ -118,7 +118,7 @@ def test_what_a_plan_is_for() -> None:
 def test_an_ended_plan_is_opened_again_for_another_reason() -> None:
     """Its stages stay as they were stored; what it is for is what was said last."""
     plans, _ = stored(record())
-    plans.mark(plans.all(), Status.ABANDONED, by="ana", at=AT)
+    plans.mark(plans.all(), PlanStatus.ABANDONED, by="ana", at=AT)
     plans.put(record(), {"id": "again", "request": {"why": "again"}}, revision=plans.read_at()[1])
     assert plans.document("ab12") == {"id": "ab12", "request": {"why": "again"}}
 

@@ -13,10 +13,10 @@ from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Override
 from backfill_assets.plan.stages import ModelVersion, Plan, Promote, Request
 from backfill_assets.state.approvals import Approval
-from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.proofs import KEPT, Finding, Proof
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.watch.notice import Kind
+from backfill_assets.watch.notice import NoticeKind
 from backfill_assets_tests.fakes import NOW, a_model, a_pointer, days
 from backfill_assets_tests.unit.watch.watch_world import Lookout, delta, ten_days
 
@@ -63,7 +63,9 @@ def plan(lookout: Lookout, name: str, version: str, said: Mapping[str, object], 
         kept={},
         sources={},
     )
-    record = PlanRecord(id=name, environment="prod", targets=(), created=NOW, by="ana", status=Status.OPEN, since=NOW)
+    record = PlanRecord(
+        id=name, environment="prod", targets=(), created=NOW, by="ana", status=PlanStatus.OPEN, since=NOW
+    )
     control = lookout.world.control
     control.plans.put(record, {**stored.to_json(), **said}, revision=control.plans.read_at()[1])
     control.proofs.put([Proof(plan=name, kind=KEPT, content="c", at=NOW, findings=findings, document={})])
@@ -80,7 +82,7 @@ def accept(lookout: Lookout, name: str, finding: str) -> None:
 
 def found(lookout: Lookout, version: str) -> bool:
     """Whether the mixed release is told; nothing else is of that kind."""
-    said = lookout.said(Kind.UPSTREAM)
+    said = lookout.said(NoticeKind.UPSTREAM)
     assert said in ([], [line.format(version) for line in MIXED])
     return bool(said)
 
@@ -131,7 +133,7 @@ def test_new_logic_from_a_day_on(lookout: Lookout) -> None:
         lookout.world.control.environments.flip(
             lookout.prod, [back], release=f"b-{version}", at=NOW, note=ReleaseNote(by="ana")
         )
-        assert not lookout.said(Kind.UPSTREAM)
+        assert not lookout.said(NoticeKind.UPSTREAM)
         plan(lookout, version, version, said)
         release(lookout, version, first="06", **{version: "digest"})
         assert found(lookout, version) is told

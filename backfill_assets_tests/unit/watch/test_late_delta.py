@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.plan.stages import Request
-from backfill_assets.watch.notice import Kind
+from backfill_assets.watch.notice import NoticeKind
 from backfill_assets_tests.fakes import a_model, days
 from backfill_assets_tests.unit.watch.watch_world import Lookout, append, delta, rows, ten_days
 
@@ -112,7 +112,7 @@ def test_a_table_that_was_made_anew(tmp_path: Path) -> None:
         file.rmdir() if file.is_dir() else file.unlink()
     ten_days(tmp_path / "raw")
     assert lookout.late()["daily"] == "2024-01-01..2024-01-11"
-    assert "made anew" in lookout.said(Kind.LATE)[0]
+    assert "made anew" in lookout.said(NoticeKind.LATE)[0]
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -127,7 +127,7 @@ def test_a_table_that_was_made_anew_with_as_many_commits(
     shutil.rmtree(tmp_path / "raw")
     ten_days(tmp_path / "raw")
     assert lookout.late().get("daily") == ("2024-01-01..2024-01-10" if known else None)
-    assert ("made anew" in " ".join(lookout.said(Kind.LATE))) is known
+    assert ("made anew" in " ".join(lookout.said(NoticeKind.LATE))) is known
 
 
 def test_a_table_that_was_replaced_in_its_log_is_the_same(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_table_that_was_replaced_in_its_log_is_the_same(tmp_path: Path) -> Non
     assert lookout.notices() == ()
     append(tmp_path / "raw", "04")
     assert lookout.late()["daily"] == "2024-01-04"
-    assert "made anew" not in " ".join(lookout.said(Kind.LATE))
+    assert "made anew" not in " ".join(lookout.said(NoticeKind.LATE))
 
 
 def test_files_without_statistics_touch_everything(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_files_without_statistics_touch_everything(tmp_path: Path) -> None:
     lookout.release(Request(restate=(("daily", days("01", "10")), ("wide", days("01", "10")))))
     append(tmp_path / "raw", "05")
     assert lookout.late()["daily"] == "2024-01-01..2024-01-10"
-    assert "does not say which days" in lookout.said(Kind.LATE)[0]
+    assert "does not say which days" in lookout.said(NoticeKind.LATE)[0]
 
 
 def test_a_source_without_a_time_column(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_source_without_a_time_column(tmp_path: Path) -> None:
     lookout.release()
     append(tmp_path / "raw", "03")
     assert lookout.late() == {}
-    (said,) = lookout.said(Kind.UNWATCHED)
+    (said,) = lookout.said(NoticeKind.UNWATCHED)
     assert "raw" in said and "commit 1" in said and not any(n.finding for n in lookout.notices())
 
 
@@ -187,7 +187,7 @@ def test_a_log_that_was_cleaned_up(tmp_path: Path) -> None:
     for number in (0, 1):
         (tmp_path / "raw" / "_delta_log" / f"{number:020}.json").unlink()
     assert lookout.late()["daily"] == "2024-01-05"
-    assert "until commit 1 cannot be told" in lookout.said(Kind.UNWATCHED)[0]
+    assert "until commit 1 cannot be told" in lookout.said(NoticeKind.UNWATCHED)[0]
 
 
 def test_months(tmp_path: Path) -> None:
@@ -230,6 +230,6 @@ def test_days_of_older_logic(tmp_path: Path) -> None:
     lookout.code = replace(lookout.code, fingerprints=newer)
     lookout.release(Request(forward_only=utc("2024-01-08")))
     append(tmp_path / "raw", "03")
-    told = {n.model: n.what for n in lookout.notices() if n.kind is Kind.LATE}
+    told = {n.model: n.what for n in lookout.notices() if n.kind is NoticeKind.LATE}
     assert "2024-01-03..2024-01-05 is shown by older logic" in told["wide"]
     assert "older logic" not in told["daily"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.core.model import Source
-from backfill_assets.watch.notice import Kind
+from backfill_assets.watch.notice import NoticeKind
 from backfill_assets_tests.fakes import a_model
 from backfill_assets_tests.unit.watch.watch_world import Lookout, rows
 
@@ -48,7 +48,7 @@ def test_a_file_that_was_written_again(csv: tuple[Lookout, str]) -> None:
     assert lookout.notices() == ()
     put(Path(pattern.format("2024-01-03")), "y")
     assert lookout.late() == {"daily": "2024-01-03", "wide": "2024-01-03..2024-01-04"}
-    assert "2024-01-03" in lookout.said(Kind.LATE)[0].split("(")[1]
+    assert "2024-01-03" in lookout.said(NoticeKind.LATE)[0].split("(")[1]
 
 
 def test_files_that_went(csv: tuple[Lookout, str]) -> None:
@@ -56,17 +56,17 @@ def test_files_that_went(csv: tuple[Lookout, str]) -> None:
     lookout, pattern = csv
     Path(pattern.format("2024-01-03")).unlink()
     assert lookout.late() == {}
-    (said,) = lookout.said(Kind.UNWATCHED)
+    (said,) = lookout.said(NoticeKind.UNWATCHED)
     assert "removed" in said
     put(Path(pattern.format("2024-01-05")), "y")
-    assert lookout.late()["daily"] == "2024-01-05" and len(lookout.said(Kind.UNWATCHED)) == 1
+    assert lookout.late()["daily"] == "2024-01-05" and len(lookout.said(NoticeKind.UNWATCHED)) == 1
 
 
 def test_a_file_with_an_older_time(csv: tuple[Lookout, str]) -> None:
     """Copied with its time kept: that something changed is known, not what."""
     lookout, pattern = csv
     put(Path(pattern.format("2024-01-03")), "longer", later=False)
-    assert lookout.late() == {} and "older time" in lookout.said(Kind.UNWATCHED)[0]
+    assert lookout.late() == {} and "older time" in lookout.said(NoticeKind.UNWATCHED)[0]
 
 
 def test_parquet_footers(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_one_file_of_many_days_is_said_to_be_coarse(tmp_path: Path) -> None:
     at = (datetime.now(UTC) + timedelta(minutes=1)).timestamp()
     os.utime(file, (at, at))
     assert lookout.late()["daily"] == "2024-01-01..2024-01-08"
-    assert all("only the first and the last day are known" in what for what in lookout.said(Kind.LATE))
+    assert all("only the first and the last day are known" in what for what in lookout.said(NoticeKind.LATE))
 
 
 def test_names_that_say_nothing(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_names_that_say_nothing(tmp_path: Path) -> None:
     )
     put(tmp_path / "raw" / "all.csv", "y")
     assert lookout.late() == {}
-    (said,) = lookout.said(Kind.UNWATCHED)
+    (said,) = lookout.said(NoticeKind.UNWATCHED)
     assert said.startswith("raw") and "all.csv" in said
 
 
@@ -124,5 +124,5 @@ def test_what_cannot_be_watched(tmp_path: Path, where: dict[str, str | None], wh
     lookout = a_lookout(tmp_path / "raw", source)
     project = replace(lookout.code, sources={"raw": replace(source, **where)})  # pyright: ignore[reportArgumentType]
     lookout.code = project
-    (said,) = lookout.said(Kind.UNWATCHED)
+    (said,) = lookout.said(NoticeKind.UNWATCHED)
     assert why in said

@@ -13,10 +13,10 @@ from backfill_assets.core.segments import Segments
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.stages import ModelVersion, Plan, Promote, Request
 from backfill_assets.state.ledger import Kind as Said
-from backfill_assets.state.plans import PlanRecord, Status
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.proofs import KEPT, Finding, Proof
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.watch.notice import Kind
+from backfill_assets.watch.notice import NoticeKind
 from backfill_assets_tests.fakes import NOW, a_model, days
 from backfill_assets_tests.unit.watch.watch_world import Lookout, delta, ten_days
 
@@ -57,8 +57,8 @@ def readers_stay(lookout: Lookout, **evidence: str) -> None:
 def test_a_restatement_without_its_readers_is_found(lookout: Lookout) -> None:
     """By the days that were computed from what was shown before, each with the restatement that mends it."""
     readers_stay(lookout)
-    assert lookout.said(Kind.UPSTREAM) == OLDER
-    (first, _) = [n for n in lookout.notices() if n.kind is Kind.UPSTREAM]
+    assert lookout.said(NoticeKind.UPSTREAM) == OLDER
+    (first, _) = [n for n in lookout.notices() if n.kind is NoticeKind.UPSTREAM]
     assert first.remedy.startswith("backfill apply --restate reader:2024-01-03..2024-01-04, then backfill promote")
 
 
@@ -67,7 +67,7 @@ def test_a_model_further_down_is_found_too(lookout: Lookout) -> None:
     before = lookout.prod.pointers
     lookout.release(RESTATED)
     by_hand(lookout, before["top"])
-    assert lookout.said(Kind.UPSTREAM) == [
+    assert lookout.said(NoticeKind.UPSTREAM) == [
         "top 2024-01-03..2024-01-04: was built from other rows of reader 2024-01-03..2024-01-04 than prod shows"
     ]
 
@@ -76,13 +76,13 @@ def test_ordinary_ways_are_quiet(lookout: Lookout) -> None:
     """Restated with its readers, restated again in part, rolled back, grown by a day."""
     first = lookout.prod.pointers
     lookout.release(RESTATED)
-    assert not lookout.said(Kind.UPSTREAM)
+    assert not lookout.said(NoticeKind.UPSTREAM)
     lookout.release(Request(restate=(("daily", days("04", "05")),)))
-    assert not lookout.said(Kind.UPSTREAM)
+    assert not lookout.said(NoticeKind.UPSTREAM)
     lookout.release(Request(restate=(("reader", days("04")),)))
-    assert not lookout.said(Kind.UPSTREAM)
+    assert not lookout.said(NoticeKind.UPSTREAM)
     by_hand(lookout, *first.values(), release="back")
-    assert not lookout.said(Kind.UPSTREAM)
+    assert not lookout.said(NoticeKind.UPSTREAM)
 
 
 def test_a_copy_of_the_rows_is_no_other_rows(lookout: Lookout) -> None:
@@ -97,7 +97,7 @@ def test_a_copy_of_the_rows_is_no_other_rows(lookout: Lookout) -> None:
     control.versions.put(replace(control.versions.all()["daily", patch.version], version="daily-1.joined"))
     copied = Segments.of_table("daily-1.joined", 7, Ranges(tuple(days(d) for d in ("03", "04"))))
     by_hand(lookout, replace(pointer, segments=copied.over(pointer.segments)), release="joined")
-    assert not lookout.said(Kind.UPSTREAM)
+    assert not lookout.said(NoticeKind.UPSTREAM)
 
 
 @pytest.mark.parametrize("findings", [(), (Finding(name="daily.kept", model="daily", text="other values"),)])
@@ -109,12 +109,14 @@ def test_what_was_proved_is_not_told(lookout: Lookout, findings: tuple[Finding, 
         environment="prod", now=NOW, request=Request(), models=("daily",), stages=(promote,),
         blocked=(), kept={}, sources={}, changes={"reader": same, "wide": same},
     )  # fmt: skip
-    record = PlanRecord(id="p", environment="prod", targets=(), created=NOW, by="ana", status=Status.OPEN, since=NOW)
+    record = PlanRecord(
+        id="p", environment="prod", targets=(), created=NOW, by="ana", status=PlanStatus.OPEN, since=NOW
+    )
     control = lookout.world.control
     control.plans.put(record, stored.to_json(), revision=control.plans.read_at()[1])
     control.proofs.put([Proof(plan="p", kind=KEPT, content="c", at=NOW, findings=findings, document={})])
     readers_stay(lookout, p="digest")
-    assert lookout.said(Kind.UPSTREAM) == (OLDER if findings else [])
+    assert lookout.said(NoticeKind.UPSTREAM) == (OLDER if findings else [])
 
 
 def test_days_that_were_made_by_hand_are_told_apart(lookout: Lookout) -> None:
@@ -125,6 +127,6 @@ def test_days_that_were_made_by_hand_are_told_apart(lookout: Lookout) -> None:
     third: Interval = days("03")
     old = Segments(s for s in before.segments).cut(Ranges((third,)))
     by_hand(lookout, replace(after, segments=old.over(after.segments)))
-    assert [said for said in lookout.said(Kind.UPSTREAM) if said.startswith("reader")] == [
+    assert [said for said in lookout.said(NoticeKind.UPSTREAM) if said.startswith("reader")] == [
         "reader 2024-01-03: was built from other rows of daily 2024-01-03 than prod shows"
     ]

@@ -13,7 +13,7 @@ from backfill_assets.state.environment import Promotion
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.watch.conclusion import Watched, conclude
-from backfill_assets.watch.notice import Kind
+from backfill_assets.watch.notice import NoticeKind
 from backfill_assets.watch.watch import watch
 from backfill_assets_tests.fakes import Cell, a_model, a_pointer, days
 from backfill_assets_tests.unit.watch.watch_world import Lookout, append, delta, ten_days
@@ -67,7 +67,7 @@ def test_the_first_run_over_the_seam(lookout: Lookout) -> None:
         m: ("", utc("2024-01-13T00:00")) for m in ("daily", "reader")
     }
     lookout.now = utc("2024-01-13T00:00")
-    assert [s.split(";")[0] for s in lookout.said(Kind.FIRST_RUN)] == [
+    assert [s.split(";")[0] for s in lookout.said(NoticeKind.FIRST_RUN)] == [
         f"{m} 2024-01-11: no routine run has extended it since release {release}" for m in ("daily", "reader")
     ]
     lookout.now = utc("2024-01-11T12:00")
@@ -81,8 +81,8 @@ def test_runs_that_stopped(lookout: Lookout) -> None:
     """Extended once, then no more: stale, with the reason of the last failure; an older failure is not named."""
     a_day(lookout)
     lookout.now = utc("2024-01-15T08:00")
-    assert lookout.said(Kind.FIRST_RUN) == []
-    assert [s.split(":")[0] for s in lookout.said(Kind.STALE) if "raw" not in s] == [
+    assert lookout.said(NoticeKind.FIRST_RUN) == []
+    assert [s.split(":")[0] for s in lookout.said(NoticeKind.STALE) if "raw" not in s] == [
         "daily 2024-01-12..2024-01-13",
         "reader 2024-01-12..2024-01-13",
     ]
@@ -95,19 +95,19 @@ def test_runs_that_stopped(lookout: Lookout) -> None:
         at=utc("2030-01-01"),
     )
     lookout.world.control.ledger.append([failed])
-    assert lookout.said(Kind.STALE)[0].endswith("the last try failed: disk full")
+    assert lookout.said(NoticeKind.STALE)[0].endswith("the last try failed: disk full")
     late = replace(failed, kind=Said.INVALIDATED, reason="rows_ok", at=utc("2030-01-02"))
     lookout.world.control.ledger.append([late])
-    assert lookout.said(Kind.STALE)[0].endswith("the last try failed: rows_ok")
+    assert lookout.said(NoticeKind.STALE)[0].endswith("the last try failed: rows_ok")
 
 
 def test_a_stale_source(lookout: Lookout) -> None:
     """Its newest row is of the tenth, ten o'clock; 36 hours later it should have others."""
     lookout.now = utc("2024-01-11T22:00")
-    assert lookout.said(Kind.STALE) == []
+    assert lookout.said(NoticeKind.STALE) == []
     lookout.now = utc("2024-01-11T22:01")
     (notice,) = lookout.notices()
-    assert (notice.model, notice.source, notice.kind) == ("raw", True, Kind.STALE)
+    assert (notice.model, notice.source, notice.kind) == ("raw", True, NoticeKind.STALE)
     assert "36 h ago; 36 h are promised" in notice.what and "tracking" in notice.remedy
 
 
@@ -115,7 +115,7 @@ def test_a_stale_source(lookout: Lookout) -> None:
 def test_row_counts(lookout: Lookout, rows: int, odd: bool) -> None:
     """Half and twice the usual ten are let through, what is beyond is named."""
     a_day(lookout, rows=rows)
-    found = lookout.said(Kind.ROWS)
+    found = lookout.said(NoticeKind.ROWS)
     assert [f.split(",")[0] for f in found] == (
         [
             f"{m} 2024-01-11: rows: {rows} in 2024-01-11; usual are 10 (median of the 8 before)"
@@ -131,19 +131,19 @@ def test_old_odd_days_are_not_told_again(lookout: Lookout) -> None:
     a_day(lookout, rows=50)
     for _ in range(2):
         a_day(lookout)
-        assert [s.split(":")[0] for s in lookout.said(Kind.ROWS)] == ["daily 2024-01-11", "reader 2024-01-11"]
+        assert [s.split(":")[0] for s in lookout.said(NoticeKind.ROWS)] == ["daily 2024-01-11", "reader 2024-01-11"]
     a_day(lookout)
-    assert lookout.said(Kind.ROWS) == []
+    assert lookout.said(NoticeKind.ROWS) == []
 
 
 def test_what_is_shown_and_gone(lookout: Lookout) -> None:
     """A missing file, a foreign commit within what is shown, a deleted table, a version without a record."""
     lookout.world.tables.lost_files.add(("daily", utc("2024-01-04")))
-    assert lookout.said(Kind.POINTER) == ["daily 2024-01-04: damaged: 2024-01-04 is missing; it stays shown"]
+    assert lookout.said(NoticeKind.POINTER) == ["daily 2024-01-04: damaged: 2024-01-04 is missing; it stays shown"]
     lookout.world.tables.lost_files.clear()
     assert lookout.notices() == ()
     lookout.world.tables.drop("reader", "reader-1")
-    (gone,) = lookout.said(Kind.POINTER)
+    (gone,) = lookout.said(NoticeKind.POINTER)
     assert gone.startswith("reader") and "has no commit" in gone
     look = lookout.look()
     look = replace(look, versions={("reader", "reader-1"): look.versions["reader", "reader-1"]})
@@ -158,16 +158,16 @@ def test_rows_that_failed_since(lookout: Lookout) -> None:
     (built, *_) = [e for e in lookout.world.control.ledger.entries(["daily"]) if e.kind is Said.BUILT]
     red = replace(built, kind=Said.INVALIDATED, at=utc("2030-01-01"), id="", reason="rows_ok")
     lookout.world.control.ledger.append([replace(red, audits="others")])
-    assert lookout.said(Kind.POINTER) == []
+    assert lookout.said(NoticeKind.POINTER) == []
     lookout.world.control.ledger.append([red])
-    assert lookout.said(Kind.POINTER) == [f"daily {built.interval}: red: rows_ok; it stays shown"]
+    assert lookout.said(NoticeKind.POINTER) == [f"daily {built.interval}: red: rows_ok; it stays shown"]
     assert [n.remedy.split(",")[0] for n in lookout.notices()] == [f"backfill apply --restate daily:{built.interval}"]
 
 
 def test_somebody_else_wrote(lookout: Lookout) -> None:
     """To the table of what is shown: readers are shown what was there before, and that is told."""
     lookout.world.tables.foreign("daily", "daily-1")
-    (said,) = lookout.said(Kind.POINTER)
+    (said,) = lookout.said(NoticeKind.POINTER)
     assert said.startswith("daily 2024-01-01..2024-01-10: foreign: somebody else wrote to its table in commit")
 
 
@@ -179,7 +179,7 @@ def test_a_reader_of_another_version(lookout: Lookout) -> None:
     pointer = a_pointer("daily", "daily-2", days("01", "10"))
     shown = replace(look.environment, pointers={**look.environment.pointers, "daily": pointer})
     found = watch(replace(look, environment=shown, versions=world.control.versions.all()))
-    assert [(n.model, n.what) for n in found if n.kind is Kind.UPSTREAM] == [
+    assert [(n.model, n.what) for n in found if n.kind is NoticeKind.UPSTREAM] == [
         ("reader", "was built from daily daily-1, but prod shows daily-2")
     ]
 
@@ -187,7 +187,7 @@ def test_a_reader_of_another_version(lookout: Lookout) -> None:
 def test_a_view_that_says_something_else(lookout: Lookout) -> None:
     """What the catalog's reader found is passed on."""
     (notice,) = watch(replace(lookout.look(), views={"daily": "there is no view"}))
-    assert (notice.kind, notice.model) == (Kind.VIEW, "daily")
+    assert (notice.kind, notice.model) == (NoticeKind.VIEW, "daily")
 
 
 def test_as_json(lookout: Lookout) -> None:
@@ -226,4 +226,4 @@ def test_a_promotion_that_never_finished(lookout: Lookout) -> None:
 def test_a_promise_that_nobody_can_check(lookout: Lookout) -> None:
     """A source that promises freshness and does not say how old its rows are: said, and no finding."""
     (notice,) = watch(replace(lookout.look(), newest={}))
-    assert notice.kind is Kind.UNWATCHED and notice.model == "raw"
+    assert notice.kind is NoticeKind.UNWATCHED and notice.model == "raw"

@@ -21,7 +21,7 @@ from backfill_assets.promote.promote import promote
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.watch.facts import WatchFacts
-from backfill_assets.watch.notice import Kind, Notice
+from backfill_assets.watch.notice import Notice, NoticeKind
 from backfill_assets.watch.watch import SourceReader, read_watch_facts, watch
 from backfill_assets_tests.fakes import NOW, World, gated
 
@@ -79,9 +79,9 @@ class Lookout:
 
     def late(self) -> dict[str, str]:
         """Model → the intervals that are proposed to be restated."""
-        return {n.model: str(n.intervals) for n in self.notices() if n.kind is Kind.LATE}
+        return {n.model: str(n.intervals) for n in self.notices() if n.kind is NoticeKind.LATE}
 
-    def said(self, kind: Kind) -> list[str]:
+    def said(self, kind: NoticeKind) -> list[str]:
         return [f"{n.model} {n.intervals}: {n.what}" for n in self.notices() if n.kind is kind]
 
 
