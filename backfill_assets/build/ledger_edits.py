@@ -88,7 +88,7 @@ def withdraw(
             model=name,
             version=version,
             audits=audits_digest(model),
-            now=now,
+            over=model.over(now),
         )
         named = Ranges.of(model.cadence.cover(interval) for each, interval in asked if each == name)
         built = [*have.batches(named), *_readers(project, model, have, gone)]
@@ -114,7 +114,7 @@ def invalidate(control: Control, log: TableLog, stages: Sequence[Invalidate], *,
     entries: list[Entry] = []
     for stage in stages:
         of = groups.get((stage.model, stage.version), [])
-        have, head = version_coverage(of, log, model=stage.model, version=stage.version, audits="", now=now)
+        have, head = version_coverage(of, log, model=stage.model, version=stage.version, audits="", over=now)
         entries += [
             Entry(
                 kind=Kind.INVALIDATED,

@@ -25,8 +25,8 @@ def current_coverage(bench: Workbench, name: str) -> tuple[dict[str, Coverage], 
     heads: dict[tuple[str, str], int] = {}
 
     def there(each: str, version: str) -> Coverage:
-        digest = audits_digest(bench.project.models[each])
-        found = seen(groups, bench.log, each, version, pointers.get(each), audits=digest, now=bench.now)
+        digest, over = audits_digest(bench.project.models[each]), bench.project.models[each].over(bench.now)
+        found = seen(groups, bench.log, each, version, pointers.get(each), audits=digest, over=over)
         heads[each, version] = found.head
         return found.coverage
 

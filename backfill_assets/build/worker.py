@@ -206,7 +206,7 @@ class Worker:
             bytes=commit.bytes,
             changes=commit.changes,
             seconds=time.monotonic() - began,
-            through=self.bench.now if piece.end > self.bench.now else None,
+            through=self.bench.now if piece.end > job.model.over(self.bench.now) else None,
             inputs=job.inputs_json(),
         )
         self._record(*(copied_entries(self.bench, built, copied, made_by) if copied.segments else (built,)))

@@ -10,6 +10,7 @@ from typing import Literal
 
 from backfill_assets.core.codec import as_list
 from backfill_assets.core.consumer import Consumer
+from backfill_assets.core.cron import over_from, over_until
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, begun, closed
 from backfill_assets.core.settings import Settings
@@ -187,6 +188,10 @@ class Model:
     lookback: int = 0
     settle: float = 0
     """Seconds after an interval in which rows of it may still come, by its header; see `core/settling.py`."""
+    ready: str = ""
+    """A cron expression: an interval counts as over at its first tick at or after the end. Empty: at the end."""
+    upstream_ready: tuple[str, ...] = ()
+    """The expressions of all models that it reads, directly or not: it waits for their ticks as well."""
     write: Write = "replace"
     dedupe: tuple[SortColumn, ...] = ()
     """Of rows of one grain and interval the first in this order stays. Empty: two such rows are an error. Only EXACT:
@@ -221,12 +226,25 @@ class Model:
     tolerance: float = TOLERANCE
     """Floats that are no further apart than this, relative to the larger one, are equal in a diff."""
 
+    @property
+    def crons(self) -> tuple[str, ...]:
+        """The cron expressions that decide when an interval counts as over; none: its end does."""
+        return (self.ready, *self.upstream_ready) if self.ready else self.upstream_ready
+
+    def over(self, now: datetime) -> datetime:
+        """Where the last interval ends that counts as over at `now`."""
+        return self.cadence.floor(over_until(self.crons, now))
+
+    def over_from(self, end: datetime) -> datetime:
+        """When the interval that ends there counts as over."""
+        return over_from(self.crons, end)
+
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""
-        return closed(self.cadence, start=self.start, now=now, end=self.end)
+        return closed(self.cadence, start=self.start, now=self.over(now), end=self.end)
 
     def begun(self, now: datetime) -> Ranges:
-        """These, and the open interval: the one that is not over at `now`."""
+        """These, and the open ones: they have begun and do not count as over at `now`."""
         return begun(self.cadence, start=self.start, now=now, end=self.end)
 
     def window(self, interval: Interval) -> Interval:

@@ -17,7 +17,7 @@ from backfill_assets.core.model import Model
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
-from backfill_assets.defs.partitions import chosen
+from backfill_assets.defs.partitions import chosen, require_over
 from backfill_assets.defs.range_plans import as_planned, plan_of, worked_on
 from backfill_assets.defs.report import Worked, held_text, report
 from backfill_assets.defs.runs import PLAN_TAG, RECORDED_TAG, Runs, hold_of
@@ -54,6 +54,7 @@ class VersionTables(dg.IOManager):
             require_lasting(step.instance)
             keys = step.partition_keys if step.has_partition_key or step.has_partition_key_range else []
             interval = chosen(model.cadence, keys, step.run.tags)
+            require_over(model, interval, place.now())
             bench = self._runs.bench(step)
             plan = plan_of(place, step, model, interval, bench.pins)  # what is in its way is said before any building
             bench = as_planned(place, step, bench, plan, model, interval) if plan else bench

@@ -110,7 +110,8 @@ def _unreported(
     if not entries and not there:
         return [], True
     digest = audits_digest(model)
-    have, _ = version_coverage(entries, workspace.log, model=name, version=version, audits=digest, now=workspace.now())
+    over = model.over(workspace.now())
+    have, _ = version_coverage(entries, workspace.log, model=name, version=version, audits=digest, over=over)
     green = {model.cadence.key(i.start) for i in (have.green - have.partial).split(model.cadence)}
     events: list[Report] = []
     if untrue := there - green:

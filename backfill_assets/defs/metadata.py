@@ -53,6 +53,8 @@ def model_metadata(model: Model, project: Project) -> dict[str, Any]:
         found["write"] = f"merge on {', '.join(model.grain)}"
     if model.end:
         found["end"] = f"{model.end:%Y-%m-%d %H:%M} UTC"
+    if model.ready:
+        found["ready"] = f"{model.ready} (UTC)"
     if model.lookback:
         found["lookback"] = f"{model.lookback} intervals"
     if lineage := column_lineage(model, project):

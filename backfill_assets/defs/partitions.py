@@ -19,11 +19,12 @@ _FIX = "choose a contiguous range of partitions, oldest first: --partition-range
 def partitions(model: Model, *, clock: datetime | None) -> dg.TimeWindowPartitionsDefinition:
     """One partition an interval, named as `Cadence.key` does, from the model's first whole interval on.
 
-    With a fixed clock exactly the intervals that are over by then exist; otherwise Dagster adds them as time passes.
+    With a fixed clock exactly the intervals that are over by then exist; otherwise Dagster adds each at its end,
+    whatever the model's `ready` says: `require_over` refuses those that come too early.
     """
     cadence = model.cadence
     start = cadence.ceil(model.start)
-    ends = [cadence.floor(instant) for instant in (clock, model.end) if instant is not None]
+    ends = [*([model.over(clock)] if clock else []), *([cadence.floor(model.end)] if model.end else [])]
     end = max(min(ends), start) if ends else None
     match cadence:
         case Cadence.HOURLY:
@@ -65,6 +66,18 @@ def chosen(cadence: Cadence, keys: Sequence[str], tags: Mapping[str, str]) -> In
                 fix=_FIX,
             )
     return Interval(starts[0], cadence.shift(starts[-1], 1))
+
+
+def require_over(model: Model, interval: Interval, now: datetime) -> None:
+    """Raises PlanError where a part of the interval does not count as over at `now`."""
+    if interval.end <= (over := model.over(now)):
+        return
+    first = next(unit for unit in model.cadence.split(interval) if unit.end > over)
+    raise PlanError(
+        f"{first} of {model.name} does not count as over yet",
+        why=f"it does at {model.over_from(first.end):%Y-%m-%d %H:%M} UTC, by `ready` of the model or of what it reads",
+        fix="choose earlier partitions, or wait; the job `apply` with ignore_cron builds it as far as it got",
+    )
 
 
 def start_of(key: str) -> datetime:

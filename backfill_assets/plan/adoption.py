@@ -58,7 +58,7 @@ def contained(model: Model, rows: Mapping[datetime | None, int], now: datetime) 
             f" model, which is {cadence.value} from {model.start:%Y-%m-%d}{until}",
         )
     units = {at: Interval(at, cadence.shift(at, 1)) for at, n in rows.items() if at is not None and n}
-    there = Ranges.of(unit for unit in units.values() if unit.end <= now)
+    there = Ranges.of(unit for unit in units.values() if unit.end <= model.over(now))
     if there.span is None:
         raise PlanError(
             f"the table has no rows of an interval of {model.name} that is over",
@@ -67,9 +67,9 @@ def contained(model: Model, rows: Mapping[datetime | None, int], now: datetime) 
         )
     return Contained(
         intervals=there,
-        rows={at: rows[at] for at, unit in units.items() if unit.end <= now},
+        rows={at: rows[at] for at, unit in units.items() if unit.end <= model.over(now)},
         gaps=Ranges((there.span,)) - there,
-        later=sum(rows[at] for at, unit in units.items() if unit.end > now),
+        later=sum(rows[at] for at, unit in units.items() if unit.end > model.over(now)),
     )
 
 

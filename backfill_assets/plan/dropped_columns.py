@@ -113,6 +113,8 @@ def _stored(model: Model, record: Version) -> Model:
         retries=model.retries,
         timeout=model.timeout,
         pool=model.pool,
+        ready=model.ready,
+        upstream_ready=model.upstream_ready,
     )
 
 

@@ -136,7 +136,7 @@ def read_facts(
             model=name,
             version=version,
             audits=audits_digest(project.models[name]),
-            now=now,
+            over=project.models[name].over(now),
         )
         for name, version in revisions
     }
@@ -174,15 +174,17 @@ def read_facts(
     )
     if not every_version:
         return facts
-    known = {
-        key: BuiltVersion(
-            record=record,
-            have=version_coverage(groups.get(key, []), log, model=key[0], version=key[1], audits="", now=now)[0],
-            invalidated=invalidated(groups.get(key, [])),
-        )
-        for key, record in control.versions.all().items()
-    }
+    known: dict[tuple[str, str], BuiltVersion] = {}
+    for key, record in control.versions.all().items():
+        entries, over = groups.get(key, []), _over(project, key[0], now)
+        have, _ = version_coverage(entries, log, model=key[0], version=key[1], audits="", over=over)
+        known[key] = BuiltVersion(record=record, have=have, invalidated=invalidated(entries))
     return replace(facts, versions=known, published=shown_segments(control.lasting()))
+
+
+def _over(project: Project, name: str, now: datetime) -> datetime:
+    """Where the last interval of a model ends that counts as over; of one that is gone, every end before `now` does."""
+    return project.models[name].over(now) if name in project.models else now
 
 
 def _released(
@@ -242,7 +244,8 @@ def _coverages(
         if not entries:
             return Coverage(), -1
         digest = audits_digest(project.models[name])
-        return version_coverage(entries, log, model=name, version=version, audits=digest, now=now)
+        over = project.models[name].over(now)
+        return version_coverage(entries, log, model=name, version=version, audits=digest, over=over)
 
     with ThreadPoolExecutor(max_workers=8) as pool:
         return dict(zip(names, pool.map(one, names), strict=True))

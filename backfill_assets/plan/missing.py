@@ -22,7 +22,7 @@ def wanted(
     """The intervals of the model that a request is about: those that should be there by `now`, cut to whole intervals
     that the requested range touches, or (`end_bounded`) to those that end within it.
 
-    The open interval is one of them with `ignore_cron`, or when it is among the `shown`.
+    An open interval is one of them with `ignore_cron`, or when it is among the `shown`.
     """
     begun = model.begun(now)
     expected = begun if ignore_cron else model.expected(now) | (begun & shown)
@@ -38,17 +38,16 @@ def wanted(
 
 
 def split_open(model: Model, intervals: Ranges, now: datetime) -> tuple[Ranges, Ranges]:
-    """The intervals that are over at `now`, and the one that is open."""
-    over = intervals.until(model.cadence.floor(now))
+    """The intervals that are over at `now`, and those that are open."""
+    over = intervals.until(model.over(now))
     return over, intervals - over
 
 
 def batches(model: Model, intervals: Ranges, now: datetime) -> tuple[Interval, ...]:
     """The intervals cut into batches of the model's size. An open one has a batch of its own: it is recorded as
     partial."""
-    return tuple(
-        batch for part in split_open(model, intervals, now) for batch in part.batches(model.cadence, model.batch_size)
-    )
+    over, open_ = split_open(model, intervals, now)
+    return (*over.batches(model.cadence, model.batch_size), *open_.split(model.cadence))
 
 
 def needed(model: Model, upstream: Model, interval: Interval) -> Ranges:
@@ -79,7 +78,7 @@ def ready(
     waiting: dict[str, tuple[Ranges, Ranges]] = {}
     for name, upstream in upstreams.items():
         have = complete[name]
-        closed = have.until(upstream.cadence.floor(now))
+        closed = have.until(upstream.over(now))
         exist = upstream.begun(now) if ignore_cron else upstream.expected(now)
         stuck: list[Interval] = []
         lack = Ranges()

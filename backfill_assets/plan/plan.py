@@ -417,7 +417,9 @@ def _kept(project: Project, facts: Facts, name: str, change: Change, empty: Rang
 
 def _extent(model: Model, now: datetime) -> str:
     expected = model.expected(now).span
-    return f"{expected}" if expected else f"starts {model.start:%Y-%m-%d}, nothing over yet"
+    said = f"{expected}" if expected else f"starts {model.start:%Y-%m-%d}, nothing over yet"
+    ended = [unit for unit in model.begun(now).split(model.cadence) if model.over(now) < unit.end <= now]
+    return f"{said}; {ended[0]} counts as over at {model.over_from(ended[0].end):%Y-%m-%d %H:%M} UTC" if ended else said
 
 
 def _upstreams_now(

@@ -11,6 +11,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.model import ALL, Audit, ColumnRef, Model, Project
+from backfill_assets.core.readiness import with_readiness
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import same_text
 from backfill_assets.plan.dropped_columns import hidden_columns
@@ -66,8 +67,8 @@ def published(
         promoted = audits[key] if audits and key in audits else _built_with(versions[key])
         if promoted is not None and audits_digest(replace(model, audits=promoted)) != audits_digest(model):
             models[name] = replace(model, audits=promoted)
-        if name in project.models and model.settle != project.models[name].settle:  # no part of the version
-            models[name] = replace(models[name], settle=project.models[name].settle)
+        if (loaded := project.models.get(name)) and (model.settle, model.ready) != (loaded.settle, loaded.ready):
+            models[name] = replace(models[name], settle=loaded.settle, ready=loaded.ready)  # no part of the version
     for model in models.values():
         for upstream in model.upstreams:
             if upstream.name not in models and upstream.name not in project.sources:
@@ -89,7 +90,7 @@ def published(
     shown = {name: versions[name, environment.pointers[name].version] for name in order}
     return replace(
         project,
-        models={name: models[name] for name in order},
+        models=with_readiness({name: models[name] for name in order}),
         columns={n: columns for n, columns in project.columns.items() if n in own},
         lineage={},
         fingerprints={name: environment.pointers[name].version for name in order},

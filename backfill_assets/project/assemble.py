@@ -34,7 +34,7 @@ def build_model(
         text=digest(draft.logic),
         description=header.description or draft.description, owner=header.owner, cadence=header.cadence,
         start=header.start, end=header.end, time_column=header.time_column, grain=header.grain,
-        lookback=header.lookback, settle=header.settle or 0, write=header.write,
+        lookback=header.lookback, settle=header.settle or 0, ready=header.ready, write=header.write,
         dedupe=header.dedupe.order_by if header.dedupe else (),
         updated_at=header.updated_at, batch_size=header.batch_size or settings.batch_size,
         batch_concurrency=header.batch_concurrency, retries=header.retries,

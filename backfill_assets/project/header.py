@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
+from backfill_assets.core.cron import check_cron
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.model import EXACT, TOLERANCE, SortColumn
@@ -132,6 +133,10 @@ def _cadence(value: object) -> Cadence:
         raise ValueError(f"not one of {', '.join(known)}" + (f"; {hint}" if hint else "")) from None
 
 
+def _ready(value: object) -> str:
+    return check_cron(text(value))
+
+
 def _tags(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
@@ -159,6 +164,7 @@ class Header(Strict):
     grain: ColumnNames
     lookback: Annotated[int, Field(ge=0, le=10_000, strict=True)] = 0
     settle: Duration | None = None
+    ready: Annotated[str, BeforeValidator(_ready)] = ""
     write: Literal["replace", "merge"] = "replace"
     dedupe: Annotated[Dedupe | None, BeforeValidator(_dedupe)] = None
     updated_at: ColumnName | None = None
@@ -213,6 +219,8 @@ FIXES = {
     "time_column": "name the output column that says which interval a row belongs to",
     "lookback": "give how many earlier intervals this model also reads: 0 or more",
     "settle": "write how long rows of an interval may still come after it, as in 14 days",
+    "ready": 'write five fields in quotes, as in "0 6 * * *": when an interval counts as over, at or after its end; '
+    "in SQL files 0/5 for */5, which ends the comment",
     "write": "write replace, or merge to touch only rows that differ",
     "dedupe": "write {order_by: [loaded_at desc]}: of rows of one grain the first stays; or exact: equal rows are one",
     "updated_at": "name the column that says when a row last changed",

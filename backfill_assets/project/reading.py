@@ -10,6 +10,7 @@ from pathlib import Path
 from backfill_assets.core.errors import Problem, ProjectError
 from backfill_assets.core.masking import with_masks
 from backfill_assets.core.model import Column, Model, Override, Project, Signature, Source
+from backfill_assets.core.readiness import with_readiness
 from backfill_assets.core.settings import Settings
 from backfill_assets.project.algorithm import version_of
 from backfill_assets.project.all_columns import all_columns
@@ -93,6 +94,7 @@ def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Re
         {name: found.lineage for name, found in outputs.items()},
         {name: [c.name for c in found.columns] for name, found in outputs.items()},
     )
+    models = with_readiness(models)
     strange = settings.untrusted and any(m.language == "python" for m in models.values())
     there = records(settings.warehouse) if strange or any(m.same_as for m in models.values()) else {}
     warnings: dict[str, list[Problem]] = {name: [] for name in models}

@@ -22,6 +22,8 @@ _LATER = (
     "text", "files", "write", "dedupe", "updated_at", "slices", "mask", "unmask", "tolerance", "code_version",
 )  # fmt: skip
 """What the first releases did not write."""
+_IF_SAID = ("ready",)
+"""What is written only where a header says it."""
 _UNREAD = ("helpers", "same_as", "allow_nondeterministic")
 """What the model that is read back does not have."""
 
@@ -29,6 +31,7 @@ _UNREAD = ("helpers", "same_as", "allow_nondeterministic")
 def to_definition(model: Model) -> dict[str, object]:
     """The model as plain JSON values."""
     plain: dict[str, object] = {name: to_plain(getattr(model, name)) for name in (*_ALWAYS, *_LATER, *_UNREAD)}
+    plain |= {name: said for name in _IF_SAID if (said := to_plain(getattr(model, name)))}
     return plain | {"audits": audits_json(model.audits), "contract": to_plain(model.terms)}
 
 
@@ -94,7 +97,8 @@ def from_definition(name: str, version: str, stored: Mapping[str, object]) -> Mo
 def described(name: str, version: str, stored: Mapping[str, object]) -> Model:
     """The model that a version was built by, to look at, not to execute. Raises StateError when the record is old."""
     try:
-        said: dict[str, Any] = {n: stored[n] for n in _ALWAYS} | {n: stored[n] for n in _LATER if n in stored}
+        said: dict[str, Any] = {n: stored[n] for n in _ALWAYS}
+        said |= {n: stored[n] for n in (*_LATER, *_IF_SAID) if n in stored}
         audits = audits_from_json(cast(Any, stored["audits"]))
         return replace(from_plain(Model, said | {"name": name, "terms": stored.get("contract") or {}}), audits=audits)
     except KeyError as error:

@@ -237,7 +237,7 @@ def coverage(
     entries: Sequence[Entry],
     *,
     audits: str,
-    now: datetime | None = None,
+    over: datetime | None = None,
     dirt: Iterable[Dirt] = (),
     commit: int | None = None,
 ) -> Coverage:
@@ -246,7 +246,7 @@ def coverage(
     The newest entry of an interval decides, newest by table commit first: two writers may record in another order
     than they committed. What is said of a commit that nobody speaks for was said after it. `audits` is the
     digest of the model's audits; results for other digests do not count. What is partial counts
-    while its interval is not over at `now` (None: never).
+    if its interval ends after `over`, where the last one ends that is over (None: it never does).
     """
     painted: list[tuple[tuple[int, int, datetime, str], Interval | None, Entry | None]] = []
     audited: dict[str, list[Interval]] = defaultdict(list)
@@ -277,7 +277,7 @@ def coverage(
         seen = seen | fresh
         if entry is None:
             continue
-        if entry.through and (now is None or entry.interval.end <= now):
+        if entry.through and (over is None or entry.interval.end <= over):
             lapsed.extend(fresh)
         elif entry.kind is Kind.BUILT:
             built.extend((part, entry) for part in fresh)

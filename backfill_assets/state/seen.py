@@ -27,16 +27,16 @@ def seen(
     pointer: Pointer | None,
     *,
     audits: str,
-    now: datetime | None = None,
+    over: datetime | None = None,
 ) -> Seen:
     """One version, where what the `pointer` shows of it counts as it is shown (None: nothing is, or does).
 
     `groups` are the entries of the model's versions, `audits` is the digest of its present audits. What was built
-    while its interval was open counts until that is over at `now`: whoever builds goes on from it. Readers give no
-    `now`: to them a partial interval is not there.
+    while its interval was open counts if that ends after `over`: whoever builds goes on from it. Readers give none:
+    to them a partial interval is not there.
     """
     found, head = version_coverage(
-        groups.get((model, version), []), log, model=model, version=version, audits=audits, now=now
+        groups.get((model, version), []), log, model=model, version=version, audits=audits, over=over
     )
     known = shown_state(pointer, groups, log, audits=audits) if pointer else None
     return Seen(coverage=as_shown(found, version, pointer, known), head=head)

@@ -113,11 +113,11 @@ def dirt(entries: Sequence[Entry], log: TableLog, model: str, version: str) -> l
 
 
 def version_coverage(
-    entries: Sequence[Entry], log: TableLog, *, model: str, version: str, audits: str, now: datetime | None = None
+    entries: Sequence[Entry], log: TableLog, *, model: str, version: str, audits: str, over: datetime | None = None
 ) -> tuple[Coverage, int]:
     """What a version amounts to now, and the table commit that this was seen at (-1: there is no table).
 
-    `entries` are the version's own; what is partial counts while its interval is open at `now` (None: never). A table
+    `entries` are the version's own; what is partial counts if its interval ends after `over` (None: never). A table
     that vanished covers nothing, whatever the ledger says.
     """
     head = log.head(model, version)
@@ -125,7 +125,7 @@ def version_coverage(
         empties = [e for e in entries if e.kind in (Kind.EMPTY, Kind.WITHDRAWN)]
         return coverage(empties, audits=audits), head
     there, spots = compare_log(entries, log, model, version, head)
-    return coverage(there, audits=audits, now=now, dirt=spots, commit=head), head
+    return coverage(there, audits=audits, over=over, dirt=spots, commit=head), head
 
 
 def vouched(entries: Sequence[Entry], log: TableLog, *, model: str, version: str, commit: int) -> Ranges:

@@ -17,7 +17,7 @@ from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Notice, NoticeKind
 
 DUE_AFTER = timedelta(days=1)
-"""The routine schedule runs once a day: what is over for a whole day has had its run."""
+"""The routine schedule runs once a day: what counts as over for a whole day has had its run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,8 @@ def seams(look: WatchFacts) -> tuple[Seam, ...]:
         later = [r for r in look.releases if r.revision > change.revision]
         grew = (r for r in later if any(m.model == name and m.growth and not m.compaction for m in r.moves))
         end = _end(pointer)
-        due = None if model.end and end >= model.cadence.floor(model.end) else model.cadence.shift(end, 1) + DUE_AFTER
+        ended = model.end is not None and end >= model.cadence.floor(model.end)
+        due = None if ended else model.over_from(model.cadence.shift(end, 1)) + DUE_AFTER
         found.append(Seam(model=name, release=change.id, extended_by=next((r.id for r in grew), ""), due=due))
     return tuple(found)
 

@@ -7,7 +7,7 @@ import pytest
 
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, utc
-from backfill_assets.defs.partitions import RANGE_TAGS, chosen, mapping, partitions, start_of
+from backfill_assets.defs.partitions import RANGE_TAGS, chosen, mapping, partitions, require_over, start_of
 from backfill_assets_tests.fakes import a_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")  # mappings that stop at the upstream's start
@@ -33,6 +33,19 @@ def test_keys_name_the_windows_that_intervals_have(cadence: Cadence) -> None:
         window = found.time_window_for_partition_key(key)
         interval = Interval(start_of(key), cadence.shift(start_of(key), 1))
         assert (utc(window.start), utc(window.end)) == (interval.start, interval.end)
+
+
+def test_partitions_that_are_not_ready() -> None:
+    """With a fixed clock they are not there; without one Dagster has them at midnight, and a run is refused."""
+    model = a_model("m", ready="0 6 * * *")
+    three, six = utc("2024-01-04T03:00"), utc("2024-01-04T06:00")
+    assert partitions(model, clock=three).get_partition_keys() == ["2024-01-01", "2024-01-02"]
+    assert partitions(model, clock=six).get_partition_keys() == ["2024-01-01", "2024-01-02", "2024-01-03"]
+    require_over(model, Interval.of("2024-01-01", "2024-01-03"), three)
+    require_over(model, Interval.of("2024-01-01", "2024-01-04"), six)
+    with pytest.raises(PlanError, match="2024-01-03 of m does not count as over yet") as told:
+        require_over(model, Interval.of("2024-01-01", "2024-01-04"), three)
+    assert "it does at 2024-01-04 06:00 UTC" in str(told.value)
 
 
 def test_without_a_clock_partitions_grow_until_the_end() -> None:

@@ -25,6 +25,7 @@ CASES: list[tuple[str, str, str, set[str]]] = [
     ("events_sql", "start:", "spark: {spark.sql.ansi.enabled: false}\nstart:", ALL),
     ("events_sql", "start:", "lookback: 1\nstart:", ALL),
     ("events_sql", "start:", "code_version: 2\nstart:", ALL),
+    ("events_sql", "start:", 'ready: "0 6 * * *"\nstart:', set()),
     ("p_py", 'start="2024-01-01"', 'start="2024-01-01", code_version="2"', {"roi"}),
     ("events_sql", "count(*)", "count(1)", set()),
     ("events_sql", "count(*)", "count(channel)", ALL),
