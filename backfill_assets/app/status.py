@@ -11,6 +11,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.faults import find_faults
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.plan.faults import Fault
+from backfill_assets.promote.interrupted_pins import InterruptedPin, interrupted_pins
 from backfill_assets.state.heartbeats import why_stopped
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.pinned import PinnedConsumer, pinned_consumers
@@ -75,6 +76,8 @@ class ProjectStatus:
     """What is wrong with rows that are shown."""
     pins: tuple[PinnedConsumer, ...] = ()
     """Consumers that are kept on a release."""
+    interrupted: tuple[InterruptedPin, ...] = ()
+    """Those whose views nobody has put right since a command died."""
 
     def to_json(self) -> dict[str, object]:
         """As plain values; intervals are half-open ISO pairs."""
@@ -85,6 +88,7 @@ class ProjectStatus:
             "rules": list(self.rules),
             "faults": [f.to_json() for f in self.faults],
             "pins": [p.to_json() | {"overdue": p.overdue(self.now.date())} for p in self.pins],
+            "interrupted_pins": [p.to_json() for p in self.interrupted],
             "models": [
                 {
                     "model": m.model,
@@ -175,6 +179,7 @@ def read_status(place: Context) -> ProjectStatus:
         rules=facts.rules.notes if facts.rules else (),
         faults=find_faults(place, facts),
         pins=pinned_consumers(place.control, place.environment),
+        interrupted=interrupted_pins(place.control, place.environment, now=datetime.now(UTC)),
     )
 
 

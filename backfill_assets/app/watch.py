@@ -14,6 +14,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.plan.published import published
+from backfill_assets.promote.interrupted_pins import interrupted_pins
 from backfill_assets.promote.rehearsal import rehearse
 from backfill_assets.state.pinned import pinned_consumers
 from backfill_assets.watch.conclusion import Watched, conclude
@@ -32,7 +33,8 @@ def watch_environment(context: Context) -> Watched:
     Raises StateError, PlanError when what is shown cannot be read as a project.
     """
     views = context.shared_views()
-    found = replace(_look(context, views), pins=_pins(context, views))
+    unfinished = interrupted_pins(context.control, context.environment, now=datetime.now(UTC))
+    found = replace(_look(context, views), pins=_pins(context, views), interrupted=unfinished)
     notices = watch(found)
     return Watched(environment=found.environment.name, notices=notices, closing=conclude(found, notices))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.text import Text
@@ -32,13 +33,16 @@ def examine(root: Path) -> list[DoctorCheck]:
     from backfill_assets.app.context import Context
     from backfill_assets.defs.dagster_home import ensure_home
     from backfill_assets.project.settings import load_settings
+    from backfill_assets.promote.interrupted_pins import interrupted_pins
 
     def state() -> str:
         place = Context.open(root)
         entries = place.control.ledger.entries()
         shown = place.control.environments.read(place.environment)
         under_way = f"; promotion {shown.promotion.release} is not finished" if shown.promotion else ""
-        return f"{len(entries)} ledger entries, {shown.name} shows {len(shown.pointers)} models{under_way}"
+        pins = interrupted_pins(place.control, place.environment, now=datetime.now(UTC))
+        begun = "".join(f"; {pin.consumer} {pin.what} ({pin.remedy})" for pin in pins)
+        return f"{len(entries)} ledger entries, {shown.name} shows {len(shown.pointers)} models{under_way}{begun}"
 
     def project() -> str:
         loaded = Context.open(root).project

@@ -10,6 +10,7 @@ from rich.text import Text
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.releases import difference_json
 from backfill_assets.cli.terminal import out
+from backfill_assets.promote.interrupted_pins import InterruptedPin
 from backfill_assets.promote.pinning import Pinned, Unpinned
 from backfill_assets.state.pinned import PinnedConsumer
 
@@ -84,6 +85,12 @@ def print_pins(pins: Sequence[PinnedConsumer], today: date) -> None:
         over = pin.overdue(today)
         late = f"; that day is over: backfill unpin {pin.consumer}, or pin it anew" if over else ""
         out().print(Text(f"pinned   {pin_text(pin)}{late}", style="yellow" if over else ""))
+
+
+def print_interrupted(pins: Sequence[InterruptedPin]) -> None:
+    """A line for each consumer whose views nobody has put right since a command died."""
+    for pin in pins:
+        out().print(Text(f"pinned?  {pin.consumer} {pin.what}\n  fix: {pin.remedy}", style="yellow"))
 
 
 def pin_text(pin: PinnedConsumer) -> str:

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from backfill_assets.app.status import ProjectStatus
 from backfill_assets.cli.faults import print_faults
-from backfill_assets.cli.pins import print_pins
+from backfill_assets.cli.pins import print_interrupted, print_pins
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out
 from backfill_assets.core.wording import amount
@@ -42,6 +42,7 @@ def print_status(status: ProjectStatus) -> None:
         console.print(Text(note, style="yellow"))
     print_faults(status.faults)
     print_pins(status.pins, status.now.date())
+    print_interrupted(status.interrupted)
     for m in status.models:
         for entry in m.running:
             console.print(

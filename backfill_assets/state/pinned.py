@@ -79,26 +79,35 @@ def pin_environment(consumer: str) -> str:
     return f"{_PREFIX}{consumer}"
 
 
+def consumer_of(environment: str) -> str:
+    """Whose pin an environment is; "" where it is nobody's.
+
+    >>> consumer_of("pin-cfo_weekly_export"), consumer_of("prod")
+    ('cfo_weekly_export', '')
+    """
+    return environment.removeprefix(_PREFIX) if environment.startswith(_PREFIX) else ""
+
+
 def pinned_consumers(
     control: Control, environment: str, consumers: Collection[str] | None = None
 ) -> tuple[PinnedConsumer, ...]:
     """Every consumer that is kept on a release of an environment, by name. Of these `consumers` it is quicker to tell
     than of all that anybody ever named."""
     among = None if consumers is None else [pin_environment(name) for name in consumers]
-    names = [name for name in control.environments.names(among) if name.startswith(_PREFIX)]
+    names = [name for name in control.environments.names(among) if consumer_of(name)]
     found = (pinned_as(control, control.environments.read(name)) for name in names)
     return tuple(pin for pin in found if pin is not None and pin.environment == environment)
 
 
 def pinned_as(control: Control, seen: Environment) -> PinnedConsumer | None:
     """Whom an environment keeps on what; None where it shows nothing, or is nobody's pin."""
-    if not seen.pointers or not seen.name.startswith(_PREFIX):
+    if not seen.pointers or not consumer_of(seen.name):
         return None
     until_then = [r for r in control.releases.all(seen.name) if r.revision <= seen.revision]
     record = until_then[-1]
     said = cast(Mapping[str, Any], record.pin)
     return PinnedConsumer(
-        consumer=seen.name.removeprefix(_PREFIX),
+        consumer=consumer_of(seen.name),
         environment=said["environment"],
         release=said["release"],
         until=date.fromisoformat(said["until"]),

@@ -10,6 +10,7 @@ from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.source_history import SourceHistory
 from backfill_assets.plan.stale_inputs import StaleInput
+from backfill_assets.promote.interrupted_pins import InterruptedPin
 from backfill_assets.promote.mismatches import Mismatch
 from backfill_assets.promote.rehearsal import Readability
 from backfill_assets.state.environment import Environment
@@ -84,6 +85,8 @@ class WatchFacts:
     """What is shown beside other rows than it was computed from, without a proof or an owner's acceptance."""
     adopted: Sequence[AdoptedTable] = ()
     pins: Sequence[PinFacts] = ()
+    interrupted: Sequence[InterruptedPin] = ()
+    """Pins that were begun, moved or ended by somebody who died over it."""
     settling: Settling | None = None
     """Which shown intervals are provisional: routine runs build these again; None: nobody looked."""
     views: Mapping[str, str] = field(default_factory=dict[str, str])

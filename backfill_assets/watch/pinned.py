@@ -10,8 +10,14 @@ from backfill_assets.watch.notice import Notice, NoticeKind
 
 
 def pins(look: WatchFacts) -> tuple[Notice, ...]:
-    """A notice for each model of a pin that is overdue, of nobody any more, damaged, or whose view says otherwise."""
-    return tuple(notice for one in look.pins for notice in _of(look, one))
+    """A notice for each model of a pin that is overdue, of nobody any more, damaged, or whose view says otherwise; and
+    of one that nobody has finished."""
+    unfinished = [
+        Notice(kind=Kind.PINNED, model=model, what=f"{one.consumer} {one.what}", remedy=one.remedy)
+        for one in look.interrupted
+        for model in one.promotion.models
+    ]
+    return (*(notice for one in look.pins for notice in _of(look, one)), *unfinished)
 
 
 def _of(look: WatchFacts, one: PinFacts) -> Iterator[Notice]:
