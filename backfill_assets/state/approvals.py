@@ -156,21 +156,26 @@ class Approvals:
         self._table.compact()
 
     def of(self, plans: list[str]) -> list[Approval]:
-        """What was recorded for these plans, oldest first."""
+        """What was recorded for these plans, oldest first. Raises StateError for what is no statement."""
         rows = sorted(
             self._table.read({"plan": plans}), key=lambda r: (cast(int, r["sequence"]), cast(datetime, r["at"]))
         )
-        try:
-            return [approval for row in rows if (approval := _approval(row)).plan in plans]
-        except NewerError as error:
-            raise StateError(
-                f"an approval of {', '.join(plans)} cannot be read",
-                why=str(error),
-                fix="upgrade this program; what it does not understand, it does not judge",
-            ) from None
+        return [approval for row in rows if (approval := _approval(row)).plan in plans]
 
 
 def _approval(row: Row) -> Approval:
-    given = approval_of(cast(str, row["statement"]), cast(str, row["signature"]))
+    """Raises StateError for one that cannot be read: nobody can say what it was about."""
+    try:
+        given = approval_of(cast(str, row["statement"]), cast(str, row["signature"]))
+    except NewerError as error:
+        fix = "upgrade this program; what it does not understand, it does not judge"
+        raise StateError(f"an approval of {row['plan']} cannot be read", why=str(error), fix=fix) from None
+    except ValueError as error:
+        by = f" by {row['account']}" if row["account"] else ""
+        raise StateError(
+            f"an approval of {row['plan']} is damaged",
+            why=f"_control/approvals has one of {row['at']:%Y-%m-%d %H:%M:%S} UTC{by} that is no statement: {error}",
+            fix=f"restore _control/approvals from a backup; nothing that {row['plan']} is about can be judged before",
+        ) from None
     account, recorded = cast(str, row["account"]), cast(datetime, row["recorded"])
     return replace(given, account=account, host=cast(str, row["host"]), recorded=recorded if account else None)

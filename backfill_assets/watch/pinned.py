@@ -13,7 +13,7 @@ def pins(look: WatchFacts) -> tuple[Notice, ...]:
     """A notice for each model of a pin that is overdue, of nobody any more, damaged, or whose view says otherwise; and
     of one that nobody has finished."""
     unfinished = [
-        Notice(kind=Kind.PINNED, model=model, what=f"{one.consumer} {one.what}", remedy=one.remedy)
+        Notice(kind=NoticeKind.PINNED, model=model, what=f"{one.consumer} {one.what}", remedy=one.remedy)
         for one in look.interrupted
         for model in one.promotion.models
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -35,6 +36,20 @@ def problem(
 ) -> str:
     known = Rules(people=PEOPLE if people is None else people, approvals=ApprovalRules(**rules))  # type: ignore[arg-type]
     return objection(approval, known, authors=[author], now=NOW + timedelta(hours=1))
+
+
+@pytest.mark.parametrize("how", [lambda s: s[: len(s) // 2], lambda s: "", lambda s: s.replace('"scope"', '"scop"')])
+def test_a_damaged_one_is_an_error_that_says_where(how: Callable[[str], str]) -> None:
+    """Cut, emptied or edited in the warehouse: whose, when, in which table, and what to do. Others are read."""
+    store, said = MemoryStore(), given("ana")
+    Approvals(store).put(replace(said, plan="other"))
+    row = to_row(APPROVALS, said, id="x", recorded=NOW)
+    store.table(APPROVALS).append([{**row, "statement": how(said.statement)}])
+    assert [a.plan for a in Approvals(store).of(["other"])] == ["other"]
+    with pytest.raises(StateError, match="an approval of 1f3a9c02 is damaged") as found:
+        Approvals(store).of(["1f3a9c02"])
+    assert "_control/approvals has one of 2024-01-11 00:00:00 UTC by ana that is no statement: " in found.value.why
+    assert "restore _control/approvals from a backup" in found.value.fix
 
 
 def test_the_owner_by_any_of_her_accounts() -> None:
