@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
 
 from backfill_assets.promote.promote import alive
 from backfill_assets.state.control import Control
@@ -47,7 +45,7 @@ def interrupted_pins(control: Control, environment: str, *, now: datetime) -> tu
         seen = control.environments.read(name)
         if seen.promotion is None or alive(seen.promotion, now=now):
             continue
-        homes = [cast(Mapping[str, object], r.pin)["environment"] for r in control.releases.all(name) if r.pin]
+        homes = [r.pin["environment"] for r in control.releases.all(name) if r.pin]
         if not homes or homes[-1] == environment:
             found.append(InterruptedPin(consumer=consumer, promotion=seen.promotion, pinned=bool(seen.pointers)))
     return tuple(found)
