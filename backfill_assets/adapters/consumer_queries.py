@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+import secrets
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,9 @@ from backfill_assets.adapters.jvm import jvm_answers
 from backfill_assets.adapters.spark_errors import causes, engine_died, reason
 from backfill_assets.adapters.spark_views import show_environment
 from backfill_assets.audits.text import quoted
+from backfill_assets.contracts.masked_answers import ViewMasks, masked_rerun
 from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, rerun
 from backfill_assets.core.consumer import Consumer, ConsumerQuery
-from backfill_assets.core.masking import HIDDEN, hide_values, hides_values
 from backfill_assets.sql.parsing import splice
 from backfill_assets.state.environment import Environment, schema_name
 
@@ -29,39 +29,41 @@ def run_queries(
     candidate: Environment,
     shown: Environment,
     warehouse: str,
-    masks: Mapping[str, Sequence[str]],
+    masks: Mapping[str, Collection[str]],
 ) -> Iterator[Rerun]:
     """Every query over both environments; evaluations that are queries once more, under their names.
 
-    No rows are kept of an answer that may hold values of columns in `masks` (by model).
+    Of an answer that may hold values of columns in `masks` (by model) none of them is kept.
 
     A query names prod's views (`prod.model`); over the candidate it reads the candidate's. One that fails is an answer.
     """
     for environment in (shown, candidate):
         show_environment(spark, environment, warehouse)
+    salt = secrets.token_bytes(16)
+    new, old = (_views(spark, environment, shown.name, masks) for environment in (candidate, shown))
     for consumer in consumers:
-        found = [
-            rerun(
-                consumer,
-                query,
-                *(
-                    _without_values(answer) if hides_values(query.sql, masks) else answer
-                    for answer in (
-                        ask(spark, query, in_place_of(shown, candidate, query.sql)),
-                        ask(spark, query, query.sql),
-                    )
-                ),
-            )
-            for query in consumer.queries
-        ]
+        found: list[Rerun] = []
+        for query in consumer.queries:
+            one, other = ask(spark, query, in_place_of(shown, candidate, query.sql)), ask(spark, query, query.sql)
+            found.append(masked_rerun(rerun(consumer, query, one, other), query, new, old, salt))
         yield from found
         yield from evaluated(consumer, found)
 
 
-def _without_values(answer: Answer) -> Answer:
-    """The answer without anything that comes from a row."""
-    sample = tuple(tuple(HIDDEN for _ in row) for row in answer.sample)
-    return replace(answer, sample=sample, sums={}, error=hide_values(answer.error))
+def _views(
+    spark: SparkSession, environment: Environment, called: str, masks: Mapping[str, Collection[str]]
+) -> ViewMasks:
+    """The environment's views, by the names that queries call them: those of the environment `called`."""
+    if not any(masks.values()):
+        return ViewMasks()
+    schema = quoted(schema_name(environment.name))
+    columns = {
+        f"{called}.{model}".lower(): [c.lower() for c in spark.table(f"{schema}.{quoted(model)}").columns]
+        for model in environment.pointers
+    }
+    return ViewMasks(
+        columns=columns, masks={f"{called}.{model}".lower(): [c.lower() for c in mask] for model, mask in masks.items()}
+    )
 
 
 def run_commands(consumers: Iterable[Consumer], candidate: Environment, root: Path) -> Iterator[Rerun]:

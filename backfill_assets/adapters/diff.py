@@ -15,7 +15,6 @@ from backfill_assets.compare.profile import by_day, by_slice, percentiles, repea
 from backfill_assets.compare.query import Comparison, Fields, compile_diff
 from backfill_assets.compare.questions import Question
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
-from backfill_assets.core.masking import hide_values
 from backfill_assets.promote.views import plain_view
 
 if TYPE_CHECKING:
@@ -60,11 +59,9 @@ def diff_model(
             diff, samples=samples(query, *_sample(question, query, diff, session, warehouse, sample), salt())
         )
     except (PySparkException, Py4JError) as error:
-        found = as_build_error(error, f"compare {question.model.name}", gone=not jvm_answers())
-        if not question.mask:
-            raise found from error
-        found.why = hide_values(found.why)
-        raise found from None
+        masked = bool(question.mask)
+        found = as_build_error(error, f"compare {question.model.name}", gone=not jvm_answers(), masked=masked)
+        raise found from None if masked else error
 
 
 def _found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -39,7 +39,6 @@ from backfill_assets.build.engine import AuditReads, Job, ModelInput, SourceInpu
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import BackfillError, DataError, TransientBuildError
 from backfill_assets.core.intervals import Interval, Ranges, utc
-from backfill_assets.core.masking import hide_values
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.sql.parsing import splice
@@ -161,7 +160,7 @@ class SparkEngine:
 
     def scan(self, job: Job, commit: int, intervals: Ranges, reads: AuditReads) -> Mapping[datetime, Counts]:
         with (
-            self._errors(f"audit {job.model.name} {intervals.span}", job),
+            self._errors(f"audit {job.model.name} {intervals.span}", job, reads),
             self._views_of(job, commit, intervals, reads) as views,
         ):
             return scan_audits(job.model, intervals, views)
@@ -171,7 +170,7 @@ class SparkEngine:
     ) -> Mapping[datetime, Sequence[str]]:
         declared = next(a for a in job.model.audits if a.name == audit)
         with (
-            self._errors(f"sample {job.model.name} {intervals.span}", job),
+            self._errors(f"sample {job.model.name} {intervals.span}", job, reads),
             self._views_of(job, commit, intervals, reads) as views,
         ):
             return sample_failures(job.model, declared, intervals, views)
@@ -185,7 +184,7 @@ class SparkEngine:
         before: Mapping[str, str] = MappingProxyType({}),
     ) -> Ranges:
         both = shown.covers & built.covers
-        with self._translated(f"compare versions of {model.name}", model):
+        with self._told(f"compare versions of {model.name}", model, masked=bool(model.mask)):
             one = self._checksums(model, columns, shown, before)
             other = self._checksums(model, columns, built, {})
         return Ranges.of(
@@ -333,43 +332,33 @@ class SparkEngine:
         finally:
             over.set()
 
-    @contextmanager
-    def _errors(self, doing: str, job: Job) -> Generator[None]:
-        """Spark's errors and those of a model's function as ours; without values, where the job reads masked ones."""
-        try:
-            with self._translated(doing, job.model):
-                yield
-        except BackfillError as error:
-            if not _reads_masked(job):
-                raise
-            error.why = _without_values(error.why, job)
-            raise error from None
+    def _errors(self, doing: str, job: Job, reads: AuditReads | None = None) -> AbstractContextManager[None]:
+        return self._told(doing, job.model, masked=_reads_masked(job, reads))
 
     @contextmanager
-    def _translated(self, doing: str, model: Model) -> Generator[None]:
+    def _told(self, doing: str, model: Model, *, masked: bool) -> Generator[None]:
+        """Spark's errors and those of a model's function as ours; of masked values nothing is told, nor chained."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         try:
             yield
-        except BackfillError:
-            raise
+        except BackfillError as error:
+            raise error from (None if masked else error.__cause__)
         except (PySparkException, Py4JError) as error:
-            raise as_build_error(error, doing, root=self._root, gone=not jvm_answers(self._jvm)) from error
+            found = as_build_error(error, doing, root=self._root, gone=not jvm_answers(self._jvm), masked=masked)
+            raise found from (None if masked else error)
         except Exception as error:  # a Python model's own code; or the connection to a JVM that is gone
             if not jvm_answers(self._jvm):
-                raise engine_died(doing) from error
-            raise own_code_error(error, doing, model.path if model.language != "sql" else None) from error
+                raise engine_died(doing) from (None if masked else error)
+            code = model.path if model.language != "sql" else None
+            raise own_code_error(error, doing, code, masked=masked) from (None if masked else error)
 
     def _path(self, job: Job) -> str:
         return table_path(self._warehouse, job.model.name, job.version)
 
 
-def _reads_masked(job: Job) -> bool:
-    masks = [i.model.mask if isinstance(i, ModelInput) else i.source.mask for i in job.inputs.values()]
+def _reads_masked(job: Job, reads: AuditReads | None) -> bool:
+    read = [*job.inputs.values(), *(reads.tables.values() if reads else ())]
+    masks = [i.source.mask if isinstance(i, SourceInput) else i.model.mask for i in read]
     return bool(job.model.mask) or any(masks)
-
-
-def _without_values(why: str, job: Job) -> str:
-    """A reason without values of rows: a function's own message may say any, anywhere."""
-    return why.partition(":")[0] if job.model.language == "python" else hide_values(why)

@@ -18,6 +18,7 @@ from backfill_assets.core.errors import (
     TransientBuildError,
     WriteConflictError,
 )
+from backfill_assets.core.masking import hide_values
 
 CONFLICTS = (
     "ConcurrentAppend",
@@ -62,11 +63,14 @@ class JavaCause:
     message: str
 
 
-def as_build_error(error: Exception, doing: str, *, root: Path | None = None, gone: bool = False) -> BuildError:
-    """The error as one of ours; `doing` completes “cannot …”. `gone`: Spark's JVM does not answer any more."""
+def as_build_error(
+    error: Exception, doing: str, *, root: Path | None = None, gone: bool = False, masked: bool = False
+) -> BuildError:
+    """The error as one of ours; `doing` completes “cannot …”. `gone`: Spark's JVM does not answer any more. `masked`:
+    its message may hold values that nobody should see."""
     if gone:
         return engine_died(doing)
-    return classified(causes(error), doing, root=root)
+    return classified(causes(error), doing, root=root, masked=masked)
 
 
 def engine_died(doing: str) -> EngineDiedError:
@@ -79,10 +83,12 @@ def engine_died(doing: str) -> EngineDiedError:
     )
 
 
-def classified(chain: Sequence[JavaCause], doing: str, *, root: Path | None = None) -> BuildError:
+def classified(chain: Sequence[JavaCause], doing: str, *, root: Path | None = None, masked: bool = False) -> BuildError:
     """What the chain of exceptions, outermost first, means for a build."""
     text = "\n".join(f"{c.kind}: {c.message}" for c in chain)
     cannot, why = f"cannot {doing}", reason(chain, root)
+    lacks_import = "ModuleNotFoundError" in why
+    why = hide_values(why) if masked else why
 
     def any_of(marks: Sequence[str]) -> bool:
         return any(mark in text for mark in marks)
@@ -90,7 +96,7 @@ def classified(chain: Sequence[JavaCause], doing: str, *, root: Path | None = No
     if any_of(STOPPED):
         return engine_died(doing)
     if any_of(DISK):
-        return disk_trouble(cannot, why)
+        return disk_trouble(cannot, next(m for m in DISK if m in text) if masked else why)
     if any_of(CONFLICTS):
         return WriteConflictError(cannot, why="another writer committed to the same partitions first")
     if MEMORY in text:
@@ -114,7 +120,7 @@ def classified(chain: Sequence[JavaCause], doing: str, *, root: Path | None = No
     if any_of(VANISHED):
         return SourceChangedError(cannot, why=why, fix="bring the file back, or plan again: backfill plan")
     mend = "correct the model or its input, then run again"
-    if "ModuleNotFoundError" in why:
+    if lacks_import:
         mend = (
             "import it at the top of the model's file (what a UDF imports as it runs must be installed on the workers)"
         )
@@ -138,11 +144,12 @@ def disk_trouble(cannot: str, why: str) -> RunEndedError:
     )
 
 
-def own_code_error(error: Exception, doing: str, code: Path | None) -> BuildError:
+def own_code_error(error: Exception, doing: str, code: Path | None, *, masked: bool = False) -> BuildError:
     """What a Python model's function raised on the driver, with the place in its file (`code`; None: it has none)."""
     why = f"{type(error).__name__}: {error}".strip().rstrip(":")
     if any(mark in why for mark in DISK):
-        return disk_trouble(f"cannot {doing}", why)
+        return disk_trouble(f"cannot {doing}", next(m for m in DISK if m in why) if masked else why)
+    why = hide_values(why) if masked else why
     if code is None:
         return TransientBuildError(f"cannot {doing}", why=why, fix="if it persists, report it with the log")
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == code]

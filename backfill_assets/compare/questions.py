@@ -132,16 +132,24 @@ def questions(
     for name in asked:
         model = project.models[name]
         one, other = old.pointers.get(name), new.pointers.get(name)
-        shown = {(name, s.version) for p in (one, other) if p for s in p.segments}
-        records = [versions[v] for v in shown if v in versions]
-        masks = [*model.mask, *(c for r in records for c in cast(list[str], r.definition.get("mask", [])))]
-        mask = masked_under_any_name({c.lower() for c in masks}, [r.signature for r in records])
+        mask = ever_masked(model.mask, [p for p in (one, other) if p], versions)
         wanted = [s for s in slices if s.lower() in columns[name]]
         called = _renamed(model, one, other, versions)
         found.append(
             ask(model, one, other, log, within=within, slices=wanted, tolerance=tolerance, mask=mask, renamed=called)
         )
     return found
+
+
+def ever_masked(
+    mask: Iterable[str], pointers: Iterable[Pointer], versions: Mapping[tuple[str, str], Version]
+) -> frozenset[str]:
+    """Columns, lower-cased, that `mask` names or that any version which these pointers show was masked for, by every
+    name that one of them gives it."""
+    shown = {(p.model, s.version) for p in pointers for s in p.segments}
+    records = [versions[v] for v in shown if v in versions]
+    masks = [*mask, *(c for r in records for c in cast(list[str], r.definition.get("mask", [])))]
+    return frozenset(masked_under_any_name({c.lower() for c in masks}, [r.signature for r in records]))
 
 
 def _renamed(

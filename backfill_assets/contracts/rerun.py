@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -104,8 +104,11 @@ def evaluated(consumer: Consumer, reruns: Iterable[Rerun]) -> tuple[Rerun, ...]:
     return tuple(replace(by_query[e.query], evaluation=e.name) for e in consumer.evaluations if e.query in by_query)
 
 
-def misses(query: ConsumerQuery, answer: Answer) -> tuple[str, ...]:
-    """Everything in which an answer is not what is expected; an error misses everything."""
+def misses(query: ConsumerQuery, answer: Answer, hidden: Collection[str] = ()) -> tuple[str, ...]:
+    """Everything in which an answer is not what is expected; an error misses everything.
+
+    No value is told of columns that are `hidden`, lower-cased.
+    """
     if answer.error:
         return (f"it fails: {answer.error}",)
     found: list[str] = []
@@ -117,9 +120,14 @@ def misses(query: ConsumerQuery, answer: Answer) -> tuple[str, ...]:
             found.append(f"its result has no number named {bound.column}")
             continue
         lowest, highest = extremes
-        if bound.min is not None and lowest is not None and lowest < bound.min:
+        low = bound.min is not None and lowest is not None and lowest < bound.min
+        high = bound.max is not None and highest is not None and highest > bound.max
+        if bound.column.lower() in hidden:
+            found += [f"{bound.column} is beyond its bound"] if low or high else []
+            continue
+        if low:
             found.append(f"{bound.column} goes down to {lowest:g}; expected at least {bound.min:g}")
-        if bound.max is not None and highest is not None and highest > bound.max:
+        if high:
             found.append(f"{bound.column} goes up to {highest:g}; expected at most {bound.max:g}")
     return tuple(found)
 

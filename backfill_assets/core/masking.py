@@ -11,7 +11,7 @@ from backfill_assets.core.model import ColumnRef, Model, Source
 HIDDEN = "***"
 """What is shown instead of a value."""
 
-_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+_CLASS = re.compile(r"\[[A-Z][A-Z0-9_.]*\](?=\s)|[A-Za-z_][\w.]*(?:Error|Exception)(?=:)")
 
 Lineage = Mapping[str, tuple[ColumnRef, ...]]
 """Output column → the upstream columns that its values come from."""
@@ -52,24 +52,25 @@ def is_masked(ref: ColumnRef, masked: Mapping[str, Collection[str]]) -> bool:
 
 
 def hide_values(text: str) -> str:
-    """A message without what it quotes: Spark quotes values there.
+    """An error's message without all that may come from a row, which is all but its class.
 
-    >>> hide_values("The value 'ann@example.com' of the type `STRING` cannot be cast")
-    'The value *** of the type `STRING` cannot be cast'
+    >>> hide_values("[CAST_INVALID_INPUT] The value 'ann@example.com' of the type `STRING` cannot be cast")
+    '[CAST_INVALID_INPUT] ***'
+    >>> hide_values("ValueError: ann@example.com")
+    'ValueError: ***'
     """
-    return _QUOTED.sub(HIDDEN, text)
+    found = _CLASS.match(text)
+    if found is None:
+        return HIDDEN
+    return f"{found[0]} {HIDDEN}" if found[0].startswith("[") else f"{found[0]}: {HIDDEN}"
 
 
-def hides_values(sql: str, masks: Mapping[str, Collection[str]]) -> bool:
-    """Whether a query may show values of masked columns. `masks` are by table, of those that the query may read.
+def metric_hidden(metric: str, mask: Collection[str]) -> bool:
+    """Whether a value of a metric may be one of a masked column: it names one, or a star.
 
-    A word of the text that is a masked column's name counts, wherever it is, and so does a star.
-
-    >>> hides_values("SELECT max(email) FROM prod.users", {"users": ["email"]})
-    True
-    >>> hides_values("SELECT 1 FROM prod.users", {"users": ["email"]})
-    False
+    >>> metric_hidden("max(Email)", ["email"]), metric_hidden("count(*)", ["email"])
+    (True, False)
     """
-    low = sql.lower()
-    names = {c.lower() for table, columns in masks.items() if table.lower() in low for c in columns}
+    low = metric.lower().replace("``", "`")
+    names = [c.lower() for c in mask]
     return bool(names) and ("*" in low.replace("count(*)", "") or any(name in low for name in names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import pytest
 from backfill_assets.adapters.consumer_queries import run_queries
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
-from backfill_assets.core.consumer import Consumer, ConsumerQuery
+from backfill_assets.core.consumer import Bound, Consumer, ConsumerQuery
 from backfill_assets_tests.projects import build_all, write_project
 
 if TYPE_CHECKING:
@@ -70,9 +71,22 @@ def test_nothing_shows_a_masked_value(spark: SparkSession, tmp_path: Path, envir
     assert build_all(place)["users"].ok
     promote_plan(place)
     shown = place.control.environments.read(environment)
-    query = ConsumerQuery(name="newest", sql=f"SELECT max(contact) AS c FROM {environment}.users")
-    consumer = Consumer(name="board", kind="dashboard", reads=("users",), queries=(query,), file=path)
+    texts = [
+        "SELECT max(contact) AS c FROM {}.users",
+        "TABLE {}.users",
+        "FROM {}.users |> LIMIT 3",
+        "SELECT b FROM {}.users AS u(a, b, c)",
+        "WITH u AS (TABLE {}.users) SELECT max(q) AS m FROM u AS t(p, q, r)",
+        "SELECT max(length(contact)) AS top FROM {}.users",
+        "SELECT CAST(contact AS INT) AS n FROM {}.users",
+        "SELECT raise_error(concat('seen ', contact)) AS n FROM {}.users",
+    ]
+    queries = [ConsumerQuery(name=f"q{n}", sql=sql.format(environment)) for n, sql in enumerate(texts)]
+    queries[5] = replace(queries[5], bounds=(Bound(column="top", max=1),))
+    consumer = Consumer(name="board", kind="dashboard", reads=("users",), queries=tuple(queries), file=path)
     masks = {"users": place.project.models["users"].mask}
-    [answer] = run_queries(place.spark, [consumer], shown, shown, place.warehouse, masks)
-    assert answer.same
-    assert SECRET not in str(answer)
+    answers = list(run_queries(place.spark, [consumer], shown, shown, place.warehouse, masks))
+    assert len(answers) == len(texts) and SECRET not in str(answers)
+    assert all(a.same for a in answers[:6]) and answers[5].missed == ("top is beyond its bound",)
+    assert answers[1].candidate.sample[0][0] == "2024-01-01" and answers[1].candidate.sample[0][1] == "***"
+    assert [a.candidate.error for a in answers[6:]] == ["[CAST_INVALID_INPUT] ***", "[USER_RAISED_EXCEPTION] ***"]

@@ -11,7 +11,7 @@ from backfill_assets.audits.kinds.arguments import Metric, Number
 from backfill_assets.audits.kinds.base import AuditKind, bounds, plain
 from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.core.intervals import Interval
-from backfill_assets.core.masking import HIDDEN, hides_values
+from backfill_assets.core.masking import HIDDEN, metric_hidden
 from backfill_assets.core.model import Model
 
 
@@ -32,7 +32,7 @@ class Measured(AuditKind):
 
     def said(self, model: Model, value: float | None) -> str:
         """A value, unless it may be one of a masked column, as `max(salary)` is."""
-        return HIDDEN if hides_values(f"{self.metric} {model.name}", {model.name: model.mask}) else plain(value)
+        return HIDDEN if metric_hidden(self.metric, model.mask) else plain(value)
 
 
 class Aggregate(Measured):

@@ -16,7 +16,7 @@ from backfill_assets.audits.relations import AuditedTable as View
 from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.audits.text import hidden, interval_text, literal, quoted, value_text
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
-from backfill_assets.core.masking import HIDDEN, hides_values
+from backfill_assets.core.masking import HIDDEN, metric_hidden
 from backfill_assets.core.model import Model
 from backfill_assets.sql.expressions import columns_of
 
@@ -126,8 +126,7 @@ class Reconcile(Tolerant):
             for n, (here, there) in enumerate(self.groups.items())
         ]
         key = [f"{literal(f'{c}=')}, {text}, ', '" for c, text in zip(self.groups, shown, strict=True)]
-        metrics = f"{self.metric} {self.of_metric or ''} {model.name}"
-        told = not hides_values(metrics, {model.name: (*model.mask, *other.mask)})
+        told = not metric_hidden(f"{self.metric} {self.of_metric or ''}", (*model.mask, *other.mask))
         mine, theirs = (value_text(value) if told else mask for value in ("bf_here0", "bf_there0"))
         said = [*key, mine, literal(" here, "), theirs, literal(f" in {self.of}")]
         differ = f"SELECT * FROM ({_joined([self], look, other)}) WHERE {self.differs(0)}"

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from backfill_assets.adapters.consumer_queries import _without_values  # pyright: ignore[reportPrivateUsage]
 from backfill_assets.adapters.diff import diff_model
 from backfill_assets.compare.questions import ask
-from backfill_assets.contracts.rerun import Answer
+from backfill_assets.contracts.masked_answers import ViewMasks, masked_rerun
+from backfill_assets.contracts.rerun import Answer, Rerun
+from backfill_assets.core.consumer import ConsumerQuery
 from backfill_assets.core.errors import BuildError
 from backfill_assets.evidence.make import make
 from backfill_assets_tests.fakes import FakeTables, a_model, a_pointer, days
@@ -58,7 +59,11 @@ def test_a_comparison_that_fails_on_a_masked_value() -> None:
 
 def test_a_packet_of_answers_that_failed_on_one() -> None:
     """A reader's query that may show masked values keeps neither rows, nor totals, nor what its error quotes."""
-    answer = _without_values(Answer(columns=("c",), rows=1, sample=((SECRET,),), sums={"n": 77123.0}, error=SAID))
+    query = ConsumerQuery(name="newest", sql="SELECT max(email) AS c FROM prod.users")
+    views = ViewMasks(columns={"prod.users": ["email"]}, masks={"prod.users": ["email"]})
+    failed = Answer(columns=("c",), rows=1, sample=((SECRET,),), sums={"c": 77123.0}, error=SAID)
+    asked = Rerun(consumer="board", query="newest", candidate=failed, shown=failed)
+    answer = masked_rerun(asked, query, views, views, b"salt").candidate
     assert SECRET not in str(answer) and not answer.sums
     rerun = {
         "consumer": "board", "query": "newest", "evaluation": "", "met": False, "missed": [f"it fails: {answer.error}"],
@@ -66,4 +71,4 @@ def test_a_packet_of_answers_that_failed_on_one() -> None:
     }  # fmt: skip
     _, files = make(some_inputs(proofs={"consumers": a_proof("consumers", document={"reruns": [rerun]}, findings=())}))
     assert all(SECRET not in text.decode() for text in files.values())
-    assert "The value *** of the type" in files["packet.html"].decode()
+    assert "[CAST_INVALID_INPUT] ***" in files["packet.html"].decode()

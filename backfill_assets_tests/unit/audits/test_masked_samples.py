@@ -36,6 +36,17 @@ QUERIES = [
     ("SELECT count(*) AS n, count(DISTINCT *) AS d FROM users", ["n", "d"], ["n"]),
     ("SELECT * FROM m JOIN users ON users.id = m.id", ["ds", "id", "x", "id", "email", "city"], []),
     ("SELECT to_json(struct(*)) AS j FROM users", ["j"], []),
+    ("TABLE users", ["id", "email", "city"], ["id", "city"]),
+    ("FROM users |> LIMIT 3", ["id", "email", "city"], ["id", "city"]),
+    ("SELECT b, c FROM users AS u(a, b, c)", ["b", "c"], ["c"]),
+    ("WITH u AS (TABLE users) SELECT max(b) AS x FROM u AS t(a, b, c)", ["x"], []),
+    ("FROM users |> EXTEND email AS q |> DROP email |> SELECT q, id", ["q", "id"], []),
+    ("SELECT count(*), max(email) FROM users", ["count(1)", "max(email)"], ["count(1)"]),
+    ("SELECT email AS id FROM IDENTIFIER('users')", ["id"], []),
+    ("SELECT id, IDENTIFIER('email') AS x FROM users", ["id", "x"], []),
+    ("SELECT email AS id FROM delta.`/users`", ["id"], []),
+    ("VALUES ((SELECT max(email) FROM users))", ["col1"], []),
+    ("SELECT x, count(*) FROM m GROUP BY x", ["x", "count(1)"], ["x", "count(1)"]),
     ("SELECT ds, first(email) OVER (ORDER BY ds) AS e FROM m JOIN users USING (id)", ["ds", "e"], ["ds"]),
 ]  # fmt: skip
 

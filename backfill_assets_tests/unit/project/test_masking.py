@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.core.errors import ProjectError
-from backfill_assets.core.masking import hide_values, hides_values
+from backfill_assets.core.masking import hide_values, metric_hidden
 from backfill_assets.project.loader import load_project
 from backfill_assets_tests.projects import write_project
 
@@ -89,10 +89,10 @@ def test_what_cannot_be_taken_apart_is_masked_whole(tmp_path: Path) -> None:
 
 
 def test_messages_and_queries() -> None:
-    """Spark quotes values; a query may show them by name or by a star."""
-    assert hide_values("invalid input 'it\\'s me@x' of \"a\" here") == "invalid input *** of *** here"
-    people = {"users": ("contact",)}
-    assert hides_values("SELECT * FROM prod.users", people)
-    assert hides_values("SELECT max(Contact) FROM prod.Users", people)
-    assert not hides_values("SELECT count(*) FROM prod.users", people)
-    assert not hides_values("SELECT * FROM prod.orders", people)
+    """A message says any value anywhere: its class is left. A metric names a masked column, or a star."""
+    for said in ("it's ann@x's", "Duplicated map key ann@x", "ann: x", "The value 'ann@x", "[ann@x] y"):
+        assert hide_values(said) == "***"
+    assert hide_values("[USER_RAISED_EXCEPTION] bad: ann@x SQLSTATE: P0001") == "[USER_RAISED_EXCEPTION] ***"
+    assert hide_values("java.lang.NumberFormatException: ann@x") == "java.lang.NumberFormatException: ***"
+    assert metric_hidden("max(struct(*))", ["contact"]) and metric_hidden("max(`e``mail`)", ["e`mail"])
+    assert not metric_hidden("sum(n)", ["contact"]) and not metric_hidden("max(struct(*))", [])
