@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
+from backfill_assets.core.intervals import FIRST_YEAR, LAST_YEAR, LATEST, NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -66,7 +66,9 @@ def csv_days(file: Path, source: Source) -> Ranges | None:
 def _span(call: Any, said: Any) -> Ranges | None:
     """Texts that begin with a day: the times of the first and the last two of these, whatever their time zones."""
     days = call.utf8_slice_codeunits(said, 0, 10)
-    distinct = sorted(call.unique(days).to_pylist())
+    distinct = sorted(d for d in call.unique(days).to_pylist() if FIRST_YEAR <= int(d[:4]) <= LAST_YEAR)
+    if not distinct:
+        return NOTHING
     ends = [*distinct[:2], *distinct[-2:]]
     few = call.unique(call.filter(said, call.is_in(days, value_set=_array(ends)))).to_pylist()
     instants: list[tuple[datetime, bool]] = []
@@ -77,8 +79,14 @@ def _span(call: Any, said: Any) -> Ranges | None:
             continue
     if not instants:
         return None
-    first, (last, whole) = min(instants)[0], max(instants)
-    return Ranges((Interval(first, last + (timedelta(days=1) if whole else timedelta(milliseconds=1))),))
+    return span_of(min(instants)[0], max(instants)[0], whole=max(instants)[1])
+
+
+def span_of(first: datetime, last: datetime, *, whole: bool) -> Ranges:
+    """From the first instant to the last, included (`whole`: the day of it), in the years that models may reach."""
+    last = min(last, LATEST) + (timedelta(days=1) if whole else timedelta(milliseconds=1))
+    found = Interval.clamped(first, last)
+    return Ranges((found,)) if found else NOTHING
 
 
 def _array(values: Sequence[str]) -> Any:

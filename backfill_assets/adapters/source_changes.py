@@ -27,7 +27,7 @@ from backfill_assets.adapters.source_days import (
 from backfill_assets.adapters.source_pins import FilePins, data_files
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
+from backfill_assets.core.intervals import LATEST, NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
 from backfill_assets.plan.source_history import SourceChange, SourceHistory
 
@@ -46,7 +46,8 @@ class SourceChanges:
 
     def newest(self, source: Source) -> datetime | None:
         days = source_days(source, {})
-        return days.span.end if days and days.span else None
+        end = days.span.end if days and days.span else LATEST
+        return end if end < LATEST else None  # `9999-12-31` says nothing of how old the rows are
 
 
 def _delta(source: Source, path: str, since: int) -> SourceHistory:
@@ -144,7 +145,9 @@ class _Spans:
                 return value_span(value, value)
         try:
             said = json.loads(action.get("stats") or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(said, dict):
             return None
         if said.get("numRecords") == 0:
             return NOTHING

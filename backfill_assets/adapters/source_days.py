@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
-from backfill_assets.adapters.csv_days import csv_days, readable
+from backfill_assets.adapters.csv_days import csv_days, readable, span_of
 from backfill_assets.adapters.source_pins import data_files
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
@@ -75,9 +75,24 @@ def delta_days(table: Any, column: str) -> dict[str, Ranges | None]:
     paths = [unquote(path) for path in actions.column("path").to_pylist()]
     if first is None or last is None:
         return dict.fromkeys(paths)
-    said = (actions.column(name).to_pylist() for name in ("num_records", first, last))
+    said = (_values(actions.column(name)) for name in ("num_records", first, last))
     spans = (NOTHING if rows == 0 else value_span(low, high) for rows, low, high in zip(*said, strict=True))
     return dict(zip(paths, spans, strict=True))
+
+
+def _values(column: Any) -> list[Any]:
+    """As Python has them; None for a date or an instant of a year that Python does not know."""
+    try:
+        return column.to_pylist()
+    except (OverflowError, ValueError):
+        return [_value(column[i].as_py) for i in range(len(column))]
+
+
+def _value(value: Callable[[], Any]) -> Any:
+    try:
+        return value()
+    except (OverflowError, ValueError):
+        return None
 
 
 def physical_name(table: Any, column: str) -> str:
@@ -119,13 +134,17 @@ def _footer(file: Path, column: str) -> Ranges | None:
         statistics = said.row_group(group).column(places[0]).statistics
         if statistics is None or not statistics.has_min_max:
             return None
-        lows.append(statistics.min)
-        highs.append(statistics.max)
+        low, high = _value(lambda s=statistics: s.min), _value(lambda s=statistics: s.max)
+        if low is None or high is None:
+            return None
+        lows.append(low)
+        highs.append(high)
     return value_span(min(lows), max(highs))
 
 
 def value_span(low: object, high: object) -> Ranges | None:
-    """From a file's first value to its last, included. Delta cuts instants to milliseconds."""
+    """From a file's first value to its last, included, as far as models may reach: `9999-12-31` is often written for
+    what has no end. Delta cuts instants to milliseconds."""
     try:
         first, last = (utc(v) if isinstance(v, str | date) else None for v in (low, high))
     except ValueError:
@@ -133,4 +152,4 @@ def value_span(low: object, high: object) -> Ranges | None:
     if first is None or last is None:
         return None
     whole = len(high) <= len("2024-03-01") if isinstance(high, str) else not isinstance(high, datetime)
-    return Ranges((Interval(first, last + (timedelta(days=1) if whole else timedelta(milliseconds=1))),))
+    return span_of(first, last, whole=whole)

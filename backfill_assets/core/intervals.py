@@ -10,6 +10,8 @@ from typing import Self
 
 FIRST_YEAR, LAST_YEAR = 1700, 2200
 """The years that files and options may name: what is beyond is a slip, and no arithmetic of days leaves `datetime`."""
+EARLIEST, LATEST = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC), datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC)
+"""The first instant of these years, and the first one after them."""
 
 
 def utc(value: date | datetime | str) -> datetime:
@@ -45,6 +47,16 @@ class Interval:
     def __post_init__(self) -> None:
         if self.start >= self.end:
             raise ValueError(f"an interval ends after it starts: {self.start} .. {self.end}")
+
+    @classmethod
+    def clamped(cls, start: datetime, end: datetime) -> Self | None:
+        """What of it is in the years that files and options may name; None where nothing is.
+
+        >>> str(Interval.clamped(utc("2024-03-01"), utc("9999-12-31")))
+        '2024-03-01..2200-12-31'
+        """
+        start, end = max(start, EARLIEST), min(end, LATEST)
+        return cls(start, end) if start < end else None
 
     @classmethod
     def of(cls, start: date | datetime | str, end: date | datetime | str) -> Self:

@@ -48,7 +48,9 @@ def freshness(look: WatchFacts) -> tuple[Notice, ...]:
             found.append(Notice(kind=NoticeKind.STALE, model=name, source=True, what=what, remedy=remedy))
     for name in sorted(look.histories.keys() - look.newest.keys()):
         if look.project.sources[name].freshness_hours is not None:
-            what = "how old its newest row is cannot be told: it has no time_column, no statistics, or no rows"
+            what = (
+                "how old its newest row is cannot be told: no time_column, no statistics, no rows, or one beyond 2200"
+            )
             found.append(Notice(kind=NoticeKind.UNWATCHED, model=name, source=True, what=what))
     return tuple(found)
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from pyarrow import parquet
 
+from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_days import source_days
 from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.model import Column, Source
@@ -64,6 +68,77 @@ def test_folders_that_are_named_by_day_say_it(tmp_path: Path, kind: str) -> None
         (tmp_path / f"ds={day}").mkdir()
         (tmp_path / f"ds={day}" / f"part.{kind}").write_text("whatever")
     assert touched(source_days(a_source(tmp_path, kind, "ds"), {})) == "2024-01-03..2024-01-04, 2024-01-09"
+
+
+FAR = [date(2024, 1, 3), date(9999, 12, 31)]
+
+
+def far_csv(root: Path) -> Source:
+    (root / "a.csv").write_text("at\n2024-01-03\n0001-01-01\n9999-12-31\n")
+    return a_csv(root, header="true")
+
+
+def far_parquet(root: Path) -> Source:
+    pd.DataFrame({"at": FAR}).to_parquet(root / "a.parquet")
+    return a_source(root, "parquet")
+
+
+def far_texts(root: Path) -> Source:
+    pd.DataFrame({"at": [str(day) for day in FAR]}).to_parquet(root / "a.parquet")
+    return a_source(root, "parquet")
+
+
+def far_folders(root: Path) -> Source:
+    for day in (*FAR, "0000-00-00"):
+        (root / f"at={day}").mkdir()
+    (root / "at=2024-01-03" / "a.parquet").write_text("whatever")
+    (root / "at=9999-12-31" / "a.parquet").write_text("whatever")
+    return a_source(root, "parquet")
+
+
+def far_delta(root: Path) -> Source:
+    write_deltalake(root, pd.DataFrame({"at": FAR}))
+    return a_source(root, "delta")
+
+
+def far_partitions(root: Path) -> Source:
+    write_deltalake(root, pd.DataFrame({"at": FAR, "n": [1, 2]}), partition_by=["at"])
+    return a_source(root, "delta")
+
+
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (far_csv, "2024-01-03"),
+        (far_parquet, "2024-01-03..2200-12-31"),
+        (far_texts, "2024-01-03..2200-12-31"),
+        (far_folders, "2024-01-03"),
+        (far_delta, "2024-01-03..2200-12-31"),
+        (far_partitions, "2024-01-03"),
+    ],
+)
+def test_the_end_of_time_is_a_value_like_others(tmp_path: Path, make: Callable[[Path], Source], found: str) -> None:
+    """`9999-12-31` for what has no end: no model reaches it. A file may tell its last value only."""
+    source = make(tmp_path)
+    assert touched(source_days(source, {})) == found
+    newest = SourceChanges().newest(source)
+    assert newest == (utc("2024-01-04") if found == "2024-01-03" else None)
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.timestamp("us", tz="UTC")])
+@pytest.mark.parametrize("days_since", [-800_000, 2_932_897 + 500])
+@pytest.mark.parametrize("format", ["parquet", "delta", "delta partition"])
+def test_years_that_python_does_not_know(tmp_path: Path, kind: pa.DataType, days_since: int, format: str) -> None:
+    """Before 1 and after 9999: nothing is concluded from them."""
+    unit = 1 if kind == pa.date32() else 86_400_000_000
+    whole = pa.int32() if kind == pa.date32() else pa.int64()
+    table = pa.table({"at": pa.array([days_since * unit], whole).cast(kind), "n": [1]})
+    if format == "parquet":
+        parquet.write_table(table, tmp_path / "a.parquet")
+    else:
+        write_deltalake(tmp_path, table, partition_by=["at"] if "partition" in format else None)
+    said = source_days(a_source(tmp_path, format.split()[0]), {})
+    assert said is None or not said
 
 
 def test_what_does_not_say_it_is_unknown(tmp_path: Path) -> None:
