@@ -150,7 +150,11 @@ def write_link(location: str, table: ForeignTable, *, metadata: str) -> None:
                 "timestamp": round(datetime.now(UTC).timestamp() * 1000),
                 "operation": "CLONE",
                 "operationParameters": {"source": table.origin.location, "sourceVersion": table.origin.commit},
-                "operationMetrics": {"numOutputRows": str(table.rows), "numOutputBytes": "0"},
+                "operationMetrics": {
+                    "numFiles": str(len(table.files)),
+                    "numOutputRows": str(table.rows),
+                    "numOutputBytes": "0",
+                },
                 "userMetadata": metadata,
             }
         },

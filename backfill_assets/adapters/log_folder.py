@@ -1,30 +1,37 @@
-"""Is the log of a Delta table on a local disk whole? Neither Spark nor delta-rs says so when an entry is empty.
+"""Is the log of a Delta table on a local disk whole? Neither Spark nor delta-rs says so when an entry lost its content.
 
-A machine that loses power may leave an entry's name without its content. Readers of the Delta protocol take an empty
-entry for a commit that did nothing, and show fewer rows without a word (seen with Spark 4.2 and deltalake 1.6).
+A machine that loses power may leave an entry's name without its content, or with the first lines of it. Readers of the
+Delta protocol take that for a commit that did nothing, or less, and show fewer rows without a word (seen with Spark 4.2
+and deltalake 1.6). What an entry lost is told by what its own first line counts: see `log_entry.py`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+from backfill_assets.adapters.log_entry import flaw
 from backfill_assets.core.errors import StateError
 
 LOG = "_delta_log"
+Stamp: TypeAlias = tuple[int, int]
+"""Bytes of a file, and when it was written last, in nanoseconds."""
 _ENTRY = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(?:parquet|json)")
 _LOOKS = 3
 """A listing is not taken at one instant: what seems to be missing in it may have been written meanwhile."""
+_whole: dict[str, Stamp] = {}
+"""Entries that this process has found whole, as they were then: no commit changes, and logs are opened many times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFolder:
-    """The files of a log by the commit that they are of: bytes of each entry, and the checkpoints that are complete."""
+    """The files of a log by the commit that they are of: each entry, and the checkpoints that are complete."""
 
-    entries: Mapping[int, int] = field(default_factory=dict[int, int])
+    entries: Mapping[int, Stamp] = field(default_factory=dict[int, Stamp])
     checkpoints: frozenset[int] = frozenset()
 
     @property
@@ -32,16 +39,16 @@ class LogFolder:
         """The number of the newest commit; -1 when there is no table."""
         return max(self.entries, default=-1)
 
-    def problem(self, commit: int) -> str:
-        """Why the table at a commit cannot be told from this log; "" when it can.
+    def needed(self, commit: int) -> range:
+        """The entries that tell the table at a commit: those after its newest checkpoint, or all."""
+        return range(max((c for c in self.checkpoints if c <= commit), default=-1) + 1, commit + 1)
 
-        From the newest checkpoint up to the commit, or from the beginning, every entry has to be there.
-        """
-        begin = max((c for c in self.checkpoints if c <= commit), default=-1)
-        for number in range(begin + 1, commit + 1):
+    def problem(self, commit: int) -> str:
+        """Why the table at a commit cannot be told from this log, as far as a listing says; "" when it can."""
+        for number in self.needed(commit):
             if number not in self.entries:
                 return f"{entry_name(number)} is missing"
-            if not self.entries[number]:
+            if not self.entries[number][0]:
                 return f"{entry_name(number)} is empty"
         return ""
 
@@ -53,13 +60,14 @@ def entry_name(commit: int) -> str:
 
 def read_log(location: str) -> LogFolder:
     """What is in the log's folder; nothing when there is none. Raises NotADirectoryError when it is a file."""
-    entries: dict[int, int] = {}
+    entries: dict[int, Stamp] = {}
     parts: dict[tuple[int, int], set[int]] = {}
     try:
         with os.scandir(f"{location}/{LOG}") as found:
             for file in found:
                 if entry := _ENTRY.fullmatch(file.name):
-                    entries[int(entry[1])] = file.stat().st_size
+                    stat = file.stat()
+                    entries[int(entry[1])] = stat.st_size, stat.st_mtime_ns
                 elif (part := _CHECKPOINT.fullmatch(file.name)) and file.stat().st_size:
                     of = int(part[3] or 1)
                     parts.setdefault((int(part[1]), of), set()).add(int(part[2] or 1))
@@ -69,16 +77,17 @@ def read_log(location: str) -> LogFolder:
     return LogFolder(entries=entries, checkpoints=whole)
 
 
-def check_log(location: str, commit: int | None = None) -> int:
-    """Raise StateError unless the log says what the table is at a commit (None: the newest); returns its number.
+def check_log(location: str, commit: int | None = None, *, every: bool = True) -> int:
+    """Raise StateError when the log does not say what the table is at a commit (None: the newest); returns its number.
 
-    -1 when there is no table at all.
+    -1 when there is no table at all. `every` False: of the older entries only whether they are there, which is what
+    planning asks about thousands of them; nobody opens a table without the rest.
     """
     problem = ""
     for _ in range(_LOOKS):
         log = read_log(location)
         wanted = log.head if commit is None else commit
-        problem = log.problem(wanted) or (_cut(location, wanted) if wanted in log.entries else "")
+        problem = log.problem(wanted) or _flawed(location, log, log.needed(wanted) if every else (), wanted)
         if not problem or log.head < 0:
             return min(wanted, log.head)
     raise damaged(location, problem)
@@ -94,12 +103,21 @@ def damaged(location: str, why: str) -> StateError:
     )
 
 
-def _cut(location: str, commit: int) -> str:
-    """Whether an entry ends within a line: what a crash leaves of a file that was not on the disk yet."""
-    path = f"{location}/{LOG}/{entry_name(commit)}"
+def _flawed(location: str, log: LogFolder, needed: Collection[int], newest: int) -> str:
+    for number in (n for n in (*needed, newest) if n in log.entries):
+        if why := _flaw(f"{location}/{LOG}/{entry_name(number)}", number, log.entries[number]):
+            return f"{entry_name(number)} {why}"
+    return ""
+
+
+def _flaw(path: str, commit: int, stamp: Stamp) -> str:
+    if _whole.get(path) == stamp:
+        return ""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123  (this is asked of every table by every plan)
-            file.seek(max(os.fstat(file.fileno()).st_size - 8, 0))
-            return "" if file.read().rstrip().endswith(b"}") else f"{entry_name(commit)} is cut off"
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123  (this is asked of every table by every plan)
+            why = flaw(file.read(), commit)
     except FileNotFoundError:  # the janitor removes the table, newest entry first
-        return f"{entry_name(commit)} is missing"
+        return "is missing"
+    if not why:
+        _whole[path] = stamp
+    return why

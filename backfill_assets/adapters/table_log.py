@@ -51,7 +51,7 @@ class DeltaTableLog:
             table = open_table(location)
             return table.version() if table else -1
         # A listing takes microseconds, opening a table of many files milliseconds; planning asks for every model.
-        return check_log(location)
+        return check_log(location, every=False)
 
     def commits(self, model: str, version: str) -> list[DataCommit]:
         found = history(table_path(self._warehouse, model, version))

@@ -98,8 +98,9 @@ def read_warehouse(where: str) -> WarehouseState:
     heads = control_heads(where)
     data = identity is None and not heads and bool(DeltaTableStorage(where).tables())
     noted = ""
-    if identity is not None and identity.release is not None:
-        noted = str(_info(where, identity.release.commit).get("release", ""))
+    if identity is not None and (known := identity.release) is not None:
+        there = newest_release(where, known.commit, after=known.commit - 1)
+        noted = there.id if there is not None else ""
     return WarehouseState(location=where, identity=identity, heads=heads, data=data, noted=noted)
 
 

@@ -54,11 +54,14 @@ def pointer(tmp_path: Path) -> Pointer:
     return environments.read("prod").pointers["a"]
 
 
-def lose_a_line(warehouse: Path, commit: int) -> None:
-    """A log entry keeps its beginning: whole lines, without the file that the commit added."""
+def lose_a_line(warehouse: Path, commit: int, *, counted: bool) -> None:
+    """A log entry keeps its beginning: whole lines, without the file that the commit added. `counted`: it says how
+    many there were, as most writers do."""
     path = Path(table_path(str(warehouse), "a", "a-1"), LOG, entry_name(commit))
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join(line for line in lines if "add" not in json.loads(line)) + "\n")
+    kept = [action for line in path.read_text().splitlines() if "add" not in (action := json.loads(line))]
+    if not counted:
+        del kept[0]["commitInfo"]["operationMetrics"]
+    path.write_text("".join(f"{json.dumps(action)}\n" for action in kept))
 
 
 def test_a_promotion_writes_down_what_it_points_at(tmp_path: Path, pointer: Pointer) -> None:
@@ -73,7 +76,7 @@ def test_a_promotion_writes_down_what_it_points_at(tmp_path: Path, pointer: Poin
 
 def test_lost_rows_are_refused_by_readers_promotions_and_the_watch(tmp_path: Path, pointer: Pointer) -> None:
     """Also for a part of what was promoted, and for a range that the lost rows are not in."""
-    lose_a_line(tmp_path, 4)
+    lose_a_line(tmp_path, 4, counted=False)
     log, storage = DeltaTableLog(str(tmp_path)), DeltaTableStorage(str(tmp_path))
     why = "15 rows in 5 files of 2024-01-01..2024-01-06; 18 in 6 were promoted"
     ledger = opened(tmp_path).ledger
@@ -87,6 +90,20 @@ def test_lost_rows_are_refused_by_readers_promotions_and_the_watch(tmp_path: Pat
             with_counts(log, [broken])
         (found,) = rehearse([broken], storage, log, ledger)
         assert found.broken == (f"commit 6 of a-1 has {why}",)
+
+
+def test_rows_that_were_lost_before_they_were_promoted_are_not_published(tmp_path: Path, pointer: Pointer) -> None:
+    """Nothing counted them before: the entry does, the promotion, the watch and readers refuse it."""
+    bare = replace(pointer, segments=tuple(replace(s, held=None) for s in pointer.segments))
+    lose_a_line(tmp_path, 4, counted=True)
+    log, why = DeltaTableLog(str(tmp_path)), f"{entry_name(4)} lost lines: it names 0 of 1 files that it added"
+    with pytest.raises(StateError) as refused:
+        with_counts(log, [bare])
+    assert refused.value.why == why
+    (found,) = rehearse([bare], DeltaTableStorage(str(tmp_path)), log, opened(tmp_path).ledger)
+    assert why in found.broken[0]
+    with pytest.raises(StateError, match="is damaged"):
+        read_pointer(bare, str(tmp_path))
 
 
 def test_a_log_that_ends_before_what_is_shown_is_a_finding_and_refused(tmp_path: Path, pointer: Pointer) -> None:

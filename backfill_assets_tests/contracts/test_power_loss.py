@@ -5,6 +5,7 @@ On real Delta tables, written by delta-rs; `power.py` takes away what was not sy
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from backfill_assets.adapters.control_delta import DeltaControlTable
 from backfill_assets.adapters.durable import sync_commits
 from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.adapters.log_folder import LOG, check_log, entry_name
@@ -23,7 +25,9 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.settings import Settings
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Promotion
 from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets.state.store import Row, TableSpec
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.delta_tables import DeltaTables
 from backfill_assets_tests.fakes import Cell, a_pointer, days
@@ -150,7 +154,27 @@ def empty_it(path: Path) -> None:
     path.write_bytes(b"")
 
 
-@pytest.mark.parametrize("damage", [empty_it, cut, zeros])
+def blanks(path: Path) -> None:
+    path.write_bytes(b" \n")
+
+
+def nothing_done(path: Path) -> None:
+    path.write_bytes(b"{}\n")
+
+
+def first_line(path: Path) -> None:
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+
+
+def last_line(path: Path) -> None:
+    """All but it is left."""
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+CUTS = [empty_it, cut, zeros, blanks, nothing_done, first_line, last_line]
+
+
+@pytest.mark.parametrize("damage", CUTS)
 def test_a_damaged_newest_entry_is_refused_by_every_reader(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     """Planning's look, opening, counting rows: none takes the table for one with fewer rows; older commits can be
     read."""
@@ -181,6 +205,80 @@ def test_a_hole_and_an_empty_entry_in_the_middle_are_refused(tmp_path: Path) -> 
         log.rows("a", "a-1", 5)
     assert refused.value.why == f"{entry_name(3)} is missing"
     assert sum(log.rows("a", "a-1", 2).values()) == 6
+
+
+@pytest.mark.parametrize("damage", CUTS)
+def test_a_damaged_older_entry_is_refused_by_who_opens_it(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    """Also when it was looked at before, in the same process."""
+    location = a_table(tmp_path)
+    log = DeltaTableLog(str(tmp_path))
+    assert sum(log.rows("a", "a-1", 6).values()) == 18
+    damage(entry(location, 3))
+    for look in (lambda: log.commits("a", "a-1"), lambda: log.rows("a", "a-1", 6), lambda: open_table(location)):
+        with pytest.raises(StateError, match="is damaged; nothing is read from it"):
+            look()
+    assert sum(log.rows("a", "a-1", 2).values()) == 6
+
+
+def test_every_kind_of_commit_that_is_whole_can_be_read_and_no_line_of_it_can_be_lost(tmp_path: Path) -> None:
+    """What control tables go through: made, written, a column of a later release, replaced, joined."""
+    spec = TableSpec(name="notes", columns={"model": "text", "at": "int"}, partition="model")
+    later = replace(spec, columns=dict(spec.columns) | {"why": "text"})
+    table = DeltaControlTable(str(tmp_path), spec)
+    table.append([{"model": "a", "at": 1}, {"model": "b", "at": 2}])
+    table = DeltaControlTable(str(tmp_path), later)
+    for number in range(3):
+        table.append([{"model": "a", "at": number, "why": "w"}])
+    rows: list[Row] = [{"model": "a", "at": 7, "why": "x"}, {"model": "a", "at": 8, "why": "y"}]
+    table.replace(rows, where={"model": ["a"]}, revision=table.revision(), note={})
+    for number in range(3):
+        table.append([{"model": "b", "at": number, "why": "w"}])
+    table.compact(most_files=1)
+    found = table.read()
+    info = [json.loads(first.read_text().splitlines()[0]) for first in sorted(Path(tmp_path, LOG).glob("*.json"))]
+    done = [one["commitInfo"]["operation"] for one in info]
+    assert set(done) == {"CREATE TABLE", "WRITE", "ADD COLUMN", "OPTIMIZE"}
+    for number, operation in enumerate(done):
+        path = entry(str(tmp_path), number)
+        lines = path.read_text().splitlines(keepends=True)
+        for kept in range(len(lines)):
+            path.write_text("".join(lines[:kept]))
+            with pytest.raises(StateError, match="is damaged"):
+                DeltaControlTable(str(tmp_path), later).read()
+        for lost in range(1, len(lines)):
+            path.write_text("".join(lines[:lost] + lines[lost + 1 :]))
+            with pytest.raises(StateError, match="is damaged"):
+                DeltaControlTable(str(tmp_path), later).read()
+        path.write_text("".join(lines))
+        assert len(lines) > 1 and DeltaControlTable(str(tmp_path), later).read() == found, operation
+
+
+@pytest.mark.parametrize("newest", [True, False])
+def test_a_release_whose_entry_lost_lines_is_no_new_environment(tmp_path: Path, newest: bool) -> None:
+    """Its name alone is left in the log: nobody takes prod for one that has never shown anything."""
+    control = opened(tmp_path)
+    promote(control.environments, control.environments.read("prod"), [A1], None)
+    location = str(tmp_path / "_control" / "environments")
+    release = DeltaTable(location).version()
+    if not newest:
+        promote(control.environments, control.environments.read("test"), [A1], None)
+    first_line(entry(location, release))
+    with pytest.raises(StateError, match="environments is damaged"):
+        opened(tmp_path)
+
+
+def test_a_noted_release_is_one_that_its_entry_adds(tmp_path: Path) -> None:
+    """Behind a checkpoint nobody reads the entry; it is compared with the note all the same."""
+    control = opened(tmp_path)
+    promote(control.environments, control.environments.read("prod"), [A1], None)
+    location = str(tmp_path / "_control" / "environments")
+    DeltaTable(location).create_checkpoint()
+    release = DeltaTable(location).version()
+    control.environments.open(control.environments.read("prod"), Promotion(
+        release="r", models=(), opened=datetime.now(UTC), host="h", pid=1))  # fmt: skip
+    first_line(entry(location, release))
+    with pytest.raises(StateError, match="are lost, or older than they were"):
+        opened(tmp_path)
 
 
 def test_a_commit_that_the_log_does_not_reach_is_refused(tmp_path: Path) -> None:

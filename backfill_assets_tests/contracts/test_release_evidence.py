@@ -359,6 +359,9 @@ def test_verify_looks_at_what_the_release_shows(root: Path) -> None:
     lines = text.splitlines(keepends=True)
     entry.write_text("".join(line for line in lines if '"ds=2024-01-03' not in line))
     said = _verified(root, first.id)
+    assert f"verify {first.id}: 1" in said and "lost lines: it names 3 of 4 files that it added" in said
+    entry.write_text("".join(line for line in lines[1:] if '"ds=2024-01-03' not in line))  # with what it counts
+    said = _verified(root, first.id)
     assert f"verify {first.id}: 1" in said
     assert "30 rows in 3 files of 2024-01-01..2024-01-04; 40 in 4 were promoted" in said
     table.rename(table.with_name("elsewhere"))
