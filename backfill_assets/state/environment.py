@@ -128,12 +128,12 @@ class Environments:
         race is retried when the environment is as `seen` had it: another one moved. Otherwise LostRaceError, and
         nothing moved: whoever moves models looked at those beside them, too.
         """
-        self.refuse_twin(seen)
-        refuse_other_letters(seen.name, seen.pointers.keys() - set(remove), [p.model for p in pointers])
         models = sorted({p.model for p in pointers} | set(remove))
         rows = [_to_row(seen.name, p, release, at) for p in pointers]
         current = seen
         for _ in range(_ATTEMPTS):
+            self.refuse_twin(current)
+            refuse_other_letters(seen.name, current.pointers.keys() - set(remove), [p.model for p in pointers])
             _refuse_removed(current, pointers, since=seen.revision)
             record = _release_row(current, pointers, models, release, at, note) if note is not None else None
             try:

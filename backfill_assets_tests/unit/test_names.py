@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -100,6 +101,25 @@ def test_a_candidate_s_schema_is_its_own() -> None:
         environments.refuse_twin(environments.read("plan_1f3a"))
     environments.refuse_twin(environments.read("dev"))
     environments.refuse_twin(environments.read("prod"))
+
+
+def test_two_people_begin_the_same_environment_in_other_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each looked before the other had committed: one of them is there, the other one is refused."""
+    store = MemoryStore()
+    ana, bo = Environments(store), Environments(store)
+    moment, note = utc("2024-01-05"), ReleaseNote(by="x")
+    look = bo.names
+
+    def meanwhile(among: Collection[str] | None = None) -> list[str]:
+        found = look(among)
+        if not ana.names():
+            ana.flip(ana.read("prod"), [POINTER], release="r1", at=moment, note=note)
+        return found
+
+    monkeypatch.setattr(bo, "names", meanwhile)
+    with pytest.raises(StateError, match="there cannot be an environment PROD beside prod"):
+        bo.flip(bo.read("PROD"), [POINTER], release="r2", at=moment, note=note)
+    assert ana.names() == ["prod"]
 
 
 @pytest.mark.parametrize("bad", ["\x1b[31mana", "ana\u202e", "a\u0000na", "ana\x9b2J", "ana\rbo"])
