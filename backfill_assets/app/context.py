@@ -42,7 +42,7 @@ from backfill_assets.state.ledger import new_id
 from backfill_assets.state.read_only import ReadOnlyStore
 from backfill_assets.state.releases import refuse_lost
 from backfill_assets.state.rules import RulesInForce, declared_rules
-from backfill_assets.state.settling import Settling, settling
+from backfill_assets.state.settling import Settling, settling, settling_by
 from backfill_assets.state.store import Store
 from backfill_assets.state.upgrades import under_known_names, versions_by_this_release
 
@@ -144,7 +144,7 @@ class Context:
             facts,
             extents=self._extents(facts.sources),
             rules=self.rules(),
-            settling=self.settling(),
+            settling=settling_by(self.control.rules.of(self.environment), facts.releases, facts.now),
             keeps_older=self.keeps_older,
         )
 

@@ -65,8 +65,9 @@ class Facts:
     """Model → versions that earlier releases showed, each with the newest of these; of models whose code is not what is
     shown."""
     out_of_sight: Mapping[str, Pointer] = field(default_factory=dict[str, Pointer])
-    """What a rollback took out of sight, as it was shown last: models, and intervals of models; looked up where the
-    code is not what is shown, and by the gate."""
+    """What a rollback took out of sight, as it was shown last: models, and intervals of models."""
+    releases: Sequence[Release] = ()
+    """All of the environment, oldest first. They grow with the years, and are read once."""
     rules: RulesInForce | None = None
     """What decides whose approval counts; None: nobody looked."""
     settling: Settling | None = None
@@ -147,8 +148,7 @@ def read_facts(
     }
     heads = {name: head for name, (_, head) in seen.items()}
     others = changed_texts(project, versions, coverage, heads)
-    as_shown_now = all((p := shown.pointers.get(n)) and p.version == project.fingerprints[n] for n in names)
-    releases = () if as_shown_now else control.releases.all(environment)  # they grow: read where somebody asks
+    releases = control.releases.all(environment)
     facts = Facts(
         now=now,
         environment=shown,
@@ -163,6 +163,7 @@ def read_facts(
         },
         released=_released(project, shown, releases, names),
         out_of_sight=out_of_sight(releases),
+        releases=releases,
         standing=states,
         coverage=coverage,
         heads=heads,

@@ -25,9 +25,10 @@ from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, EntriesByVersion, by_version
 from backfill_assets.state.plans import PlanRecord
-from backfill_assets.state.releases import Release, out_of_sight, replacements
+from backfill_assets.state.releases import replacements
 from backfill_assets.state.required_approvals import Roles
 from backfill_assets.state.tables import TableLog
+from backfill_assets.state.versions import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +63,11 @@ class Cases:
         """
         versions = self.control.versions.all()
         if stored is not None:
-            wanted = self.proposal(facts, stored)
+            wanted = propose_plan(self.project, facts, versions, stored, self.stored(stored))
         else:
             waits = {b.model for b in plan.blocked}
             models = [name for name in plan.models if name not in waits.union(plan.held)]
             wanted = propose(facts.bounded(self.project), facts, versions, request, models, plan.patches)
-        releases = self.control.releases.all(facts.environment.name)
-        facts = replace(facts, out_of_sight=out_of_sight(releases))
         found = find_changed_rows(self.project, facts, self.log, wanted.pointers)
         moving = tuple(p for p in wanted.pointers if p.model not in found.idle)
         return Case(
@@ -82,7 +81,7 @@ class Cases:
             rewritten=found.rewritten,
             older=self.older_reads(facts, moving) if purpose is Purpose.PROMOTION else OlderReads(),
             gaps=tuple(gaps),
-            reviews=self._reviews(facts, releases) if found.changed else (),
+            reviews=self._reviews(facts, versions) if found.changed else (),
             required=self.required,
             owners=self.owners,
             counts=self.counts,
@@ -97,20 +96,24 @@ class Cases:
 
         return older_reads(self.project, facts, moving, entries, self.history, frozen)
 
-    def _reviews(self, facts: Facts, releases: Sequence[Release]) -> tuple[PlanReview, ...]:
+    def _reviews(self, facts: Facts, versions: Mapping[tuple[str, str], Version]) -> tuple[PlanReview, ...]:
         """What is known of all open plans that the loaded code is of."""
         records = [r for r in self.control.plans.all() if r.live and r.environment == facts.environment.name]
-        replaced = replacements(releases)
-        return tuple(self._review(facts, r, replaced) for r in records if self.is_ours(facts, r))
+        replaced = replacements(facts.releases)
+        return tuple(self._review(facts, r, replaced, versions) for r in records if self.is_ours(facts, r))
 
     def review(self, facts: Facts, record: PlanRecord) -> PlanReview:
         """A stored plan with what it would show, and what was found out and said about it."""
-        releases = self.control.releases.all(facts.environment.name)
-        facts = replace(facts, out_of_sight=out_of_sight(releases))
-        return self._review(facts, record, replacements(releases))
+        return self._review(facts, record, replacements(facts.releases), self.control.versions.all())
 
-    def _review(self, facts: Facts, record: PlanRecord, replaced: Mapping[str, Mapping[str, Ranges]]) -> PlanReview:
-        pointers = self.proposal(facts, record).pointers
+    def _review(
+        self,
+        facts: Facts,
+        record: PlanRecord,
+        replaced: Mapping[str, Mapping[str, Ranges]],
+        versions: Mapping[tuple[str, str], Version],
+    ) -> PlanReview:
+        pointers = propose_plan(self.project, facts, versions, record, self.stored(record)).pointers
         return PlanReview(
             record=record,
             pointers=pointers,
