@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from backfill_assets.adapters.batch_rows import comparable, content_hash
 from backfill_assets.adapters.durable import sync_commits
-from backfill_assets.adapters.spark_errors import causes, reason
+from backfill_assets.adapters.spark_errors import causes, spark_reason
 from backfill_assets.adapters.table_log import batch_metadata, data_commit, history
 from backfill_assets.adapters.version_table import create_version_table, in_interval
 from backfill_assets.audits.text import quoted
@@ -97,7 +97,7 @@ def reading(table: str) -> Generator[None]:
             raise
         raise StateError(
             f"{table} cannot be read",
-            why=reason(causes(error)),
+            why=spark_reason(causes(error)),
             fix="bring its files back, or mend them, and run it again",
         ) from None
 
@@ -113,7 +113,7 @@ def frame_of(spark: SparkSession, place: TablePlace) -> DataFrame:
     return spark.read.format(place.format).load(place.location)
 
 
-def columns_of(frame: DataFrame) -> tuple[tuple[str, str], ...]:
+def table_columns(frame: DataFrame) -> tuple[tuple[str, str], ...]:
     """Name and Spark SQL type of each column."""
     return tuple((f.name, f.dataType.simpleString()) for f in frame.schema.fields)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.adapters.data_files import COUNTS, elsewhere, origin_of
+from backfill_assets.adapters.data_files import COUNTS, is_outside, origin_of
 from backfill_assets.adapters.durable import AT_ONCE, local, sync, write_durably
 from backfill_assets.adapters.log_folder import LOG, entry_name, read_log
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
@@ -251,7 +251,7 @@ def _reached(source: Path, target: Path) -> list[str]:
         for number in log.entries:
             for line in (source / table / LOG / entry_name(number)).read_text(encoding="utf-8").splitlines():
                 added = json.loads(line).get("add") if line.startswith('{"add"') else None
-                if added and not elsewhere(added["path"]) and (source / table / unquote(added["path"])).exists():
+                if added and not is_outside(added["path"]) and (source / table / unquote(added["path"])).exists():
                     names.add(f"{table}/{unquote(added['path'])}")
     return sorted(names)
 

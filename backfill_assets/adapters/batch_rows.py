@@ -104,7 +104,7 @@ def _check(rows: DataFrame, model: Model, interval: Interval) -> int:
         raise DataError(
             f"cannot build {model.name} {interval}",
             why=f"it computes rows outside the interval (or with an empty time column): {strangers} of {count}, "
-            f"e.g. {'; '.join(samples(rows.where(outside), [*model.grain, model.time_column], model.mask))}",
+            f"e.g. {'; '.join(sample_keys(rows.where(outside), [*model.grain, model.time_column], model.mask))}",
             fix="filter the query to the interval: the time column must be >= :start and < :end",
         )
     if tied:
@@ -113,7 +113,7 @@ def _check(rows: DataFrame, model: Model, interval: Interval) -> int:
         raise DataError(
             f"cannot build {model.name} {interval}",
             why=f"{tied} keys have rows that differ and that `dedupe` ({order}) does not tell apart, "
-            f"e.g. {'; '.join(samples(keys.where(_DIFFER), model.grain, model.mask))}",
+            f"e.g. {'; '.join(sample_keys(keys.where(_DIFFER), model.grain, model.mask))}",
             fix="say which one counts: `dedupe: {order_by: [loaded_at desc]}`"
             if exact
             else "add a column to `order_by` that tells which row is the latest",
@@ -123,7 +123,7 @@ def _check(rows: DataFrame, model: Model, interval: Interval) -> int:
         raise DataError(
             f"cannot build {model.name} {interval}",
             why=f"{double} keys ({', '.join(model.grain)}) have several rows, "
-            f"e.g. {'; '.join(samples(several, model.grain, model.mask, _COUNT))}",
+            f"e.g. {'; '.join(sample_keys(several, model.grain, model.mask, _COUNT))}",
             fix="make the query give one row a key, or say which one counts: `dedupe: {order_by: [loaded_at desc]}`"
             if not model.dedupe
             else "one key is in several intervals: correct the grain, or give each key one interval",
@@ -131,7 +131,7 @@ def _check(rows: DataFrame, model: Model, interval: Interval) -> int:
     return count
 
 
-def samples(frame: DataFrame, columns: Sequence[str], mask: Sequence[str], times: str = "") -> list[str]:
+def sample_keys(frame: DataFrame, columns: Sequence[str], mask: Sequence[str], times: str = "") -> list[str]:
     """A few keys as text, in order, without values of the `mask`; `times` is a column: how often each is there."""
     names, masked = _unique(columns), {c.lower() for c in mask}
     chosen = [column(c).cast("string").alias(f"bf_{n}") for n, c in enumerate(names)]

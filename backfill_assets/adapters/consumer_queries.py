@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.commands import run_command
 from backfill_assets.adapters.jvm import jvm_answers
-from backfill_assets.adapters.spark_errors import causes, engine_died, reason
+from backfill_assets.adapters.spark_errors import causes, engine_died, spark_reason
 from backfill_assets.adapters.spark_views import show_environment
 from backfill_assets.audits.text import quoted
 from backfill_assets.contracts.masked_answers import ViewMasks, masked_rerun
@@ -99,7 +99,7 @@ def ask(spark: SparkSession, query: ConsumerQuery, sql: str) -> Answer:
     except (PySparkException, Py4JError) as error:
         if not jvm_answers():  # no answer at all, which is not the query's fault
             raise engine_died(f"ask the query {query.name}") from error
-        return Answer(error=reason(causes(error))[:300])
+        return Answer(error=spark_reason(causes(error))[:300])
 
 
 def _ask(spark: SparkSession, query: ConsumerQuery, sql: str) -> Answer:

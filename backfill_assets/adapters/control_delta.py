@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.adapters.delta_errors import reason
+from backfill_assets.adapters.delta_errors import delta_reason
 from backfill_assets.adapters.durable import sync_since
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import ConflictError, StateError
@@ -178,7 +178,7 @@ class DeltaControlTable:
         except Exception as error:  # delta-rs raises no other class for a data file that is damaged
             raise StateError(
                 f"the control table {self._location} cannot be read",
-                why=reason(error),
+                why=delta_reason(error),
                 fix="check that the warehouse is reachable; what is damaged comes back with `backfill restore`",
             ) from None
 
@@ -194,7 +194,7 @@ class DeltaControlTable:
         except (OSError, DeltaError) as error:
             raise StateError(
                 f"the control table {self._location} cannot be written; what was done before is kept",
-                why=reason(error),
+                why=delta_reason(error),
                 fix="make room on the disk, or make the folder writable; then run the same command again",
             ) from None
 

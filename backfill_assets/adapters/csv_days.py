@@ -17,7 +17,7 @@ _KNOWN_OPTIONS = frozenset({"header", "sep", "delimiter", "quote", "multiline", 
 """Options under which a time reads as it is written; under others (a format, an encoding) nothing is concluded."""
 
 
-def readable(source: Source, files: Sequence[Path]) -> bool:
+def is_readable(source: Source, files: Sequence[Path]) -> bool:
     """Whether the source's files are read for their times, and few enough."""
     if source.format != "csv" or any(name.lower() not in _KNOWN_OPTIONS for name in source.options):
         return False

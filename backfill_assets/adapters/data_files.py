@@ -41,7 +41,7 @@ class IntervalFile:
 
     @property
     def elsewhere(self) -> bool:
-        return elsewhere(self.path)
+        return is_outside(self.path)
 
     @property
     def inside(self) -> str:
@@ -62,7 +62,7 @@ class AdoptedFrom:
     table: str
 
 
-def elsewhere(path: str) -> bool:
+def is_outside(path: str) -> bool:
     """Whether a file that a log names is outside of the table's folder."""
     return path.startswith("/")
 

@@ -9,10 +9,10 @@ _BACKTRACE = re.compile(r"\s*\d+: |stack backtrace", re.IGNORECASE)
 _LONGEST = 300
 
 
-def reason(error: BaseException) -> str:
+def delta_reason(error: BaseException) -> str:
     """The message's lines from the outermost to the cause.
 
-    >>> reason(OSError("Generic LocalFileSystem error\\n  \\x1b[31m↳\\x1b[0m File too large\\n   0: <unknown>"))
+    >>> delta_reason(OSError("Generic LocalFileSystem error\\n  \\x1b[31m↳\\x1b[0m File too large\\n   0: <unknown>"))
     'Generic LocalFileSystem error: File too large'
     """
     found: list[str] = []

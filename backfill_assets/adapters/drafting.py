@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.adapters.adoption import TablePlace, columns_of, find_table, frame_of
+from backfill_assets.adapters.adoption import TablePlace, find_table, frame_of, table_columns
 from backfill_assets.audits.text import quoted
 from backfill_assets.core.errors import StateError
 
@@ -63,7 +63,7 @@ def tables_in(spark: SparkSession, text: str, root: Path) -> list[tuple[str, Tab
 def guess(spark: SparkSession, name: str, place: TablePlace) -> Guess:
     """Look at a table's columns, at a sample of its rows, and for its first day."""
     frame = frame_of(spark, place)
-    columns = columns_of(frame)
+    columns = table_columns(frame)
     said = Guess(name=name, place=place, columns=columns)
     time = _time_column(columns)
     if not time:

@@ -25,7 +25,7 @@ _OLD = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 """By these Spark says in a footer that it wrote days and instants in the old calendar; before 3.0 it always did."""
 
 
-def differences(files: Mapping[str, Mapping[str, Bounds]], columns: Sequence[str]) -> list[str]:
+def changed_files(files: Mapping[str, Mapping[str, Bounds]], columns: Sequence[str]) -> list[str]:
     """The files of which readers would show different rows, or that cannot be read: path in full, and why.
 
     `files` says of each what the table's log knows of its columns' values; `columns` are those that are read.

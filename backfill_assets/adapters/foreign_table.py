@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, unquote
 
-from backfill_assets.adapters.data_files import ORIGIN, AdoptedFrom, elsewhere, origin_of, origin_text
+from backfill_assets.adapters.data_files import ORIGIN, AdoptedFrom, is_outside, origin_of, origin_text
 from backfill_assets.adapters.durable import local, write_durably
-from backfill_assets.adapters.foreign_files import Bounds, differences
+from backfill_assets.adapters.foreign_files import Bounds, changed_files
 from backfill_assets.adapters.log_folder import LOG, entry_name
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.adapters.version_table import PROPERTIES
@@ -71,7 +71,7 @@ def check_files(table: ForeignTable, columns: Sequence[str]) -> None:
     """Raise StateError where a reader by Arrow would show other rows of these columns than Spark does."""
     inside = [name for name in columns if name not in table.partitions]
     files = {unquote(str(f["path"])): times for f, times in zip(table.files, table.times, strict=True)}
-    if wrong := differences(files, inside):
+    if wrong := changed_files(files, inside):
         more = f"; and {len(wrong) - 1} more files" if len(wrong) > 1 else ""
         raise _refusal(table.origin.location, f"{wrong[0]}{more}")
 
@@ -197,7 +197,7 @@ def _files(
     """Each file as a log names it, with the bounds of its columns of dates and instants."""
     timed = [f["name"] for f in json.loads(table.schema().to_json())["fields"] if f["type"] in _TIMES]
     for row in _rows(table, [f"{what}.{name}" for name in timed for what in ("min", "max", "null_count")]):
-        if elsewhere(unquote(row["path"])) or ":" in row["path"].split("/")[0]:
+        if is_outside(unquote(row["path"])) or ":" in row["path"].split("/")[0]:
             raise _refusal(folder, "it is a clone: some of its files are those of another table")
         if ".." in unquote(row["path"]).split("/"):
             raise _refusal(folder, "its log names files outside of its folder")

@@ -7,7 +7,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.adapters.source_pins import FilePins, data_files
+from backfill_assets.adapters.source_pins import FilePins, files_at
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.audits.text import quoted
@@ -164,6 +164,6 @@ def _files_frame(spark: SparkSession, source: Source, pin: Mapping[str, object])
     if source.format in SCHEMALESS and source.columns:
         reader = reader.schema(", ".join(f"{quoted(c.name)} {c.type or 'string'}" for c in source.columns))
     if "files" in pin and Path(source.path).is_dir():
-        files = [str(f) for f in data_files(Path(source.path))]
+        files = [str(f) for f in files_at(Path(source.path))]
         return reader.option("basePath", source.path).load(files)
     return reader.load(source.path)

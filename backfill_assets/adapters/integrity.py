@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from backfill_assets.adapters.data_files import data_files
-from backfill_assets.adapters.delta_errors import reason
+from backfill_assets.adapters.delta_errors import delta_reason
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.core.errors import BackfillError
@@ -167,5 +167,5 @@ def _damage(file: _File) -> str:
                 batch.validate(full=True)
                 rows += batch.num_rows
     except (OSError, pa.ArrowException) as error:
-        return f"{name}: {reason(error)}"
+        return f"{name}: {delta_reason(error)}"
     return "" if rows == file.rows else f"{name} has {rows} rows, not {file.rows}"

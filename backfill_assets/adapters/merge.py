@@ -36,7 +36,7 @@ def merge(
     """
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", metadata)
     target = spark.read.format("delta").option("versionAsOf", head).load(location).where(in_interval(model, interval))
-    (source if empty else changes(source, target, model)).createOrReplaceTempView(_CHANGES)
+    (source if empty else merge_changes(source, target, model)).createOrReplaceTempView(_CHANGES)
     names = [quoted(f) for f in target.columns]
     # The source holds only rows that differ, so files without any are not rewritten, as they would be by a MERGE of all
     # rows with conditions. The interval's literals let Delta look at its partitions only, and let batches of other
@@ -53,7 +53,7 @@ def merge(
     )
 
 
-def changes(source: DataFrame, target: DataFrame, model: Model) -> DataFrame:
+def merge_changes(source: DataFrame, target: DataFrame, model: Model) -> DataFrame:
     """The rows to insert, update and (flagged) delete to get from the target to the source; the marker is no reason.
 
     A key is in the source at most once. NULL equals NULL, in keys as in values.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from backfill_assets.adapters.data_files import origin_of
-from backfill_assets.adapters.delta_errors import reason
+from backfill_assets.adapters.delta_errors import delta_reason
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import open_table, table_contents
 from backfill_assets.core.errors import StateError
@@ -133,7 +133,7 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
         rows = files.to_table(columns=[c for c in columns if c in there], filter=(field >= low) & (field < high))
     except (OSError, pa.ArrowException) as error:
         lost = _unreadable(location, table, (field >= low) & (field < high))
-        what = f"a file that cannot be read ({reason(error)})"
+        what = f"a file that cannot be read ({delta_reason(error)})"
         raise changed_table_error(pointer.model, segment, f"{what}: {', '.join(lost)}" if lost else what) from None
     if segment.held is not None and part == segment.held.interval and rows.num_rows != segment.held.rows:
         raise changed_table_error(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
-from backfill_assets.adapters.csv_days import readable
+from backfill_assets.adapters.csv_days import is_readable
 from backfill_assets.adapters.source_days import (
     MOST_FILES,
     delta_days,
@@ -24,7 +24,7 @@ from backfill_assets.adapters.source_days import (
     source_days,
     value_span,
 )
-from backfill_assets.adapters.source_pins import FilePins, data_files
+from backfill_assets.adapters.source_pins import FilePins, files_at
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import LATEST, NOTHING, Interval, Ranges, utc
@@ -176,13 +176,13 @@ class _Spans:
 
 
 def _files(source: Source, root: Path) -> SourceHistory:
-    files = data_files(root)
+    files = files_at(root)
     if not files:
         return SourceHistory(unwatched=f"there are no files at {root}")
     if len(files) > MOST_FILES:
         return SourceHistory(unwatched=f"it has more than {MOST_FILES} files: to look at each takes too long")
     digest = str(FilePins().pin(source).get("files", ""))
-    read = source.time_column is not None and readable(source, files)
+    read = source.time_column is not None and is_readable(source, files)
     changes = [
         SourceChange(
             name=str(file.relative_to(root)) if file != root else file.name,

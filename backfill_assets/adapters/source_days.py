@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
-from backfill_assets.adapters.csv_days import csv_days, readable, span_of
-from backfill_assets.adapters.source_pins import data_files
+from backfill_assets.adapters.csv_days import csv_days, is_readable, span_of
+from backfill_assets.adapters.source_pins import files_at
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
@@ -46,10 +46,10 @@ def source_days(source: Source, pin: Mapping[str, object]) -> Ranges | None:
     elif "://" in source.path:
         return None
     else:
-        root, files = Path(source.path), data_files(Path(source.path))
+        root, files = Path(source.path), files_at(Path(source.path))
         if len(files) > MOST_FILES:
             return None
-        read = readable(source, files)
+        read = is_readable(source, files)
         spans = (file_days(root, file, source, read=read) for file in files)
     found: list[Interval] = []
     for span in spans:

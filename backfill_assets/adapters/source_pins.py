@@ -28,7 +28,7 @@ class FilePins:
             return {"commit": table.version(), "table": str(table.metadata().id)}
         if "://" in source.path:
             return {"unpinned": f"{source.format} files in an object store: read as they are when the build runs"}
-        files = data_files(Path(source.path))
+        files = files_at(Path(source.path))
         if not files:
             raise _absent(source, "there are no files")
         digest = hashlib.sha256()
@@ -63,7 +63,7 @@ def _exists(file: str) -> bool:
     return system.get_file_info(path).type is FileType.File
 
 
-def data_files(path: Path) -> list[Path]:
+def files_at(path: Path) -> list[Path]:
     """The data files at a path (a file or a folder), sorted; names that start with `_` or `.` are not data."""
     if path.is_file():
         return [path]

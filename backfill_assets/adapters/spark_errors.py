@@ -86,7 +86,7 @@ def engine_died(doing: str) -> EngineDiedError:
 def classified(chain: Sequence[JavaCause], doing: str, *, root: Path | None = None, masked: bool = False) -> BuildError:
     """What the chain of exceptions, outermost first, means for a build."""
     text = "\n".join(f"{c.kind}: {c.message}" for c in chain)
-    cannot, why = f"cannot {doing}", reason(chain, root)
+    cannot, why = f"cannot {doing}", spark_reason(chain, root)
     lacks_import = "ModuleNotFoundError" in why
     why = hide_values(why) if masked else why
 
@@ -170,7 +170,7 @@ def causes(error: Exception) -> list[JavaCause]:
     return found or [JavaCause(type(error).__name__, _text(error))]
 
 
-def reason(chain: Sequence[JavaCause], root: Path | None = None) -> str:
+def spark_reason(chain: Sequence[JavaCause], root: Path | None = None) -> str:
     """The last cause in one line: what boxes it (`ExecutionException: Boxed Exception`) is left out."""
     telling = [c for c in chain if c.message and "Boxed" not in c.message and not _repeats(c, chain)] or list(chain)
     last = telling[-1]

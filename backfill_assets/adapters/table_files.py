@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from backfill_assets.adapters.data_files import elsewhere
+from backfill_assets.adapters.data_files import is_outside
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import HARMLESS, data_commit, history, open_table
 from backfill_assets.core.errors import StateError
@@ -56,7 +56,7 @@ class DeltaTableFiles:
 def _look(system: FileSystem, path: str, hashed: bool) -> EvidenceFile:
     from pyarrow.fs import FileType, LocalFileSystem
 
-    system = LocalFileSystem() if elsewhere(path) else system
+    system = LocalFileSystem() if is_outside(path) else system
     info = system.get_file_info(path)
     if info.type is not FileType.File:
         return EvidenceFile(path=path, bytes=-1)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.data_files import IntervalFile, data_files
-from backfill_assets.adapters.delta_errors import reason
+from backfill_assets.adapters.delta_errors import delta_reason
 from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.log_folder import check_log, damaged
 from backfill_assets.core.errors import StateError
@@ -117,7 +117,7 @@ def open_table(location: str, commit: int | None = None) -> DeltaTable | None:
     except TableNotFoundError:
         return None
     except DeltaError as error:
-        raise damaged(location, reason(error)) from None
+        raise damaged(location, delta_reason(error)) from None
     if commit is not None and table.version() != commit:
         raise damaged(location, f"commit {commit} was wanted, and {table.version()} was found")
     return table

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from backfill_assets.adapters.adoption import (
     Rows,
     TablePlace,
-    columns_of,
     copy_rows,
     find_table,
     frame_of,
@@ -24,6 +23,7 @@ from backfill_assets.adapters.adoption import (
     rows_by_time,
     schema_columns,
     selected,
+    table_columns,
 )
 from backfill_assets.adapters.data_files import AdoptedFrom, read_counts, write_counts
 from backfill_assets.adapters.foreign_table import (
@@ -271,7 +271,7 @@ def _copied(context: Context, model: Model, place: TablePlace) -> _There:
     """The version into which the table's rows are copied."""
     record = context.control.versions.all()[model.name, context.project.fingerprints[model.name]]
     whole = frame_of(context.spark, place)
-    chosen = casts(model, record.columns, columns_of(whole), copying=True)
+    chosen = casts(model, record.columns, table_columns(whole), copying=True)
     names = [name for name, _ in record.columns]
     time = next(c for (c, _), n in zip(chosen, names, strict=True) if n.lower() == model.time_column.lower())
     found = contained(model, rows_by_time(whole, time), context.now())

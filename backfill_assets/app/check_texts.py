@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from backfill_assets.app.context import Context
 from backfill_assets.build.events import Listener, silence
-from backfill_assets.build.text_check import check_texts as check
+from backfill_assets.build.text_check import compare_texts as check
 from backfill_assets.plan.changed_texts import REMEDY
 from backfill_assets.plan.stages import Plan
 from backfill_assets.state.text_checks import TextCheck

@@ -23,7 +23,7 @@ from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.proof import Drift, kept_readers
 from backfill_assets.plan.stages import Plan
 from backfill_assets.promote.lifecycle import find_plan, only_open_plan
-from backfill_assets.state.proofs import DIFF, newest
+from backfill_assets.state.proofs import DIFF, newest_proofs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +156,7 @@ def known_diffs(context: Context, target: str | None = None) -> dict[str, KnownD
     if target and ".." in target:
         return {}
     record = find_plan(context.control, target) if target else only_open_plan(context.control)
-    if (proof := newest(context.control.proofs.of(record.id)).get(DIFF)) is None:
+    if (proof := newest_proofs(context.control.proofs.of(record.id)).get(DIFF)) is None:
         return {}
     return {m.model: KnownDiff(diff=m, at=proof.at) for m in diff_from_json(proof.document).models if m.compared}
 

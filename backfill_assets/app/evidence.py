@@ -18,7 +18,7 @@ from backfill_assets.app.preflight import plan_impacts
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.released import Moving, release_files
-from backfill_assets.evidence.write import RELEASE, digest, digest_of, evidence_path, write_packet
+from backfill_assets.evidence.write import RELEASE, digest_of, evidence_path, packet_digest, write_packet
 from backfill_assets.plan.stages import Owned
 from backfill_assets.promote.approval import PlanReview, subject
 from backfill_assets.promote.changed_rows import cadence_of
@@ -86,7 +86,7 @@ def write_evidence(
         # A rollback or another plan's release showed what it built: what is there says that nothing does yet.
         sealed, there = False, None
     if there is not None:
-        return Evidence(packet=there, location=folder.location, digest=digest(folder), changed=False)
+        return Evidence(packet=there, location=folder.location, digest=packet_digest(folder), changed=False)
     made, files = make(_inputs(context, record, after=after, vouching=vouching))
     written = write_packet(folder, record.id, files, sealed=sealed)
     return Evidence(packet=made, location=folder.location, digest=written.digest, changed=written.changed)
@@ -212,7 +212,7 @@ def read_release_evidence(context: Context, name: str) -> ReleaseEvidence:
             why="an earlier version of the program made it",
             fix=f"backfill evidence {plans}" if plans else f"backfill releases {release.id} says what is recorded",
         )
-    if (found := digest(folder)) != release.evidence[release.id]:
+    if (found := packet_digest(folder)) != release.evidence[release.id]:
         raise StateError(
             f"the packet at {folder.location} is another than the one that release {release.id} names",
             why=f"its manifest is {found}",

@@ -14,7 +14,7 @@ from backfill_assets.plan.leases import Claim
 from backfill_assets.plan.offered import with_smallest
 from backfill_assets.plan.plan import by_now, make_plan
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.plan.stored import request_of, stored_plan
+from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.plan.uncovered import Uncovered, uncovered
 from backfill_assets.promote.lifecycle import find_plan, read_claim
 from backfill_assets.state.plans import PlanRecord
@@ -45,7 +45,7 @@ def plan_by_now(context: Context, facts: Facts, record: PlanRecord) -> Plan:
     stored = stored_plan(context.control, record.id)
     if stored and stored.models:
         return by_now(context.project, facts, stored)
-    return make_plan(context.project, facts, request_of(context.control, record.id))
+    return make_plan(context.project, facts, stored_request(context.control, record.id))
 
 
 def continued_reads(context: Context, plan: str, model: str, intervals: Ranges, pins: Pins) -> Continued:

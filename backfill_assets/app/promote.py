@@ -20,7 +20,7 @@ from backfill_assets.core.errors import PlanError
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.plan.stored import request_of
+from backfill_assets.plan.stored import stored_request
 from backfill_assets.promote.gate import ROWS, Case, Verdict, compared, gate, vouching
 from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_plan, record_move
 from backfill_assets.promote.obstacle import Obstacle
@@ -66,7 +66,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
             fix=f"backfill promote {plan}",
         )
     stored = find_plan(context.control, plan) if plan else None
-    asked = request_of(context.control, stored.id) if stored else asked
+    asked = stored_request(context.control, stored.id) if stored else asked
     before = context.control.environments.read(context.environment)
     done = release_by_case(
         context, partial(_look, context, asked, stored), evidence=partial(_evidence, context, stored)

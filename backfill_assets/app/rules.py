@@ -23,7 +23,7 @@ def is_change(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
-def changes(context: Context) -> list[RulesChange]:
+def waiting_changes(context: Context) -> list[RulesChange]:
     """The proposed changes of the rules in force that wait for approvals, the newest first."""
     rules, records = context.rules(), context.control.rules.of(context.environment)
     done = {r.id for r in records if r.number <= rules.number}
@@ -35,7 +35,7 @@ def propose_rules(context: Context, *, reason: str = "") -> RulesChange:
     """Propose what the project's files say. Raises PlanError when that is in force, StateError for a lost race."""
     shown = context.control.environments.read(context.environment)
     try:
-        return rules_change.propose(
+        return rules_change.propose_rules(
             context.control, context.rules(), shown, acting_approver(context), now=datetime.now(UTC), reason=reason
         )
     except ConflictError as error:

@@ -67,13 +67,13 @@ def write_runbook(found: Runbook, to: str) -> tuple[Path, ...]:
 
     Raises UsageError for a place that cannot be written to, or where another file is.
     """
-    from backfill_assets.evidence.runbook import together
+    from backfill_assets.evidence.runbook import runbook_text
 
     place = Path(to)
     try:
         place = place.expanduser()
         if place.suffix.lower() == ".md" and not place.is_dir():
-            texts = {place: together(found.documents)}
+            texts = {place: runbook_text(found.documents)}
         else:
             texts = {place / name: text for name, text in found.documents.items()}
         for path in texts:

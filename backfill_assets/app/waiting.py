@@ -11,7 +11,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.gate import cases_of
 from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.preflight import plan_impacts
-from backfill_assets.app.rules import changes
+from backfill_assets.app.rules import waiting_changes
 from backfill_assets.contracts.impact import Impact
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import NOTHING, Ranges, ranges_json
@@ -24,7 +24,7 @@ from backfill_assets.promote.rules_change import RulesChange
 from backfill_assets.state.approval_validity import speaks_for
 from backfill_assets.state.people import perhaps_same, same_person
 from backfill_assets.state.plans import PlanRecord, PlanStatus
-from backfill_assets.state.required_approvals import OWNER, titled, together
+from backfill_assets.state.required_approvals import OWNER, merged_roles, titled
 from backfill_assets.state.rules import Rules
 
 
@@ -103,7 +103,9 @@ def read_waiting(context: Context, who: str = "") -> Waiting:
     ours = [record for record in live if cases.is_ours(facts, record)]
     plans = [_waiting(context, facts, cases, record, who, rules) for record in ours if cases.required]
     waiting = [
-        change for change in changes(context) if not who or any(speaks_for(who, o, rules) for o in change.missing)
+        change
+        for change in waiting_changes(context)
+        if not who or any(speaks_for(who, o, rules) for o in change.missing)
     ]
     return Waiting(
         plans=tuple(found for found in plans if found.lacking or (who and found.notices)),
@@ -143,7 +145,7 @@ def _lacking(cases: Cases, facts: Facts, record: PlanRecord, made: Plan) -> Iter
         accept = "".join(f' --accept {name}="why it may be so"' for name in named)
         yield Lacking(
             owner=owner,
-            roles=together((owner, cases.owners(name).get(owner, (OWNER,))) for name in about)[owner],
+            roles=merged_roles((owner, cases.owners(name).get(owner, (OWNER,))) for name in about)[owner],
             parts=about,
             findings=tuple(named),
             command=f"backfill approve {record.id}{f' --for {shlex.quote(owner)}' if owner else ''}{accept}",

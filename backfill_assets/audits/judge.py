@@ -57,7 +57,7 @@ def red(results: Iterable[AuditResult]) -> Ranges:
     return Ranges.of(r.interval for r in results if r.blocking and not r.passed)
 
 
-def describe(model: Model, audit: Audit) -> str:
+def expected_text(model: Model, audit: Audit) -> str:
     """What the audit expects, in words, with its thresholds."""
     from backfill_assets.audits.kinds import kind_of
 

@@ -85,9 +85,9 @@ class Relations(Protocol):
 
 def by_interval(rows: Sequence[Row]) -> dict[datetime, Row]:
     """Rows by the start of the interval that they are about."""
-    return {start_of(row[INTERVAL]): row for row in rows if row[INTERVAL] is not None}
+    return {interval_start(row[INTERVAL]): row for row in rows if row[INTERVAL] is not None}
 
 
-def start_of(text: str) -> datetime:
+def interval_start(text: str) -> datetime:
     """The instant that INTERVAL says."""
     return utc(text.replace(" ", "T"))

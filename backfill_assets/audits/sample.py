@@ -6,7 +6,7 @@ from collections import defaultdict
 from datetime import datetime
 
 from backfill_assets.audits.kinds import kind_of
-from backfill_assets.audits.relations import INTERVAL, Relations, start_of
+from backfill_assets.audits.relations import INTERVAL, Relations, interval_start
 from backfill_assets.audits.scope import AuditScope
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Audit, Model
@@ -25,7 +25,7 @@ def sample_failures(model: Model, audit: Audit, intervals: Ranges, tables: Relat
             f"ORDER BY sample) AS bf_n FROM ({query})) WHERE bf_n <= {SAMPLE_SIZE} ORDER BY {INTERVAL}, sample"
         )
         for row in tables.ask(few):
-            at = start_of(row[INTERVAL]) if row[INTERVAL] is not None else None
+            at = interval_start(row[INTERVAL]) if row[INTERVAL] is not None else None
             for start in starts if at is None else [at]:
                 if start in starts and len(found[start]) < SAMPLE_SIZE:
                     found[start].append(row["sample"])

@@ -59,13 +59,13 @@ class Findings:
             rows=row[ROWS] if row else 0,
             failures={name: int(found.get(at) or 0) for name, found in self.failures.items()},
             totals={name: int(found.get(at, 0)) for name, found in self.totals.items()},
-            values={name: number(found.get(at)) for name, found in self.values.items()},
+            values={name: metric_number(found.get(at)) for name, found in self.values.items()},
             neighbours={name: found[at] for name, found in self.neighbours.items()},
             nothing=frozenset(name for name, found in self.nothing.items() if at in found),
             unfinished=frozenset(name for name, found in self.unfinished.items() if at in found),
         )
 
 
-def number(value: Any) -> float | None:
+def metric_number(value: Any) -> float | None:
     """A metric as Spark gives it."""
     return None if value is None else float(value)

@@ -18,7 +18,7 @@ from backfill_assets.project.stored import from_definition
 from backfill_assets.state.text_checks import TextCheck
 
 
-def check_texts(bench: Workbench, found: Sequence[ChangedText]) -> tuple[TextCheck, ...]:
+def compare_texts(bench: Workbench, found: Sequence[ChangedText]) -> tuple[TextCheck, ...]:
     """Compute each sample by the loaded text, compare it with the table, and record what came of it.
 
     Where rows differ, the text that built the table computes the interval as well, from the same inputs: what differs

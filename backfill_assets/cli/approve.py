@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.text import Text
 
 from backfill_assets.app.approve import Approved, Prepared
-from backfill_assets.cli.rules import change_json, print_change
+from backfill_assets.cli.rules import print_change, rules_change_json
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.core.errors import Problem, ProjectError
 from backfill_assets.core.escaping import one_line
@@ -33,7 +33,7 @@ def prepared(statement: Path | None, signature: Path | None) -> Prepared | None:
 def approved_json(done: Approved) -> object:
     """What was recorded as plain values: the change of the rules, or each approval of a plan."""
     if done.change:
-        return change_json(done.change)
+        return rules_change_json(done.change)
     return [approval_json(one, done.rules, done.authors) for one in done.approvals]
 
 

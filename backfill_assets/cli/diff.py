@@ -12,7 +12,7 @@ from backfill_assets.app.diff import Compared
 from backfill_assets.cli.terminal import grid, out, styled, that_fit
 from backfill_assets.compare.codec import diff_id, diff_to_json
 from backfill_assets.compare.diff import ModelDiff, RowGroup, Sample, moved
-from backfill_assets.compare.diff_text import change, column_lines, day_lines, key_lines, percent, row_line, say
+from backfill_assets.compare.diff_text import change, column_lines, day_lines, key_lines, percent_text, row_line, say
 from backfill_assets.compare.plots import ColumnSums, plot_series
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.escaping import one_line
@@ -95,7 +95,7 @@ def _columns(model: ModelDiff, width: int) -> Table:
         rows.append(
             [
                 f"  {one_line(move.column)}" + (" (masked)" if column.masked else ""),
-                "" if column.key else percent(move.changed, model.total.rows.paired),
+                "" if column.key else percent_text(move.changed, model.total.rows.paired),
                 f"{say(a.sum)} → {say(b.sum)}" if number else "",
                 change(move),
                 *("" if p is None else one_line(_arrow(say(p[0]), say(p[1]))) for p in pairs),
@@ -184,7 +184,7 @@ def _print_slice(console: Console, model: ModelDiff, name: str, groups: Sequence
         table.add_row(
             f"  {name} {one_line(group.name if group.name is not None else 'NULL')}",
             f"{rows.old:,} rows → {rows.new:,}",
-            f"{rows.changed:,} changed ({percent(rows.changed, rows.paired)})",
+            f"{rows.changed:,} changed ({percent_text(rows.changed, rows.paired)})",
             one_line(sums),
             change(move) if move else "",
         )

@@ -37,12 +37,12 @@ def print_evidence(made: Evidence) -> None:
 
 def print_any(found: Evidence | ReleaseEvidence) -> None:
     """What a packet says at a glance, and where it is."""
-    print_release(found) if isinstance(found, ReleaseEvidence) else print_evidence(found)
+    print_packet(found) if isinstance(found, ReleaseEvidence) else print_evidence(found)
 
 
 def any_json(found: Evidence | ReleaseEvidence) -> dict[str, object]:
     """The same as plain values."""
-    return release_json(found) if isinstance(found, ReleaseEvidence) else evidence_json(found)
+    return packet_json(found) if isinstance(found, ReleaseEvidence) else evidence_json(found)
 
 
 def page_of(found: Evidence | ReleaseEvidence) -> str:
@@ -50,7 +50,7 @@ def page_of(found: Evidence | ReleaseEvidence) -> str:
     return f"{found.location}/{RELEASE_PAGE if isinstance(found, ReleaseEvidence) else PAGE}"
 
 
-def print_release(found: ReleaseEvidence) -> None:
+def print_packet(found: ReleaseEvidence) -> None:
     """What it says at a glance, and where it is."""
     console, lines = out(), found.said["summary"]
     console.print(Text(f"Release {found.said['release']}: ", style="bold") + Text(one_line(lines[0])))
@@ -60,7 +60,7 @@ def print_release(found: ReleaseEvidence) -> None:
     console.print(Text(f"  manifest {found.digest}", style="dim"))
 
 
-def release_json(found: ReleaseEvidence) -> dict[str, object]:
+def packet_json(found: ReleaseEvidence) -> dict[str, object]:
     """The same as plain values."""
     return {
         "release": found.said["release"],

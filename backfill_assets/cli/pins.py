@@ -18,7 +18,7 @@ from backfill_assets.state.pinned import PinnedConsumer
 def print_pinned(done: Pinned) -> None:
     """What a consumer is kept on, and what it was kept on before."""
     console, pin, before = out(), done.pin, done.before
-    console.print(Text(pin_text(pin)))
+    console.print(Text(pin_line(pin)))
     if not done.moved:
         console.print("It was before; nothing was changed.")
     elif before is not None and before.release != pin.release:
@@ -48,7 +48,7 @@ def print_unpinned(done: Unpinned) -> None:
     if pin is None:
         console.print(Text(f"{done.consumer} is not pinned: it reads {done.environment}."))
         return
-    console.print(Text(pin_text(pin)))
+    console.print(Text(pin_line(pin)))
     changed = {change.model: change for change in done.changes}
     console.print(f"What changes for it when it reads {done.environment} again:")
     for name in sorted(pin.pointers):
@@ -84,7 +84,7 @@ def print_pins(pins: Sequence[PinnedConsumer], today: date) -> None:
     for pin in pins:
         over = pin.overdue(today)
         late = f"; that day is over: backfill unpin {pin.consumer}, or pin it anew" if over else ""
-        out().print(Text(f"pinned   {pin_text(pin)}{late}", style="yellow" if over else ""))
+        out().print(Text(f"pinned   {pin_line(pin)}{late}", style="yellow" if over else ""))
 
 
 def print_interrupted(pins: Sequence[InterruptedPin]) -> None:
@@ -93,7 +93,7 @@ def print_interrupted(pins: Sequence[InterruptedPin]) -> None:
         out().print(Text(f"pinned?  {pin.consumer} {pin.what}\n  fix: {pin.remedy}", style="yellow"))
 
 
-def pin_text(pin: PinnedConsumer) -> str:
+def pin_line(pin: PinnedConsumer) -> str:
     """`cfo_weekly_export is kept on release r2024… until 2024-07-31, by ana: the quarter is being closed`."""
     why = f": {pin.reason}" if pin.reason else ""
     return f"{pin.consumer} is kept on release {pin.release} until {pin.until}, by {pin.by}{why}"

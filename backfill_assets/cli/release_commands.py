@@ -183,14 +183,14 @@ def rules(
     afterwards counts only once `rules change` proposed it and those whom the rules in force ask approved it: code 4
     until then. Needs no Spark.
     """
-    from backfill_assets.app.rules import changes, propose_rules
-    from backfill_assets.cli.rules import change_json, print_change, print_rules, rules_json
+    from backfill_assets.app.rules import propose_rules, waiting_changes
+    from backfill_assets.cli.rules import print_change, print_rules, rules_change_json, rules_json
 
     place = open_place()
     if action is RulesAction.CHANGE:
         change = propose_rules(place, reason=reason)
         if as_json:
-            print_json(change_json(change))
+            print_json(rules_change_json(change))
         else:
             print_change(change)
         if not change.took_effect:
@@ -198,9 +198,9 @@ def rules(
         return
     records = place.control.rules.of(place.environment)
     if as_json:
-        print_json(rules_json(place.rules(), records, changes(place)))
+        print_json(rules_json(place.rules(), records, waiting_changes(place)))
     else:
-        print_rules(place.rules(), records, changes(place))
+        print_rules(place.rules(), records, waiting_changes(place))
 
 
 @app.command()
@@ -254,7 +254,7 @@ def runbook(
     message to them: Markdown, printed or as files. Changes no record. Needs Spark for a shared catalog's views only.
     """
     from backfill_assets.app.runbook import look_for_runbook, write_runbook
-    from backfill_assets.evidence.runbook import together
+    from backfill_assets.evidence.runbook import runbook_text
 
     found = look_for_runbook(open_place(), plan)
     written = write_runbook(found, to) if to else ()
@@ -264,7 +264,7 @@ def runbook(
         for path in written:
             echo(f"Wrote {path}")
     else:
-        echo(together(found.documents))
+        echo(runbook_text(found.documents))
 
 
 @app.command()

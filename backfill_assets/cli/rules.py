@@ -23,7 +23,7 @@ def rules_json(
         "in_force": to_plain(rules.rules),
         "edited": to_plain(rules.edited),
         "differences": list(rules.differences),
-        "waiting": [change_json(change) for change in waiting],
+        "waiting": [rules_change_json(change) for change in waiting],
         "history": [
             {
                 "number": r.number,
@@ -39,7 +39,7 @@ def rules_json(
     }
 
 
-def change_json(change: RulesChange) -> dict[str, object]:
+def rules_change_json(change: RulesChange) -> dict[str, object]:
     """A proposed change as plain values."""
     return {
         "id": change.record.id,

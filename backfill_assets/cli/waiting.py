@@ -7,7 +7,7 @@ from rich.text import Text
 from backfill_assets.app.waiting import Waiting
 from backfill_assets.cli.impact import impact_lines
 from backfill_assets.cli.plans import plan_json
-from backfill_assets.cli.rules import change_json, print_change
+from backfill_assets.cli.rules import print_change, rules_change_json
 from backfill_assets.cli.terminal import out
 from backfill_assets.core.escaping import one_line
 
@@ -16,7 +16,7 @@ def waiting_json(found: Waiting) -> dict[str, object]:
     """As plain values."""
     return {
         "plans": [plan.to_json() for plan in found.plans],
-        "rules": [change_json(change) for change in found.changes],
+        "rules": [rules_change_json(change) for change in found.changes],
         "other_code": [plan_json(record) for record in found.other_code],
     }
 

@@ -63,7 +63,7 @@ class ColumnMove:
         """How much larger the new sum is; None where there is none."""
         if self.old is None or self.new is None or self.old.sum is None or self.new.sum is None:
             return None
-        return float(number(self.new.sum)) - float(number(self.old.sum))
+        return float(sum_number(self.new.sum)) - float(sum_number(self.old.sum))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,12 +240,12 @@ def equal(one: Value, other: Value, tolerance: float) -> bool:
 
 def share(move: ColumnMove) -> float | None:
     """The change of the sum relative to the old one (0.1 is +10 %); None where there is none to relate to."""
-    if move.delta is None or move.old is None or not (before := float(number(move.old.sum))):
+    if move.delta is None or move.old is None or not (before := float(sum_number(move.old.sum))):
         return None
     return move.delta / abs(before) if math.isfinite(move.delta) and math.isfinite(before) else None
 
 
-def number(value: Value) -> int | float | Decimal:
+def sum_number(value: Value) -> int | float | Decimal:
     """A sum as a number."""
     return 0 if value is None or isinstance(value, str) else value
 

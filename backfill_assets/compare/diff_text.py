@@ -20,7 +20,7 @@ def kinds(rows: RowCounts) -> list[str]:
     """`12 changed (0.4 %)`, for each kind that there is; what is unchanged comes last."""
     found: list[str] = []
     if rows.changed:
-        found.append(f"{rows.changed:,} changed ({percent(rows.changed, rows.paired)} of those on both sides)")
+        found.append(f"{rows.changed:,} changed ({percent_text(rows.changed, rows.paired)} of those on both sides)")
     found += [f"{n:,} {name}" for name, n in (("added", rows.added), ("removed", rows.removed)) if n]
     if rows.unpaired_old or rows.unpaired_new:
         found.append(f"{rows.unpaired_old:,} and {rows.unpaired_new:,} without a pair, for their keys are not unique")
@@ -51,10 +51,10 @@ def day_lines(model: ModelDiff, old: str, new: str) -> list[str]:
     return found
 
 
-def percent(part: float, of: float) -> str:
+def percent_text(part: float, of: float) -> str:
     """A share in percent; a small one that is not nothing does not look like nothing.
 
-    >>> percent(1, 3), percent(1, 1_000_000), percent(0, 5), percent(5, 5)
+    >>> percent_text(1, 3), percent_text(1, 1_000_000), percent_text(0, 5), percent_text(5, 5)
     ('33.3 %', '<0.1 %', '0 %', '100 %')
     """
     if not of or not part:

@@ -95,7 +95,7 @@ def sql_type(kind: Type) -> str:
     return {"byte": "TINYINT", "short": "SMALLINT", "integer": "INT", "long": "BIGINT"}.get(kind, kind.upper())
 
 
-def kind_of(kind: Type) -> Kind:
+def counted_as(kind: Type) -> Kind:
     """What can be counted of a column of this type."""
     if not isinstance(kind, str) or kind == "variant":
         return "nested"

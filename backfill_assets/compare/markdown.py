@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backfill_assets.compare.diff import ModelDiff
-from backfill_assets.compare.diff_text import change, column_lines, day_lines, key_lines, percent, row_line, say
+from backfill_assets.compare.diff_text import change, column_lines, day_lines, key_lines, percent_text, row_line, say
 from backfill_assets.compare.plots import plot_series
 from backfill_assets.core.escaping import markdown
 
@@ -24,7 +24,7 @@ def model_markdown(model: ModelDiff, old: str, new: str) -> str:
         sums = [say(one.sum), say(other.sum)] if one.sum is not None or other.sum is not None else ["", ""]
         nulls = f"{one.nulls:,} → {other.nulls:,}"
         distinct = f"{one.distinct:,} → {other.distinct:,}" if one.distinct is not None and other.distinct else ""
-        changed = percent(move.changed, model.total.rows.paired)
+        changed = percent_text(move.changed, model.total.rows.paired)
         cells = " | ".join(map(markdown, sums))
         lines.append(
             f"| {markdown(column.name)} | {changed} | {cells} | {markdown(change(move))} | {nulls} | {distinct} |"

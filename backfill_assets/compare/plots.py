@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backfill_assets.compare.diff import ModelDiff, Value, most_moved, number
+from backfill_assets.compare.diff import ModelDiff, Value, most_moved, sum_number
 
 MOVED_BETWEEN = 0.2
 """Days' deltas that cancel out to no more than this part of themselves are values that went from day to day."""
@@ -69,5 +69,5 @@ def plot_series(model: ModelDiff, *, at_most: int = 6, columns: Sequence[str] = 
 
 
 def _sum(value: Value) -> float | None:
-    found = None if value is None else float(number(value))
+    found = None if value is None else float(sum_number(value))
     return found if found is None or math.isfinite(found) else None

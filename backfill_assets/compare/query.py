@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from backfill_assets.audits.text import quoted
 from backfill_assets.compare.diff import DiffColumn
-from backfill_assets.compare.equality import Type, cast, common_type, equal_sql, kind_of
+from backfill_assets.compare.equality import Type, cast, common_type, counted_as, equal_sql
 from backfill_assets.compare.questions import Question
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence
@@ -175,7 +175,7 @@ def compile_diff(question: Question, old: Fields, new: Fields) -> Comparison:
             ComparedColumn(
                 column=DiffColumn(
                     name=(b or a or ("",))[0],
-                    kind=kind_of(kind),
+                    kind=counted_as(kind),
                     old_type=a and a[1],
                     new_type=b and b[1],
                     key=low in key and a is not None and b is not None,

@@ -49,7 +49,7 @@ def promised(project: Project, name: str, built: Version | None = None) -> Contr
     )  # fmt: skip
 
 
-def published(record: Version | None) -> Contract | None:
+def published_contract(record: Version | None) -> Contract | None:
     """What a version promised when it was made; None when its record does not say."""
     if record is None or not {"audits", "grain", "time_column", "cadence"} <= set(record.definition):
         return None

@@ -50,14 +50,14 @@ def preflight(project: Project, plan: Plan, grounds: Grounds) -> tuple[Gap, ...]
 
     Only what rewrites published history is blocked: new models and new days have no history to protect.
     """
-    history = rewritten(plan, grounds.shown)
+    history = rewritten_models(plan, grounds.shown)
     found = [f for name in plan.models for f in _model(project, name, grounds, blocking=name in history)]
     found += _consumers(project, plan, history)
     found += [f for s in plan.stages if isinstance(s, Build) for f in _sources(project, s, grounds)]
     return tuple(sorted(found, key=lambda f: not f.blocking))
 
 
-def rewritten(plan: Plan, shown: Environment) -> frozenset[str]:
+def rewritten_models(plan: Plan, shown: Environment) -> frozenset[str]:
     """The models of which the plan replaces rows that are shown."""
     found: set[str] = set()
     for name in plan.models:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from backfill_assets.contracts.contract import Contract, promised, published
+from backfill_assets.contracts.contract import Contract, promised, published_contract
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.model import Audit, Project
 from backfill_assets.project.stored import audits_from_json, audits_json
@@ -34,7 +34,9 @@ def read_contracts(project: Project, control: Control, shown: Environment) -> Pu
     old: dict[str, Contract | None] = {}
     for name, pointer in shown.pointers.items():
         document = kept.get((name, pointer.version))
-        old[name] = from_plain(Contract, document) if document else published(versions.get((name, pointer.version)))
+        old[name] = (
+            from_plain(Contract, document) if document else published_contract(versions.get((name, pointer.version)))
+        )
     new = {n: promised(project, n, versions.get((n, project.fingerprints[n]))) for n in project.models}
     return PublishedContracts(old=old, new=new)
 

@@ -16,7 +16,7 @@ _LONGEST = {
 }
 
 
-def windows(project: Project) -> Mapping[str, timedelta]:
+def settling_windows(project: Project) -> Mapping[str, timedelta]:
     """The settling window of each model that has one: its own, or the longest of what it reads, if that is longer.
 
     A day that reads a whole month upstream is not settled before the month is, which ends up to 31 days after it.

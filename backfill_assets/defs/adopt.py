@@ -7,7 +7,7 @@ import dagster as dg
 from backfill_assets.app.adopt import Adoption, adopt
 from backfill_assets.app.context import Context
 from backfill_assets.core.wording import amount
-from backfill_assets.defs.config import fields, given
+from backfill_assets.defs.config import config_fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
@@ -19,7 +19,7 @@ def adopt_job(workspace: Context) -> dg.JobDefinition:
     """Shows a table's rows as a model's first version; fails when audits do, or when anything is in the way."""
     environment = workspace.environment
 
-    @dg.op(name="adopt_table", out=dg.Out(dg.Nothing), config_schema=fields("adopt"))
+    @dg.op(name="adopt_table", out=dg.Out(dg.Nothing), config_schema=config_fields("adopt"))
     def adopt_table(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)

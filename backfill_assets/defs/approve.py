@@ -9,7 +9,7 @@ import dagster as dg
 
 from backfill_assets.app.approve import ApprovalRequest, Approved, Prepared, accepted_findings, approve
 from backfill_assets.app.context import Context
-from backfill_assets.defs.config import fields, given
+from backfill_assets.defs.config import config_fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
@@ -19,7 +19,7 @@ from backfill_assets.defs.safe_log import Log
 def approve_job(workspace: Context) -> dg.JobDefinition:
     """Records an owner's approval of a plan, or of a change of the rules."""
 
-    @dg.op(name="record_approval", out=dg.Out(dg.Nothing), config_schema=fields("approve"))
+    @dg.op(name="record_approval", out=dg.Out(dg.Nothing), config_schema=config_fields("approve"))
     def record(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)

@@ -11,7 +11,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Materialized,
 )
 
-from backfill_assets.audits.judge import describe
+from backfill_assets.audits.judge import expected_text
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.escaping import markdown_code, one_line, visible
 from backfill_assets.core.intervals import Ranges
@@ -32,7 +32,7 @@ def check_specs(model: Model) -> list[dg.AssetCheckSpec]:
         dg.AssetCheckSpec(
             audit.name,
             asset=model_key(model.name),
-            description=f"{describe(model, audit)}, in every {model.cadence.unit}"
+            description=f"{expected_text(model, audit)}, in every {model.cadence.unit}"
             + ("" if audit.blocking else " (a warning: it blocks nothing)"),
             blocking=audit.blocking,
             metadata={name: str(value) for name, value in audit.arguments.items()} | {"kind": audit.kind},
@@ -41,7 +41,7 @@ def check_specs(model: Model) -> list[dg.AssetCheckSpec]:
     ]
 
 
-def newest(model: Model, results: Iterable[AuditResult], ranges: Ranges) -> list[AuditResult]:
+def newest_results(model: Model, results: Iterable[AuditResult], ranges: Ranges) -> list[AuditResult]:
     """The last result of each of the model's audits in each interval of the ranges. `results` are oldest first."""
     known = {audit.name for audit in model.audits}
     last = {(r.interval, r.check): r for r in results if r.check in known and r.interval in ranges}
@@ -119,7 +119,11 @@ def _summary(own: Sequence[AuditResult]) -> str:
 
 def _summary_metadata(model: Model, audit: Audit, own: Sequence[AuditResult]) -> dict[str, Any]:
     bad = [r for r in own if not r.passed]
-    found: dict[str, Any] = {"expected": describe(model, audit), "intervals": len(own), "failed intervals": len(bad)}
+    found: dict[str, Any] = {
+        "expected": expected_text(model, audit),
+        "intervals": len(own),
+        "failed intervals": len(bad),
+    }
     if bad:
         found["failures"] = dg.MetadataValue.table(
             records=[

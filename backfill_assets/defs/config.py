@@ -25,7 +25,7 @@ _FIELDS = {
 _DEFAULTS = {str: None, Path: None, int: None, float: None, bool: False, list: []}
 
 
-def fields(command: str) -> dict[str, dg.Field]:
+def config_fields(command: str) -> dict[str, dg.Field]:
     """The options of a command as the fields of its job's configuration."""
     return {option.key: _field(option) for option in SHARED[command]}
 

@@ -11,7 +11,7 @@ import dagster as dg
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import ReleaseEvidence, plan_or_release
 from backfill_assets.core.escaping import markdown
-from backfill_assets.defs.config import fields, given
+from backfill_assets.defs.config import config_fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.safe_log import Log
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def evidence_job(workspace: Context) -> dg.JobDefinition:
     """Writes a plan's packet, or finds a release's; the step's output says where it is, and the answers at a glance."""
 
-    @dg.op(name="write_packet", out=dg.Out(dg.Nothing), config_schema=fields("evidence"))
+    @dg.op(name="write_packet", out=dg.Out(dg.Nothing), config_schema=config_fields("evidence"))
     def write_packet(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)

@@ -13,7 +13,7 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted, promote_plan
 from backfill_assets.app.routine import extend
 from backfill_assets.core.wording import amount
-from backfill_assets.defs.config import asked, fields
+from backfill_assets.defs.config import asked, config_fields
 from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
@@ -33,7 +33,7 @@ from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 def apply_job(workspace: Context) -> dg.JobDefinition:
     """Plans, and builds and audits what the plan says. Nothing is promoted, unless its configuration says so."""
 
-    @dg.op(name="build_what_is_missing", out=dg.Out(dg.Nothing), config_schema=fields("apply"))
+    @dg.op(name="build_what_is_missing", out=dg.Out(dg.Nothing), config_schema=config_fields("apply"))
     def build_missing(context: dg.OpExecutionContext) -> None:
         place, config = acting(workspace, context.run), context.op_config
         with short_failures():
@@ -128,7 +128,7 @@ def promote_job(workspace: Context) -> dg.JobDefinition:
     """Moves the environment to what is complete, all models in one commit; fails when anything is in the way."""
     environment = workspace.environment
 
-    @dg.op(name=f"point_{environment}", out=dg.Out(dg.Nothing), config_schema=fields("promote"))
+    @dg.op(name=f"point_{environment}", out=dg.Out(dg.Nothing), config_schema=config_fields("promote"))
     def point(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)

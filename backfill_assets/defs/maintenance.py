@@ -10,7 +10,7 @@ import dagster as dg
 from backfill_assets.app.context import Context
 from backfill_assets.app.janitor import JanitorRequest, clear_up
 from backfill_assets.app.rollback import roll_back
-from backfill_assets.defs.config import fields, given
+from backfill_assets.defs.config import config_fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
@@ -26,7 +26,7 @@ def rollback_job(workspace: Context) -> dg.JobDefinition:
     """Goes back to an older release, all models in one commit; fails when anything is in the way."""
     environment = workspace.environment
 
-    @dg.op(name=f"point_{environment}_back", out=dg.Out(dg.Nothing), config_schema=fields("rollback"))
+    @dg.op(name=f"point_{environment}_back", out=dg.Out(dg.Nothing), config_schema=config_fields("rollback"))
     def point_back(context: dg.OpExecutionContext) -> None:
         place, config = acting(workspace, context.run), context.op_config
         with short_failures():
@@ -72,7 +72,7 @@ def _tell(log: Log, found: Rollback, _: Sequence[Readability]) -> None:
 def janitor_job(workspace: Context) -> dg.JobDefinition:
     """Says which tables nothing needs any more, and deletes them when its config says so."""
 
-    @dg.op(name="clear_up", out=dg.Out(dg.Nothing), config_schema=fields("janitor"))
+    @dg.op(name="clear_up", out=dg.Out(dg.Nothing), config_schema=config_fields("janitor"))
     def clear(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)

@@ -57,7 +57,7 @@ def chosen(cadence: Cadence, keys: Sequence[str], tags: Mapping[str, str]) -> In
         if first and last and first > last:
             why += ", which is reversed"
         raise PlanError("no partition was chosen", why=why, fix=_FIX)
-    starts = [start_of(key) for key in keys]
+    starts = [partition_start(key) for key in keys]
     for before, after in pairwise(starts):
         if cadence.shift(before, 1) != after:
             raise PlanError(
@@ -80,10 +80,10 @@ def require_over(model: Model, interval: Interval, now: datetime) -> None:
     )
 
 
-def start_of(key: str) -> datetime:
+def partition_start(key: str) -> datetime:
     """Where the interval of a partition key starts.
 
-    >>> start_of("2024-03-01-05:00").isoformat()
+    >>> partition_start("2024-03-01-05:00").isoformat()
     '2024-03-01T05:00:00+00:00'
     """
     return utc(f"{key[:10]}T{key[11:]}" if len(key) > 10 else key)

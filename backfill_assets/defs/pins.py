@@ -6,7 +6,7 @@ import dagster as dg
 
 from backfill_assets.app.context import Context
 from backfill_assets.app.pins import pin_consumer, pin_request, unpin_consumer
-from backfill_assets.defs.config import fields, given
+from backfill_assets.defs.config import config_fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
@@ -16,7 +16,7 @@ from backfill_assets.defs.safe_log import Log
 def pin_job(workspace: Context) -> dg.JobDefinition:
     """Keeps a consumer on what a release showed."""
 
-    @dg.op(name="keep_consumer", out=dg.Out(dg.Nothing), config_schema=fields("pin"))
+    @dg.op(name="keep_consumer", out=dg.Out(dg.Nothing), config_schema=config_fields("pin"))
     def keep(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)
@@ -40,7 +40,7 @@ def pin_job(workspace: Context) -> dg.JobDefinition:
 def unpin_job(workspace: Context) -> dg.JobDefinition:
     """Lets a pinned consumer read the environment again."""
 
-    @dg.op(name="let_go", out=dg.Out(dg.Nothing), config_schema=fields("unpin"))
+    @dg.op(name="let_go", out=dg.Out(dg.Nothing), config_schema=config_fields("unpin"))
     def let_go(context: dg.OpExecutionContext) -> None:
         with short_failures():
             require_lasting(context.instance)

@@ -6,7 +6,7 @@ import dagster as dg
 
 from backfill_assets.app.context import Context
 from backfill_assets.app.waiting import read_waiting
-from backfill_assets.defs.config import fields, given
+from backfill_assets.defs.config import config_fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.launcher import acting
 from backfill_assets.defs.safe_log import Log
@@ -15,7 +15,7 @@ from backfill_assets.defs.safe_log import Log
 def plans_job(workspace: Context) -> dg.JobDefinition:
     """Says what open plans, and changes of the rules, lack: of one person, or of anybody."""
 
-    @dg.op(name="look_at_plans", out=dg.Out(dg.Nothing), config_schema=fields("plans"))
+    @dg.op(name="look_at_plans", out=dg.Out(dg.Nothing), config_schema=config_fields("plans"))
     def look(context: dg.OpExecutionContext) -> None:
         log, place = Log(context), acting(workspace, context.run)
         with short_failures():

@@ -22,7 +22,7 @@ from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pin import Pins
 from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.metadata import model_key
-from backfill_assets.defs.partitions import start_of
+from backfill_assets.defs.partitions import partition_start
 from backfill_assets.defs.report import Worked
 from backfill_assets.defs.runs import BACKFILL_TAG, PLAN_TAG, RECORDED_TAG
 from backfill_assets.defs.safe_log import Log
@@ -34,7 +34,7 @@ from backfill_assets.plan.plan import asked_of
 from backfill_assets.plan.renamed_columns import still_copied
 from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stored import stored_plan
-from backfill_assets.promote.lifecycle import find_plan, parallel_plan_text, request_of
+from backfill_assets.promote.lifecycle import find_plan, parallel_plan_text, stored_request
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.required_approvals import titled
 
@@ -119,7 +119,7 @@ def _next(place: Context, record: PlanRecord) -> str:
     if not record.live:
         return f"it is {record.status.value}"
     if record.status is not PlanStatus.APPLIED:
-        return f"not complete yet: materialize the rest, or `{apply_command(request_of(place.control, record.id))}`"
+        return f"not complete yet: materialize the rest, or `{apply_command(stored_request(place.control, record.id))}`"
     said = stored_plan(place.control, record.id)
     asks = [titled(one.owner, one.roles, "somebody else") for one in (said.asked if said else ())]
     approve = (
@@ -132,7 +132,7 @@ def _covers(place: Context, facts: Facts, record: PlanRecord, scope: Scope) -> b
     """Whether a plan leads to the loaded versions of the models, in all of these days."""
     if record.environment != place.environment:
         return False
-    targets, request = {t.model: t for t in record.targets}, request_of(place.control, record.id)
+    targets, request = {t.model: t for t in record.targets}, stored_request(place.control, record.id)
     if request.restate or request.forward_only:
         return False  # days of another table, or the rest of the days as they are shown
     return all(
@@ -154,7 +154,7 @@ def _scope(
     for name, each in project.models.items():
         keys = sorted(subsets[model_key(name)].get_partition_keys()) if model_key(name) in subsets else []
         if keys:
-            found[name] = Interval(start_of(keys[0]), each.cadence.shift(start_of(keys[-1]), 1))
+            found[name] = Interval(partition_start(keys[0]), each.cadence.shift(partition_start(keys[-1]), 1))
     if model.name in found:
         return found
     chosen = step.job_def.asset_layer.selected_asset_keys

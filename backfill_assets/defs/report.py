@@ -19,7 +19,7 @@ from backfill_assets.build.outcome import Outcome
 from backfill_assets.core.escaping import visible
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Model
-from backfill_assets.defs.checks import Target, evaluations, newest, summary_evaluations
+from backfill_assets.defs.checks import Target, evaluations, newest_results, summary_evaluations
 from backfill_assets.defs.metadata import CODE_VERSION_TAG, DATA_VERSION_TAG, built_schema, column_lineage, model_key
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.state.versions import table_path
@@ -106,7 +106,7 @@ def recorded(workspace: Context, model: Model, green: Ranges, requested: Ranges 
     before = workspace.control.results.read(model=model.name, version=workspace.project.fingerprints[model.name])
     if requested is None:
         requested = model.expected(workspace.now()) & Ranges.of(r.interval for r in before)
-    found = newest(model, before, requested)
+    found = newest_results(model, before, requested)
     return [r for r in found if r.passed or not r.blocking or r.interval not in green]
 
 

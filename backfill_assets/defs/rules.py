@@ -5,9 +5,9 @@
 import dagster as dg
 
 from backfill_assets.app.context import Context
-from backfill_assets.app.rules import changes, propose_rules
+from backfill_assets.app.rules import propose_rules, waiting_changes
 from backfill_assets.core.codec import to_plain
-from backfill_assets.defs.config import fields, given
+from backfill_assets.defs.config import config_fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
 from backfill_assets.defs.launcher import acting
@@ -17,14 +17,14 @@ from backfill_assets.defs.safe_log import Log
 def rules_job(workspace: Context) -> dg.JobDefinition:
     """Says which rules are in force, or proposes those of the files; fails while approvals of it are missing."""
 
-    @dg.op(name="look_at_rules", out=dg.Out(dg.Nothing), config_schema=fields("rules"))
+    @dg.op(name="look_at_rules", out=dg.Out(dg.Nothing), config_schema=config_fields("rules"))
     def look(context: dg.OpExecutionContext) -> None:
         place = acting(workspace, context.run)
         with short_failures():
             require_lasting(context.instance)
             said = given("rules", context.op_config)
             change = said.get("action") == "change"
-            waiting = [propose_rules(place, reason=said.get("reason", ""))] if change else changes(place)
+            waiting = [propose_rules(place, reason=said.get("reason", ""))] if change else waiting_changes(place)
             rules = place.rules()
         Log(context).info(f"rules of {rules.environment}: record {rules.number}: {to_plain(rules.rules)}")
         for note in rules.notes:

@@ -6,7 +6,7 @@ import dagster as dg
 
 from backfill_assets.app.context import Context
 from backfill_assets.app.runbook import look_for_runbook, write_runbook
-from backfill_assets.defs.config import fields, given
+from backfill_assets.defs.config import config_fields, given
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.safe_log import Log
 
@@ -14,7 +14,7 @@ from backfill_assets.defs.safe_log import Log
 def runbook_job(workspace: Context) -> dg.JobDefinition:
     """Makes a plan's runbook, checklist and notes; the step's output has them, and files do where a place is named."""
 
-    @dg.op(name="write_runbook", out=dg.Out(dg.Nothing), config_schema=fields("runbook"))
+    @dg.op(name="write_runbook", out=dg.Out(dg.Nothing), config_schema=config_fields("runbook"))
     def write(context: dg.OpExecutionContext) -> None:
         asked = given("runbook", context.op_config)
         with short_failures():

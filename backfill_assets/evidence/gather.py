@@ -29,7 +29,7 @@ from backfill_assets.state.approvals import Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
-from backfill_assets.state.proofs import Proof, newest
+from backfill_assets.state.proofs import Proof, newest_proofs
 from backfill_assets.state.releases import PointerMove
 from backfill_assets.state.rules import RulesInForce
 from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage
@@ -95,7 +95,7 @@ def gather(
         estimate=guess,
         actual=took,
         approvals=tuple(approvals if approvals is not None else map(_unchecked, control.approvals.of([plan.id]))),
-        proofs=newest(control.proofs.of(plan.id) if proofs is None else proofs),
+        proofs=newest_proofs(control.proofs.of(plan.id) if proofs is None else proofs),
         content=content,
         impacts=tuple(impacts) if impacts is not None else None,
         rules=rules,

@@ -30,7 +30,7 @@ def documents(known: PlanEvidence) -> dict[str, str]:
     }
 
 
-def together(made: Mapping[str, str]) -> str:
+def runbook_text(made: Mapping[str, str]) -> str:
     """All of it as one text."""
     return "\n---\n\n".join(made.values())
 

@@ -70,7 +70,7 @@ class TableReader(Protocol):
         ...
 
 
-def differences(named: TableState, found: TableState | None) -> list[str]:
+def table_differences(named: TableState, found: TableState | None) -> list[str]:
     """All that is not as it was, each with the name of the commit or the file."""
     where = f"{named.model}/{named.version}"
     if found is None:

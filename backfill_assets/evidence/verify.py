@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from backfill_assets.core.codec import from_plain
 from backfill_assets.core.intervals import utc
 from backfill_assets.evidence.release_tables import Pointed, Tables, look_at_pointers
-from backfill_assets.evidence.tables import TableReader, TableState, differences
-from backfill_assets.evidence.write import MANIFEST, PACKET, RELEASE, TABLES, Folder, digest, problems_of
+from backfill_assets.evidence.tables import TableReader, TableState, table_differences
+from backfill_assets.evidence.write import MANIFEST, PACKET, RELEASE, TABLES, Folder, packet_digest, problems_of
 from backfill_assets.state.approvals import Approval, approval_of
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def read_packet(folder: Folder) -> Packet | None:
         return None
     from backfill_assets.evidence.shape import Packet
 
-    digest(folder)  # a damaged one is refused
+    packet_digest(folder)  # a damaged one is refused
     return Packet.model_validate_json(content)
 
 
@@ -164,7 +164,7 @@ class _Looked:
 
 
 def _expected(folder: Folder, expected: str) -> list[str]:
-    found = digest(folder)
+    found = packet_digest(folder)
     return [] if found == expected else [f"{MANIFEST} is another than the one that the promotion's commit names"]
 
 
@@ -175,7 +175,7 @@ def _look(folder: Folder, tables: TableReader) -> _Looked:
     for table in named:
         known = sum(bool(f.sha256) for f in table.files)
         hashed += known
-        problems += differences(table, tables.state(table.model, table.version, table.commit, hashes=bool(known)))
+        problems += table_differences(table, tables.state(table.model, table.version, table.commit, hashes=bool(known)))
     return _Looked(
         problems=tuple(problems), tables=len(named), data_files=sum(len(t.files) for t in named), hashed=hashed
     )

@@ -105,7 +105,7 @@ def _replace(folder: Folder, files: Mapping[str, bytes]) -> None:
         folder.write(name, content)
 
 
-def digest(folder: Folder) -> str:
+def packet_digest(folder: Folder) -> str:
     """SHA-256 of the packet's manifest: what a promotion's commit carries. Raises StateError for a damaged packet."""
     content = folder.read(MANIFEST)
     if problems := problems_of(folder):

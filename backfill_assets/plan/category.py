@@ -61,7 +61,7 @@ class Change:
         return f"{self.category.said}: {'; '.join(parts)}" if parts else self.category.said
 
 
-def compare(shown: Signature | None, code: Signature, there: Collection[str] = ()) -> Change:
+def change_between(shown: Signature | None, code: Signature, there: Collection[str] = ()) -> Change:
     """The change from what is shown (None: nothing) to what the code says.
 
     `there` are the columns that the shown table has, by its record: the signature of code that nobody looks into names

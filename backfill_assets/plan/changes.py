@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from backfill_assets.core.model import UNKNOWN, Project
-from backfill_assets.plan.category import Category, Change, compare
+from backfill_assets.plan.category import Category, Change, change_between
 from backfill_assets.plan.dropped_columns import view_changes
 from backfill_assets.plan.facts import Facts
 
@@ -24,7 +24,7 @@ def changes_of(project: Project, facts: Facts) -> dict[str, Change]:
             changes[name] = Change(category=kind, added=added, removed=removed)
         elif UNKNOWN not in (facts.shown.get(name, UNKNOWN), project.signatures.get(name, UNKNOWN)):
             there = [column for column, _ in pointer.columns]
-            changes[name] = compare(facts.shown[name], project.signatures[name], there)
+            changes[name] = change_between(facts.shown[name], project.signatures[name], there)
         else:
             changes[name] = Change(category=Category.BREAKING, rows=True)
     return changes
@@ -41,7 +41,7 @@ def unproved(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
     )
 
 
-def kind_of(project: Project, facts: Facts, models: Iterable[str]) -> str:
+def asked_about(project: Project, facts: Facts, models: Iterable[str]) -> str:
     """What the owners of these models are asked about: `a change`, or that it is none that breaks anything."""
     changes = changes_of(project, facts)
     kinds = {changes[name].category if name in changes else None for name in models}

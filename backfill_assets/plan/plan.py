@@ -41,7 +41,7 @@ from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import invalidations
 from backfill_assets.plan.warnings import empty_models, overrides, warnings
 from backfill_assets.state.ledger import Coverage
-from backfill_assets.state.required_approvals import needed_from, together
+from backfill_assets.state.required_approvals import merged_roles, needed_from
 from backfill_assets.state.rules import declared_rules
 
 
@@ -308,7 +308,7 @@ def _move(
             or _rewrites(pointer, version, patches.get(name), complete.get(name, NOTHING), facts.keeps_older)
         ):
             needed_here = needed_from(rules, files, name)
-            roles = together([*roles.items(), *needed_here.items()])
+            roles = merged_roles([*roles.items(), *needed_here.items()])
             for owner in needed_here:
                 asked.setdefault(owner, []).append(name)
     promote = Promote(environment=shown.name, models=tuple(ModelVersion(model=m, version=v) for m, v in moves))

@@ -62,7 +62,7 @@ def needs(
             model = project.models.get(name)
             if model is None or name not in changes or not _reads_new(consumer.use(name), changes[name]):
                 continue
-            if read := newest(model, consumer.use(name).history, now):
+            if read := newest_days(model, consumer.use(name).history, now):
                 history = consumer.use(name).history
                 readers.append(ReadingConsumer(consumer=consumer.name, model=name, history=history, since=read.start))
                 first[name] = min(first.get(name, read.start), read.start)
@@ -81,7 +81,7 @@ def needs(
     return {name: found[name] for name in project.models if name in found}, tuple(readers)
 
 
-def newest(model: Model, history: int | None, now: datetime) -> Interval | None:
+def newest_days(model: Model, history: int | None, now: datetime) -> Interval | None:
     """The intervals that somebody reads who looks back so many days (None: at all) from the last day of a model; at
     least one. None: nothing is expected of it yet."""
     span = model.expected(now).span

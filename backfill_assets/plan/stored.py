@@ -29,6 +29,6 @@ def as_stored(record: PlanRecord, plan: Plan) -> Stored:
     return Stored(record=record, now=plan.now, sources=plan.sources, frozen=plan.continued.frozen)
 
 
-def request_of(control: Control, plan: str) -> Request:
+def stored_request(control: Control, plan: str) -> Request:
     """What somebody asked for when a stored plan was made; everything, where nothing is recorded of it."""
     return Request.of_plain((control.plans.document(plan) or {}).get("request", {}))

@@ -88,7 +88,7 @@ def read_settings(root: Path, problems: list[Problem]) -> Settings:
     from backfill_assets.project import settings_file
 
     file = root / SETTINGS_FILE
-    settings = settings_file.read_settings(file, problems)
+    settings = settings_file.parse_settings(file, problems)
     variable = os.environ.get("BACKFILL_WAREHOUSE")
     if variable and (why := wrong_location(variable)):
         fix = "correct the variable, or unset it"

@@ -18,7 +18,7 @@ from backfill_assets.project.locations import wrong_environment, wrong_location
 from backfill_assets.project.spark_settings import is_region, overridden, spark_conf, wrong_setting
 
 
-def read_settings(file: Path, problems: list[Problem]) -> Settings:
+def parse_settings(file: Path, problems: list[Problem]) -> Settings:
     """The settings as they are written (all defaults when there is no file); what is wrong has its default.
 
     Problems are appended, each with its line.

@@ -21,8 +21,8 @@ from backfill_assets.plan.stages import Owned
 from backfill_assets.state.approval_validity import Genuine, objection, trusted
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.plans import PlanRecord
-from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof, newest
-from backfill_assets.state.required_approvals import Roles, needed_from, together
+from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof, newest_proofs
+from backfill_assets.state.required_approvals import Roles, merged_roles, needed_from
 from backfill_assets.state.rules import Rules, declared_rules
 
 EVERY_PROOF = frozenset({DIFF, CONSUMERS, KEPT})
@@ -108,7 +108,7 @@ def subject(
         [[c.name, c.owner, list(c.reads)] for c in project.consumers.values() if set(c.reads) & set(scope)],
         *([since] if since else []),  # statements of earlier releases do not say it
     )
-    proofs = [proof for _, proof in sorted(newest(review.proofs, content).items())]
+    proofs = [proof for _, proof in sorted(newest_proofs(review.proofs, content).items())]
     owners: dict[str, tuple[str, ...]] = {}
     rules = facts.rules_for(project)
     files = declared_rules(project, beside=rules)
@@ -121,7 +121,7 @@ def subject(
         content=content,
         digest=_hash(content, [proof.digest for proof in proofs]),
         owners=owners,
-        roles=together(item for _, here in asked for item in here.items()),
+        roles=merged_roles(item for _, here in asked for item in here.items()),
         findings=tuple(f for proof in proofs for f in proof.findings),
         proved=frozenset(proof.kind for proof in proofs),
     )

@@ -35,7 +35,7 @@ def candidate(
     pointers = dict(facts.environment.pointers)
     for target in targets:
         shown = pointers.pop(target.model, None)
-        have = known(project, facts, target)
+        have = known_target(project, facts, target)
         if have is None:
             pointer = seen.pointers.get(target.model)
         elif logic_of(target.version) != target.version:
@@ -52,7 +52,7 @@ def candidate(
     return pointers
 
 
-def known(project: Project, facts: Facts, target: PlanTarget) -> Coverage | None:
+def known_target(project: Project, facts: Facts, target: PlanTarget) -> Coverage | None:
     """What there is of a target; None when the facts are not about it: it is a version of other code."""
     fingerprint = project.fingerprints.get(target.model)
     if fingerprint == target.version:

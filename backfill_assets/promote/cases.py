@@ -13,9 +13,9 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.older_sources import History
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.plan.stored import request_of, stored_plan
+from backfill_assets.plan.stored import stored_plan, stored_request
 from backfill_assets.promote.approval import PlanReview
-from backfill_assets.promote.candidate import known
+from backfill_assets.promote.candidate import known_target
 from backfill_assets.promote.changed_rows import find_changed_rows
 from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
 from backfill_assets.promote.older_reads import OlderReads, older_reads
@@ -143,7 +143,7 @@ class Cases:
 
     def is_ours(self, facts: Facts, record: PlanRecord) -> bool:
         """Whether the loaded code is the plan's."""
-        return all(known(self.project, facts, t) is not None for t in record.targets)
+        return all(known_target(self.project, facts, t) is not None for t in record.targets)
 
     def stored(self, record: PlanRecord) -> Plan | None:
         """A stored plan, as it was opened."""
@@ -151,4 +151,4 @@ class Cases:
 
     def request(self, record: PlanRecord) -> Request:
         """What somebody asked for when it was made."""
-        return request_of(self.control, record.id)
+        return stored_request(self.control, record.id)

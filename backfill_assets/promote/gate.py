@@ -16,7 +16,7 @@ from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.changed_texts import REMEDY, refuted, unchecked
-from backfill_assets.plan.changes import kind_of
+from backfill_assets.plan.changes import asked_about
 from backfill_assets.plan.commands import apply_command, restate_argument, restate_command, withdraw_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import needed
@@ -34,7 +34,7 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import read_version
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.proofs import Finding
-from backfill_assets.state.required_approvals import OWNER, Roles, titled, together
+from backfill_assets.state.required_approvals import OWNER, Roles, merged_roles, titled
 from backfill_assets.state.versions import Version
 
 
@@ -311,11 +311,11 @@ def approved(case: Case) -> Iterator[Obstacle]:
     """Every published interval whose rows would be others has the approval of exactly these rows by all who are asked:
     its owners, whoever validates it, and the owners of critical consumers where the rules say so."""
     for owner, parts in unapproved(case).items():
-        roles = together((owner, case.owners(name)[owner]) for name in parts)[owner]
+        roles = merged_roles((owner, case.owners(name)[owner]) for name in parts)[owner]
         yield Obstacle(
             model=", ".join(parts),
             what=f"needs approval by {titled(owner, roles, 'somebody (it has no owner)')} of "
-            f"{kind_of(case.project, case.facts, parts)} of published history{_why_none(case, owner, parts)}:",
+            f"{asked_about(case.project, case.facts, parts)} of published history{_why_none(case, owner, parts)}:",
             intervals=Ranges.of(i for part in parts.values() for i in part),
             remedy=_approve(case, owner, parts),
         )

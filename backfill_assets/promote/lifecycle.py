@@ -20,8 +20,8 @@ from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import Claim, Collision, ParallelPlan, claim, targets
 from backfill_assets.plan.stages import ModelVersion, Plan, Promote
-from backfill_assets.plan.stored import request_of, stored_plan
-from backfill_assets.promote.candidate import candidate, known
+from backfill_assets.plan.stored import stored_plan, stored_request
+from backfill_assets.promote.candidate import candidate, known_target
 from backfill_assets.promote.planned import stored_patches
 from backfill_assets.promote.promote import ViewCatalog
 from backfill_assets.promote.reachable import reachable
@@ -340,7 +340,7 @@ _ATTEMPTS = 20
 
 def _claim(control: Control, plan: Plan, records: Sequence[PlanRecord], *, by: str) -> Claim:
     shown = control.environments.read(plan.environment)
-    return claim(plan, records, shown, by=by, request_of=lambda record: request_of(control, record.id))
+    return claim(plan, records, shown, by=by, request_of=lambda record: stored_request(control, record.id))
 
 
 def _new(plan: Plan, by: str) -> PlanRecord:
@@ -376,7 +376,7 @@ def _move(
 
 
 def _complete(project: Project, facts: Facts, record: PlanRecord) -> bool:
-    have = [(target, known(project, facts, target)) for target in record.targets]
+    have = [(target, known_target(project, facts, target)) for target in record.targets]
     return all(there is not None and not target.intervals - there.complete for target, there in have)
 
 

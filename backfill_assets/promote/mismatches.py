@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from backfill_assets.core.model import UNKNOWN, Project
-from backfill_assets.plan.category import compare, same_for
+from backfill_assets.plan.category import change_between, same_for
 from backfill_assets.project.algorithm import version_of
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
@@ -102,6 +102,6 @@ def _same_to(
     one, other = versions.get((upstream, built_from)), versions.get((upstream, shown))
     if reader is None or one is None or other is None or UNKNOWN in (one.signature, other.signature):
         return False
-    change = compare(one.signature, other.signature)
+    change = change_between(one.signature, other.signature)
     before, after = ([name.lower() for name, _ in version.columns] for version in (one, other))
     return same_for(reader.signature, upstream, change, before, after)

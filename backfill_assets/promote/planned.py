@@ -11,7 +11,7 @@ from backfill_assets.core.segments import logic_of
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import Patch, forward
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.candidate import known
+from backfill_assets.promote.candidate import known_target
 from backfill_assets.promote.proposal import Proposal, propose
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.versions import Version
@@ -29,7 +29,7 @@ def propose_plan(
     Days that the environment gained meanwhile are kept. Raises PlanError when the loaded code is not the plan's.
     """
     for target in record.targets:
-        if known(project, facts, target) is None:
+        if known_target(project, facts, target) is None:
             raise PlanError(
                 f"plan {record.id} is about {target.model} {target.version}, which the loaded code does not know",
                 why=f"the code says {project.fingerprints.get(target.model, 'nothing of it')}",

@@ -164,7 +164,7 @@ def record_rules(
     return control.rules.in_force(rules.environment, rules.edited)
 
 
-def propose(
+def propose_rules(
     control: Control, rules: RulesInForce, shown: Environment, who: Approver, *, now: datetime, reason: str = ""
 ) -> RulesChange:
     """Propose what the project's files say as the rules; where nobody has to be asked it takes effect at once.

@@ -13,7 +13,7 @@ from backfill_assets.core.formats import NewerError, refuse_newer
 from backfill_assets.core.intervals import Ranges, ranges_from_json, ranges_json, utc
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.rows import to_row
-from backfill_assets.state.statement import fields
+from backfill_assets.state.statement import statement_fields
 from backfill_assets.state.store import Row, Store, TableSpec
 
 
@@ -88,7 +88,7 @@ _CLAIMED = frozenset({"plan", "environment", "digest", "scope", "owner", "by", "
 
 def approval_of(statement: str, signature: str = "") -> Approval:
     """The approval that a statement says. Raises ValueError, which says what of it is wrong, when it is none."""
-    said = fields(statement)
+    said = statement_fields(statement)
     refuse_newer(said.get("format", FORMAT), FORMAT)
     if missing := sorted(_CLAIMED - set(said)):
         raise ValueError(f"it lacks {', '.join(missing)}")

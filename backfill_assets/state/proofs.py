@@ -89,6 +89,6 @@ class Proofs:
         return tuple(from_row(Proof, row) for row in sorted(self._table.read({"plan": [plan]}), key=order))
 
 
-def newest(proofs: Iterable[Proof], content: str | None = None) -> dict[str, Proof]:
+def newest_proofs(proofs: Iterable[Proof], content: str | None = None) -> dict[str, Proof]:
     """Kind → the newest proof (of exactly this content)."""
     return {proof.kind: proof for proof in proofs if content in (None, proof.content)}

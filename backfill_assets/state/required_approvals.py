@@ -29,13 +29,13 @@ def needed_from(rules: Rules, files: Rules, model: str) -> dict[str, tuple[str, 
         for consumer, reader in sorted(said.consumers.items())
         if reader.owner and model in reader.reads
     ]
-    return together(
+    return merged_roles(
         [*((name, (OWNER,)) for name in owners), *((name, (VALIDATION_OWNER,)) for name in validation),
          *((name, (role,)) for name, role in readers)]
     )  # fmt: skip
 
 
-def together(found: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+def merged_roles(found: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
     """Each name once, with all its roles."""
     joined: dict[str, tuple[str, ...]] = {}
     for name, roles in found:

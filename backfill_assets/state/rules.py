@@ -18,7 +18,7 @@ from backfill_assets.core.codec import to_fields, to_plain
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Project
 from backfill_assets.core.settings import ApprovalRules
-from backfill_assets.core.settling import windows
+from backfill_assets.core.settling import settling_windows
 from backfill_assets.core.wording import span_of_time
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.people import People
@@ -109,7 +109,7 @@ def declared_rules(project: Project, signers: str = "", *, beside: Rules | None 
         owners={name: model.owner for name, model in project.models.items()},
         validation={name: who for name, model in project.models.items() if (who := model.terms.validation_owner)},
         consumers={c.name: ConsumerRule(owner=c.owner, reads=tuple(sorted(c.reads))) for c in asked},
-        settle={name: window.total_seconds() for name, window in windows(project).items()},
+        settle={name: window.total_seconds() for name, window in settling_windows(project).items()},
     )
 
 
@@ -167,7 +167,7 @@ class RulesInForce:
     @property
     def differences(self) -> tuple[str, ...]:
         """Where the project's files say something else, in a sentence each."""
-        return differences(self.rules, self.edited)
+        return edited_rules(self.rules, self.edited)
 
     def to_json(self) -> dict[str, object]:
         """Which rules they are, for a release's record."""
@@ -180,7 +180,7 @@ class RulesInForce:
         return (*((off,) if not self.effective.approvals.required else ()), *self.differences)
 
 
-def differences(rules: Rules, edited: Rules) -> tuple[str, ...]:
+def edited_rules(rules: Rules, edited: Rules) -> tuple[str, ...]:
     """What is edited and not in force. A model that nothing is recorded of has no owner in force yet."""
     found: list[str] = []
     for name in GENERAL:

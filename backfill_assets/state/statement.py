@@ -11,7 +11,7 @@ from backfill_assets.core.intervals import ranges_from_json
 _LONGEST = 1_000_000
 
 
-def fields(statement: str) -> dict[str, Any]:
+def statement_fields(statement: str) -> dict[str, Any]:
     """What a statement says, by field. Raises ValueError with everything that is wrong with it."""
     if len(statement) > _LONGEST:
         raise ValueError(f"it is longer than {_LONGEST:,} characters")

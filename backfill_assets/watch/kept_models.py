@@ -18,7 +18,7 @@ from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.mismatches import Mismatch
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.proofs import KEPT, newest
+from backfill_assets.state.proofs import KEPT, newest_proofs
 from backfill_assets.state.releases import PointerMove, Release
 
 
@@ -86,7 +86,7 @@ def _vouches(control: Control, plan: str, m: Mismatch) -> bool:
     said = stored_plan(control, plan)
     if said is None or not _leads(said, m) or not _keeps(said, m):
         return False
-    proof = newest(control.proofs.of(plan)).get(KEPT)
+    proof = newest_proofs(control.proofs.of(plan)).get(KEPT)
     if proof is None:
         return False
     accepted = {name for approval in control.approvals.of([plan]) for name in approval.accepted}

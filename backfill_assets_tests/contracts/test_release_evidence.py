@@ -20,7 +20,7 @@ from backfill_assets.app.rollback import roll_back
 from backfill_assets.core.errors import PromotionError, StateError
 from backfill_assets.core.intervals import utc
 from backfill_assets.evidence.verify import verify
-from backfill_assets.evidence.write import MANIFEST, digest, digest_of
+from backfill_assets.evidence.write import MANIFEST, digest_of, packet_digest
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.promote import promote as really_promote
 from backfill_assets.state.plans import PlanStatus
@@ -90,7 +90,7 @@ def test_a_promotion(root: Path) -> None:
     assert model["after"]["segments"][0]["held"]["rows"] == 40 and "files" in batch["inputs"]["raw.events"]
     assert {c["check"]: (c["tested"], c["passed"]) for c in model["checks"]}["completeness"] == (4, 4)
     (plan,) = said["plans"]  # type: ignore[misc]
-    assert release.evidence == {plan: digest(evidence_folder(place, find_plan(place.control, plan))[0])} | {
+    assert release.evidence == {plan: packet_digest(evidence_folder(place, find_plan(place.control, plan))[0])} | {
         release.id: read_release_evidence(place, release.id).digest
     }
 
@@ -139,19 +139,19 @@ def test_a_plan_that_is_promoted_twice(root: Path) -> None:
         approved(place, plan)
         assert promote_plan(place).verdict.open
         folder, named = evidence_folder(place, find_plan(place.control, plan))
-        assert digest(folder) == named == releases(place)[-1].evidence[plan]
+        assert packet_digest(folder) == named == releases(place)[-1].evidence[plan]
         sealed.append((plan, folder, releases(place)[-1]))
         assert roll_back(place, None).ended.moved is not None
         plan = build(place)[0].id  # nothing is built: what is left is to compare, to approve and to promote
         open_now, named = evidence_folder(place, find_plan(place.control, plan))
         assert find_plan(place.control, plan).live and not named
-        assert write_evidence(place, plan).changed and digest(open_now) not in [
+        assert write_evidence(place, plan).changed and packet_digest(open_now) not in [
             r.evidence.get(plan) for r in releases(place)
         ]
     assert sealed[0][0] != sealed[1][0] == sealed[2][0]
     assert len({folder.location for _, folder, _ in sealed}) == 3
     for name, folder, release in sealed:
-        assert digest(folder) == release.evidence[name]
+        assert packet_digest(folder) == release.evidence[name]
 
 
 def test_a_plan_whose_rows_a_rollback_shows(root: Path) -> None:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from backfill_assets.core.digest import digest
 from backfill_assets.core.model import Column, Model, Signature, Upstream
-from backfill_assets.plan.category import Change, compare
+from backfill_assets.plan.category import Change, change_between
 from backfill_assets.project.algorithm import version_of
 from backfill_assets.project.fingerprint import model_signature, sql_logic
 from backfill_assets.sql.columns import resolve
@@ -61,7 +61,7 @@ def verdicts(pair: Pair, python: Compiled = MappingProxyType({})) -> dict[str, V
     old = say(pair.old, pair.tables, python)
     new = say(pair.new, pair.tables, python, {n: said for n, said in old.items() if n not in pair.reached})
     return {
-        name: Verdict(old=old[name], new=new[name], change=compare(old[name].signature, new[name].signature))
+        name: Verdict(old=old[name], new=new[name], change=change_between(old[name].signature, new[name].signature))
         for name in old
     }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.plan.category import compare
+from backfill_assets.plan.category import change_between
 from backfill_assets.sql.signature import functions
 from backfill_assets_tests.unit.sql.signature_pairs import OTHER, SAME, TYPES
 from backfill_assets_tests.unit.sql.test_rewrites import signature_of
@@ -90,7 +90,7 @@ def test_what_counts_as_the_same_gives_the_same(tables: SparkSession) -> None:
         for index, old in enumerate(alike):
             for new in alike[index + 1 :]:
                 before, after = signature_of(old), signature_of(new)
-                assert before is not None and after is not None and not compare(before, after).rows
+                assert before is not None and after is not None and not change_between(before, after).rows
                 names = [c for c, text in before.columns.items() if after.columns.get(c) == text]
                 compared += bool(names)
                 one, other = result(tables, old), result(tables, new)

@@ -11,7 +11,7 @@ import pytest
 
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.core.intervals import Cadence, Interval, utc
-from backfill_assets.defs.partitions import mapping, partitions, start_of
+from backfill_assets.defs.partitions import mapping, partition_start, partitions
 from backfill_assets.plan.request_parsing import days_of, request_of
 from backfill_assets.state.ledger import Entry, Kind, Ledger
 from backfill_assets_tests.fakes import a_model
@@ -49,7 +49,7 @@ def test_dagsters_partitions_are_the_intervals(zone: str, cadence: Cadence) -> N
             interval.start.timestamp(),
             interval.end.timestamp(),
         )
-        assert start_of(key) == interval.start
+        assert partition_start(key) == interval.start
 
 
 @pytest.mark.parametrize("day", CLOCK_CHANGES)

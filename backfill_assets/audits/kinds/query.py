@@ -12,7 +12,7 @@ from pydantic import Field
 from backfill_assets.audits.kinds.base import Tolerant
 from backfill_assets.audits.masked import shown_outputs
 from backfill_assets.audits.reads import tables_of
-from backfill_assets.audits.relations import INTERVAL, ROWS, AuditedTable, start_of
+from backfill_assets.audits.relations import INTERVAL, ROWS, AuditedTable, interval_start
 from backfill_assets.audits.scope import AuditScope, Findings, Passes
 from backfill_assets.audits.text import interval_text, key_text, literal
 from backfill_assets.core.masking import HIDDEN
@@ -48,7 +48,7 @@ class SqlAudit(Tolerant):
             rows = f"SELECT {_interval(model, given)} AS {INTERVAL} FROM {given.view}"
             for row in tables.ask(f"SELECT {INTERVAL}, count(*) AS {ROWS} FROM ({rows}) GROUP BY 1"):
                 at = row[INTERVAL]
-                for start in [start_of(at)] if at is not None else [u.start for u in model.cadence.split(part)]:
+                for start in [interval_start(at)] if at is not None else [u.start for u in model.cadence.split(part)]:
                     failures[start] += row[ROWS]
         found.failures[self.called] = failures
 

@@ -13,7 +13,7 @@ from backfill_assets.audits.counts import AuditVerdict, Counts
 from backfill_assets.audits.kinds.aggregate import Measured
 from backfill_assets.audits.kinds.arguments import Metric, Reasons
 from backfill_assets.audits.relations import INTERVAL, by_interval
-from backfill_assets.audits.scope import AuditScope, Findings, Found, Passes, number
+from backfill_assets.audits.scope import AuditScope, Findings, Found, Passes, metric_number
 from backfill_assets.audits.text import interval_text
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.model import Model
@@ -50,7 +50,9 @@ class Trend(Measured):
             everything = outside[audit.called] | inside
             steps = [step for step in range(-audit.neighbours, audit.neighbours + 1) if step]
             found.neighbours[audit.called] = {
-                at: tuple(value for step in steps if (value := number(everything.get(shift(at, step)))) is not None)
+                at: tuple(
+                    value for step in steps if (value := metric_number(everything.get(shift(at, step)))) is not None
+                )
                 for at in look.starts
             }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.adapters.spark_errors import JavaCause, causes, classified, own_code_error, reason
+from backfill_assets.adapters.spark_errors import JavaCause, causes, classified, own_code_error, spark_reason
 from backfill_assets.core.errors import (
     BuildError,
     DataError,
@@ -179,7 +179,7 @@ def test_an_exception_without_java_is_its_own_cause() -> None:
             raise AssertionError
 
     assert causes(ValueError("x")) == [JavaCause("ValueError", "x")]
-    assert reason(causes(Dead())) == "what it was"
+    assert spark_reason(causes(Dead())) == "what it was"
 
 
 def test_a_functions_own_error_names_its_file_and_line(tmp_path: Path) -> None:

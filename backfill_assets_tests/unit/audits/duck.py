@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import sqlglot
 
-from backfill_assets.audits.relations import INTERVAL, AuditedTable, start_of
+from backfill_assets.audits.relations import INTERVAL, AuditedTable, interval_start
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Audit, Model
 
@@ -70,5 +70,5 @@ class DuckTables:
 
 def spanned(model: Model, rows: Sequence[dict[str, Any]]) -> Ranges:
     """The intervals from the first to the last that these rows are of."""
-    starts = [start_of(row[INTERVAL]) for row in rows]
+    starts = [interval_start(row[INTERVAL]) for row in rows]
     return Ranges((Interval(min(starts), model.cadence.shift(max(starts), 1)),))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from backfill_assets.audits.counts import Counts
-from backfill_assets.audits.judge import describe, judge, red
+from backfill_assets.audits.judge import expected_text, judge, red
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.intervals import Cadence, utc
 from backfill_assets.core.model import Audit
@@ -108,7 +108,7 @@ def test_what_is_said(audit: Audit, here: Counts | None, prod: int | None, obser
     """Observed and expected, with numbers and thresholds; `describe` says the same without a run."""
     result = verdict(audit, here, prod)
     assert (result.observed, result.expected) == (observed, expected)
-    assert describe(a_model("m"), audit) == expected
+    assert expected_text(a_model("m"), audit) == expected
 
 
 def test_results_come_back_as_recorded() -> None:
@@ -211,4 +211,4 @@ def test_an_explained_trend_passes_and_says_why() -> None:
 )  # fmt: skip
 def test_expectations_in_words(audit: Audit, said: str) -> None:
     """Each kind says what it wants, with its thresholds: in the check's description and in each result."""
-    assert describe(a_model("m"), audit) == said
+    assert expected_text(a_model("m"), audit) == said

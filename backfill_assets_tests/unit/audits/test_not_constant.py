@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from backfill_assets.audits.judge import describe, judge
+from backfill_assets.audits.judge import expected_text, judge
 from backfill_assets.audits.sample import sample_failures
 from backfill_assets.audits.scan import scan_audits
 from backfill_assets.core.intervals import Cadence, Ranges
@@ -26,6 +26,6 @@ def test_one_value_only() -> None:
     said = judge(model, "v", "b", Cadence.DAILY.split(week), counts, prod_rows={}, at=NOW)
     assert [r.passed for r in said] == [False, False, True, True, True]
     assert said[0].observed == "1 of 2 columns with one value only, in 2 rows"
-    assert describe(model, audit) == "more than one value in id and in X"
+    assert expected_text(model, audit) == "more than one value in id and in X"
     samples = sample_failures(model, audit, Ranges((week,)), tables)
     assert {at.day: found for at, found in samples.items()} == {1: ["X=***"], 2: ["id=1", "X=***"]}

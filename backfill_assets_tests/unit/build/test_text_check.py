@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job
-from backfill_assets.build.text_check import check_texts
+from backfill_assets.build.text_check import compare_texts
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.changed_texts import SAMPLED, refuted, sample_intervals, unchecked
@@ -46,7 +46,7 @@ def test_a_text_that_gives_the_same_rows_is_tried_once() -> None:
         SAMPLED,
     )
     assert not plan.work
-    [check] = check_texts(world.bench(), plan.texts)
+    [check] = compare_texts(world.bench(), plan.texts)
     assert check.equal
     assert check.intervals == text.intervals
     assert world.tables.head("a", "a-1") == before, "the table itself is not written to"
@@ -59,7 +59,7 @@ def test_a_text_that_gives_other_rows_is_found() -> None:
     """It is named with the intervals, and stays a finding until the text is another one."""
     world = rewritten_world()
     world.engine.cell = by_text(new=11)  # type: ignore[assignment]
-    [check] = check_texts(world.bench(), world.plan().texts)
+    [check] = compare_texts(world.bench(), world.plan().texts)
     assert not check.equal
     assert check.differ == check.intervals
     facts = world.facts()
@@ -74,7 +74,7 @@ def test_late_data_is_no_fault_of_the_text() -> None:
     """Where the old text gives, by now, what the new one gives, the source changed."""
     world = rewritten_world()
     world.engine.cell = by_text(new=12, old=12)  # type: ignore[assignment]
-    [check] = check_texts(world.bench(), world.plan().texts)
+    [check] = compare_texts(world.bench(), world.plan().texts)
     assert check.equal
 
 
@@ -87,19 +87,19 @@ def test_a_text_that_fails_is_a_finding_and_is_tried_again() -> None:
             raise BuildError("no such column")
 
     world.engine.before_write = fail
-    [check] = check_texts(world.bench(), world.plan().texts)
+    [check] = compare_texts(world.bench(), world.plan().texts)
     assert "no such column" in check.error
     assert not check.equal
     assert [t.model for t in world.plan().texts] == ["a"]
     world.engine.before_write = lambda job, interval: None
-    [check] = check_texts(world.bench(), world.plan().texts)
+    [check] = compare_texts(world.bench(), world.plan().texts)
     assert check.equal
 
 
 def test_a_killed_check_is_taken_up() -> None:
     """What was computed of the sample is not computed again."""
     whole = rewritten_world()
-    check_texts(whole.bench(), whole.plan().texts)
+    compare_texts(whole.bench(), whole.plan().texts)
     world = rewritten_world()
     before = len(world.engine.writes)
 
@@ -109,9 +109,9 @@ def test_a_killed_check_is_taken_up() -> None:
 
     world.engine.before_write = die
     with pytest.raises(KeyboardInterrupt):
-        check_texts(world.bench(), world.plan().texts)
+        compare_texts(world.bench(), world.plan().texts)
     world.engine.before_write = lambda job, interval: None
-    [check] = check_texts(world.bench(), world.plan().texts)
+    [check] = compare_texts(world.bench(), world.plan().texts)
     assert check.equal
     assert len(world.engine.writes) == len(whole.engine.writes) + 1, "only the batch that was killed, again"
 
@@ -144,7 +144,7 @@ def test_the_gate_waits_for_the_comparison() -> None:
     [waits] = obstacles(facts)
     assert "the two were not compared" in waits and "backfill apply" in waits
     world.engine.cell = by_text(new=11)  # type: ignore[assignment]
-    check_texts(world.bench(), world.plan().texts)
+    compare_texts(world.bench(), world.plan().texts)
     [refused] = obstacles(world.facts())
     assert "gives other rows" in refused and "code_version" in refused
     assert not obstacles(replace(facts, rewritten=()))

@@ -24,7 +24,7 @@ from backfill_assets.compare.diff import (
     Slice,
     Stats,
 )
-from backfill_assets.compare.diff_text import percent
+from backfill_assets.compare.diff_text import percent_text
 from backfill_assets.compare.expect import Expectation, Judgement, judge_moves
 from backfill_assets.compare.markdown import model_markdown
 from backfill_assets.compare.mask import masked
@@ -151,4 +151,4 @@ def test_a_mask_is_of_its_warehouse() -> None:
 
 def test_small_shares_are_not_nothing() -> None:
     """A million rows of which one changed, and a million of which all but one did."""
-    assert (percent(1, 10**6), percent(10**6 - 1, 10**6), percent(0, 0)) == ("<0.1 %", "99.9 %", "0 %")
+    assert (percent_text(1, 10**6), percent_text(10**6 - 1, 10**6), percent_text(0, 0)) == ("<0.1 %", "99.9 %", "0 %")

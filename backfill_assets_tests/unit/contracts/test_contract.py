@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from backfill_assets.contracts.contract import Contract, Promise, promised, published
+from backfill_assets.contracts.contract import Contract, Promise, promised, published_contract
 from backfill_assets.contracts.levels import compare_contracts
 from backfill_assets.core.model import Project
 from backfill_assets.project.loader import load_project
@@ -70,7 +70,7 @@ def test_a_built_table_knows_its_types(tmp_path: Path) -> None:
 def test_what_a_version_promised(tmp_path: Path) -> None:
     """Its record gives the same contract as the code that made it: nothing differs."""
     loaded = load_project(project(tmp_path, m_sql=MODEL))
-    stored = published(record(loaded))
+    stored = published_contract(record(loaded))
     assert stored is not None
     assert compare_contracts(stored, promised(loaded, "m", record(loaded))) == ()
 
@@ -78,4 +78,4 @@ def test_what_a_version_promised(tmp_path: Path) -> None:
 def test_a_record_without_one() -> None:
     """A record that lacks parts, or is not there, gives no contract."""
     bare = Version(model="m", version="1", upstream={}, columns=(), definition={"grain": ["ds"]}, created=NOW)
-    assert published(bare) is None and published(None) is None
+    assert published_contract(bare) is None and published_contract(None) is None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.contracts.inventory import inventory
-from backfill_assets.contracts.preflight import Gap, Grounds, preflight, rewritten
+from backfill_assets.contracts.preflight import Gap, Grounds, preflight, rewritten_models
 from backfill_assets.core.consumer import Consumer, ModelUse
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.model import Audit, Column, Model, Project, Rule, Terms
@@ -125,9 +125,9 @@ def test_what_is_history() -> None:
     """Published rows of a changed model, of a restated one, and of older logic that is built again."""
     unchanged = Change(category=Category.UNCHANGED)
     patch = {"a": Patch(version="a-1.r", intervals=ranges(days("02")))}
-    assert rewritten(the_plan(), SHOWN) == {"a"}
-    assert rewritten(the_plan(unchanged), SHOWN) == frozenset()
-    assert rewritten(the_plan(unchanged, patch), SHOWN) == {"a"}
+    assert rewritten_models(the_plan(), SHOWN) == {"a"}
+    assert rewritten_models(the_plan(unchanged), SHOWN) == frozenset()
+    assert rewritten_models(the_plan(unchanged, patch), SHOWN) == {"a"}
     older = Pointer(
         model="a", time_column="ds", timestamps=False, columns=(),
         segments=(
@@ -135,7 +135,7 @@ def test_what_is_history() -> None:
             Segment(version="a-1", commit=1, interval=days("05", "10")),
         ),
     )  # fmt: skip
-    assert rewritten(the_plan(unchanged), replace(SHOWN, pointers={"a": older})) == {"a"}
+    assert rewritten_models(the_plan(unchanged), replace(SHOWN, pointers={"a": older})) == {"a"}
 
 
 def test_a_sheet() -> None:

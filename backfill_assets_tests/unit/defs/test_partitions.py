@@ -7,7 +7,7 @@ import pytest
 
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, utc
-from backfill_assets.defs.partitions import RANGE_TAGS, chosen, mapping, partitions, require_over, start_of
+from backfill_assets.defs.partitions import RANGE_TAGS, chosen, mapping, partition_start, partitions, require_over
 from backfill_assets_tests.fakes import a_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")  # mappings that stop at the upstream's start
@@ -31,7 +31,7 @@ def test_keys_name_the_windows_that_intervals_have(cadence: Cadence) -> None:
     found = partitions(model, clock=utc("2024-03-10"))
     for key in found.get_partition_keys():
         window = found.time_window_for_partition_key(key)
-        interval = Interval(start_of(key), cadence.shift(start_of(key), 1))
+        interval = Interval(partition_start(key), cadence.shift(partition_start(key), 1))
         assert (utc(window.start), utc(window.end)) == (interval.start, interval.end)
 
 

@@ -10,7 +10,7 @@ import pytest
 from backfill_assets.cli.init import make_project
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.demo.examples.data import EXAMPLES, write_data
-from backfill_assets.plan.category import compare
+from backfill_assets.plan.category import change_between
 from backfill_assets.project.loader import load_project
 
 CHANGES = {
@@ -31,7 +31,7 @@ def test_an_example_is_a_project_and_its_change_is_one_model(example: str, tmp_p
     after = load_project(tmp_path)
     assert set(before.models) == set(after.models) == {example}
     assert before.models[example].write == after.models[example].write == "merge"
-    assert str(compare(before.signatures[example], after.signatures[example])) == CHANGES[example]
+    assert str(change_between(before.signatures[example], after.signatures[example])) == CHANGES[example]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -21,7 +21,7 @@ from backfill_assets.core.intervals import utc
 from backfill_assets.evidence.checklist import PlanEvidence, checklist, state_of
 from backfill_assets.evidence.notes import cutover_message
 from backfill_assets.evidence.packet import packet
-from backfill_assets.evidence.runbook import CHECKLIST, CUTOVER, MIGRATION, RUNBOOK, documents, together
+from backfill_assets.evidence.runbook import CHECKLIST, CUTOVER, MIGRATION, RUNBOOK, documents, runbook_text
 from backfill_assets.evidence.steps import Words, steps
 from backfill_assets.state.plans import PlanStatus
 from backfill_assets_tests.packets import a_proof, an_approval, some_inputs
@@ -228,7 +228,7 @@ def test_the_note_answers_what_readers_ask() -> None:
 def test_commands_in_the_documents_can_be_typed() -> None:
     """Of an open plan, and of one that is shown."""
     for given in (known(options="--select performance"), known(status="promoted", release="r8", activated=AT)):
-        text = together(documents(given))
+        text = runbook_text(documents(given))
         found = re.findall(r"^    (backfill .+)$", text, re.MULTILINE)
         assert len(found) > 15
         assert_can_be_typed(found)
@@ -253,7 +253,7 @@ def test_no_other_file_is_written_over(tmp_path: Path) -> None:
     assert {p.name for p in write_runbook(found, str(tmp_path / "a" / "b"))} == {RUNBOOK, CHECKLIST, MIGRATION, CUTOVER}
     [one] = write_runbook(found, str(tmp_path / "all.md"))
     assert write_runbook(found, str(one)) == (one,), "its own file is written anew"
-    assert one.read_text() == together(found.documents)
+    assert one.read_text() == runbook_text(found.documents)
     (tmp_path / "docs").mkdir()
     theirs = tmp_path / "docs" / CHECKLIST
     theirs.write_text("mine\n")

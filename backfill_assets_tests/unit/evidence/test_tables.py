@@ -15,7 +15,7 @@ from backfill_assets.adapters.table_files import DeltaTableFiles
 from backfill_assets.adapters.table_log import batch_metadata
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.evidence.make import make
-from backfill_assets.evidence.tables import TableCommit, TableState, differences
+from backfill_assets.evidence.tables import TableCommit, TableState, table_differences
 from backfill_assets.evidence.verify import verify
 from backfill_assets.evidence.write import write_packet
 from backfill_assets_tests.fakes import days
@@ -60,21 +60,21 @@ FIRST = NAMED.files[0]
 )
 def test_differences(found: object, said: list[str]) -> None:
     """Nothing for the same table; else one line a difference."""
-    assert differences(NAMED, found) == said  # type: ignore[arg-type]
+    assert table_differences(NAMED, found) == said  # type: ignore[arg-type]
 
 
 def test_a_size_alone_is_compared_with_a_hash() -> None:
     """A large table's files have no hash: their size must be the same."""
     unhashed = replace(NAMED, files=tuple(replace(f, sha256="") for f in NAMED.files))
-    assert differences(unhashed, NAMED) == []
+    assert table_differences(unhashed, NAMED) == []
     grown = replace(NAMED, files=(replace(FIRST, bytes=FIRST.bytes + 1), *NAMED.files[1:]))
-    assert differences(unhashed, grown) == [f"file performance/new/{FIRST.path} was changed"]
+    assert table_differences(unhashed, grown) == [f"file performance/new/{FIRST.path} was changed"]
 
 
 def test_many_differences_are_summed_up() -> None:
     """A table whose folder is empty does not fill the screen."""
     big = a_table(files=9)
-    assert differences(big, replace(big, files=()))[-1] == "and 4 more files of performance/new"
+    assert table_differences(big, replace(big, files=()))[-1] == "and 4 more files of performance/new"
 
 
 def test_a_packet_is_held_against_its_tables() -> None:
@@ -127,7 +127,7 @@ def test_a_real_table(warehouse: Path) -> None:
     assert first is not None and len(first.files) == 2 and len(first.commits) == 1
     assert reader.state("m", "v", 3) is None and reader.state("m", "w", 0) is None
     unhashed = reader.state("m", "v", 2, hashes=False)
-    assert unhashed is not None and differences(state, unhashed) == [] and not unhashed.files[0].sha256
+    assert unhashed is not None and table_differences(state, unhashed) == [] and not unhashed.files[0].sha256
 
 
 def test_harm_to_a_real_table_is_told(warehouse: Path) -> None:
@@ -140,7 +140,7 @@ def test_harm_to_a_real_table_is_told(warehouse: Path) -> None:
     content[len(content) // 2] ^= 1
     one.write_bytes(content)
     other.unlink()
-    told = differences(state, reader.state("m", "v", 2))
+    told = table_differences(state, reader.state("m", "v", 2))
     below = warehouse / "m" / "v"
     assert set(told) == {
         f"file m/v/{other.relative_to(below)} is gone",
@@ -148,8 +148,8 @@ def test_harm_to_a_real_table_is_told(warehouse: Path) -> None:
     }
     log = warehouse / "m" / "v" / "_delta_log" / f"{1:020}.json"
     log.write_text(log.read_text().replace("backfill_batch", "something_else"))
-    assert "commit 1 of m/v is foreign: something else than this system wrote it" in differences(
+    assert "commit 1 of m/v is foreign: something else than this system wrote it" in table_differences(
         state, reader.state("m", "v", 2)
     )
     os.unlink(warehouse / "m" / "v" / "_delta_log" / f"{2:020}.json")  # noqa: PTH108
-    assert differences(state, reader.state("m", "v", 2)) == ["table m/v is gone, or has no commit 2 any more"]
+    assert table_differences(state, reader.state("m", "v", 2)) == ["table m/v is gone, or has no commit 2 any more"]

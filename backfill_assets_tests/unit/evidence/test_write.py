@@ -16,7 +16,7 @@ from backfill_assets.adapters.folder import ArrowFolder
 from backfill_assets.core.errors import StateError
 from backfill_assets.evidence.make import make
 from backfill_assets.evidence.verify import verify
-from backfill_assets.evidence.write import FILES, MANIFEST, digest, problems_of, write_packet
+from backfill_assets.evidence.write import FILES, MANIFEST, packet_digest, problems_of, write_packet
 from backfill_assets_tests.packets import MemoryFolder, some_inputs
 
 _, PACKET_FILES = make(some_inputs())
@@ -34,7 +34,7 @@ def test_the_same_facts_write_nothing_again(tmp_path: Path) -> None:
     first = write_packet(folder, "7f3c", PACKET_FILES, sealed=False)
     before = {p.name: p.stat().st_mtime_ns for p in Path(folder.location).iterdir()}
     again = write_packet(folder, "7f3c", make(some_inputs())[1], sealed=True)
-    assert first.changed and not again.changed and first.digest == again.digest == digest(folder)
+    assert first.changed and not again.changed and first.digest == again.digest == packet_digest(folder)
     assert {p.name: p.stat().st_mtime_ns for p in Path(folder.location).iterdir()} == before
     assert set(before) == {*FILES, MANIFEST}
 
@@ -42,10 +42,10 @@ def test_the_same_facts_write_nothing_again(tmp_path: Path) -> None:
 def test_new_facts_replace_it_until_it_is_sealed() -> None:
     """An approval that came later is in the next packet; after the promotion another packet is refused."""
     folder = a_packet()
-    first = digest(folder)
+    first = packet_digest(folder)
     _, later = make(some_inputs(approvals=()))
     assert write_packet(folder, "7f3c", later, sealed=False).changed
-    assert digest(folder) != first
+    assert packet_digest(folder) != first
     with pytest.raises(StateError, match="is sealed"):
         write_packet(folder, "7f3c", PACKET_FILES, sealed=True)
     assert folder.files == {**later, MANIFEST: folder.files[MANIFEST]}
@@ -112,7 +112,7 @@ def test_a_warehouse_that_cannot_be_written(number: int) -> None:
 def test_any_changed_byte_is_told_by_name(name: str, data: st.DataObject) -> None:
     """Whatever byte of whatever file is another one, verification fails and names the file."""
     folder = a_packet()
-    whole = digest(folder)
+    whole = packet_digest(folder)
     content = bytearray(folder.files[name])
     place = data.draw(st.integers(0, len(content) - 1))
     content[place] ^= data.draw(st.integers(1, 255))
@@ -121,7 +121,7 @@ def test_any_changed_byte_is_told_by_name(name: str, data: st.DataObject) -> Non
     assert not found.ok
     assert any(name in problem or MANIFEST in problem for problem in found.problems)
     with pytest.raises(StateError):
-        digest(folder)
+        packet_digest(folder)
 
 
 def test_missing_and_foreign_files_are_told() -> None:
@@ -140,7 +140,7 @@ def test_missing_and_foreign_files_are_told() -> None:
 def test_a_forged_packet_is_told_by_the_promotions_digest() -> None:
     """A whole other packet, manifest and all, passes by itself, but not against what the commit names."""
     folder = a_packet()
-    named = digest(folder)
+    named = packet_digest(folder)
     forged: Mapping[str, bytes] = make(some_inputs(approvals=()))[1]
     write_packet(folder, "7f3c", forged, sealed=False)
     assert verify(folder, None).ok
@@ -157,5 +157,5 @@ def test_an_object_store_is_written_through_arrow(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("backfill_assets.adapters.folder.file_system", lambda location: store)
     folder = ArrowFolder("s3://bucket/evidence/7f3c")
     written = write_packet(folder, "7f3c", PACKET_FILES, sealed=False)
-    assert digest(folder) == written.digest and verify(folder, None).ok
+    assert packet_digest(folder) == written.digest and verify(folder, None).ok
     assert folder.names() == sorted([*FILES, MANIFEST])

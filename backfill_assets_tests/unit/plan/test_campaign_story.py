@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backfill_assets.core.model import Project
-from backfill_assets.plan.category import Change, compare
+from backfill_assets.plan.category import Change, change_between
 from backfill_assets.plan.reasons import reasons
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.settings import EMBEDDED_PROJECT
@@ -27,7 +27,7 @@ def changes(tmp_path: Path, edits: Sequence[tuple[str, str]]) -> tuple[Project, 
     for name in ("shown", "code"):
         (tmp_path / name).mkdir()
     shown, code = edited(tmp_path / "shown", []), edited(tmp_path / "code", edits)
-    return code, {n: compare(shown.signatures[n], code.signatures[n]) for n in code.models}
+    return code, {n: change_between(shown.signatures[n], code.signatures[n]) for n in code.models}
 
 
 def test_three_columns_more(tmp_path: Path) -> None:

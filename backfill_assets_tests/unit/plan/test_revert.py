@@ -8,7 +8,7 @@ import pytest
 
 from backfill_assets.core.model import Signature
 from backfill_assets.plan.category import Category, Change
-from backfill_assets.plan.changes import kind_of
+from backfill_assets.plan.changes import asked_about
 from backfill_assets.plan.strategy import Strategy
 from backfill_assets_tests.unit.promote.rollback_world import ProjectHistory
 
@@ -62,6 +62,6 @@ def test_the_gate_asks_about_an_additive_change_in_these_words(history: ProjectH
     other = Signature(rows="s", columns={"id": "1"})
     project = replace(history.world.project, signatures={"a": more, "b": other})
     facts = replace(history.world.facts(history.now), shown={"a": old, "b": old})
-    assert kind_of(project, facts, ["a"]) == "an additive, non-breaking change"
-    assert kind_of(project, facts, ["a", "b"]) == kind_of(project, facts, ["b"]) == "a change"
+    assert asked_about(project, facts, ["a"]) == "an additive, non-breaking change"
+    assert asked_about(project, facts, ["a", "b"]) == asked_about(project, facts, ["b"]) == "a change"
     assert str(Change(category=Category.ADDITIVE, added=("n",))) == "additive, non-breaking: adds n"

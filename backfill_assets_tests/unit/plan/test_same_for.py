@@ -9,7 +9,7 @@ import pytest
 
 from backfill_assets.core.digest import digest
 from backfill_assets.core.model import Column, Signature
-from backfill_assets.plan.category import compare, same_for
+from backfill_assets.plan.category import change_between, same_for
 from backfill_assets.sql.signature import Table, query_signature
 
 OLD = {"id": "int", "x": "int"}
@@ -75,7 +75,7 @@ def test_a_reader_beside_a_changed_upstream(reader: str, said: str) -> None:
     before = list(OLD)
     signature = signed(reader, before)
     for (what, after), expected in zip(AFTERS.items(), said, strict=True):
-        change = compare(table(before).signature, table(after).signature)
+        change = change_between(table(before).signature, table(after).signature)
         same = same_for(signature, "a", change, before, after)
         assert same == (expected == "s"), what
         assert not same or rows(reader, before) == rows(reader, after), what
@@ -83,5 +83,5 @@ def test_a_reader_beside_a_changed_upstream(reader: str, said: str) -> None:
 
 def test_what_is_not_taken_apart() -> None:
     """Nobody can say."""
-    change = compare(table(["id"]).signature, table(["id"]).signature)
+    change = change_between(table(["id"]).signature, table(["id"]).signature)
     assert not same_for(Signature(rows="r", columns={"id": "1"}), "a", change)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.core.errors import ProjectError
-from backfill_assets.plan.category import compare
+from backfill_assets.plan.category import change_between
 from backfill_assets.project.fingerprint import sql_logic
 from backfill_assets.project.loader import load_project
 from backfill_assets.sql.parsing import parse
@@ -87,7 +87,7 @@ def test_what_a_merge_writes_is_part_of_the_rows(tmp_path: Path, old: str, new: 
         load_project(project(tmp_path / name, events_sql=text)).signatures["events"]
         for name, text in (("one", MERGED), ("two", MERGED.replace(old, new)))
     )
-    assert str(compare(one, two)) == said
+    assert str(change_between(one, two)) == said
 
 
 def test_form(tmp_path: Path) -> None:

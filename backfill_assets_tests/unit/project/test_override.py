@@ -10,7 +10,7 @@ import pytest
 
 from backfill_assets.core.errors import Problem, ProjectError
 from backfill_assets.core.model import UNKNOWN, Project
-from backfill_assets.plan.category import Category, compare
+from backfill_assets.plan.category import Category, change_between
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Recorded, Records
 from backfill_assets.project.settings import cache_folder
@@ -79,7 +79,7 @@ def test_a_column_more(tmp_path: Path) -> None:
     table."""
     edit = Edit(tmp_path, OTHER_ROWS.replace("AS spend", "AS spend, max(spend) AS most"))
     found = edit.said(edit.word())
-    change = compare(edit.built.signatures["events"], found.signatures["events"])
+    change = change_between(edit.built.signatures["events"], found.signatures["events"])
     assert (change.category, change.added) == (Category.ADDITIVE, ("most",))
     assert found.fingerprints["events"] not in (edit.old, edit.new)
     assert found.fingerprints["report"] == edit.built.fingerprints["report"]
@@ -89,7 +89,7 @@ def test_some_columns_only(tmp_path: Path) -> None:
     """The rows, the time column and what is named; the others may differ, and who reads those is built."""
     edit = Edit(tmp_path, OTHER_ROWS.replace("count(*)", "count(channel)").replace("sum(spend)", "sum(spend + 0)"))
     found = edit.said(edit.word(columns="[campaign_id, spend]"))
-    change = compare(edit.built.signatures["events"], found.signatures["events"])
+    change = change_between(edit.built.signatures["events"], found.signatures["events"])
     assert (change.category, change.columns) == (Category.BREAKING, ("clicks",))
     assert found.overrides["events"].columns == ("ds", "campaign_id", "spend")
     assert found.overrides["events"].reaches == ("report",)
@@ -108,7 +108,7 @@ def test_tables_of_two_texts_are_two(tmp_path: Path, query: str) -> None:
     one, other = (f.fingerprints for f in found)
     assert one["events"] != other["events"]
     assert one["report"] == other["report"] == edit.built.fingerprints["report"]
-    assert not compare(found[0].signatures["events"], found[1].signatures["events"]).rows
+    assert not change_between(found[0].signatures["events"], found[1].signatures["events"]).rows
 
 
 def test_the_same_as_what_is_there_by_a_word(tmp_path: Path) -> None:

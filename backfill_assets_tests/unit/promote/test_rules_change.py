@@ -20,7 +20,7 @@ from backfill_assets.promote.rules_change import (
     asked_for,
     change_statements,
     find_change,
-    propose,
+    propose_rules,
     record_rules,
     rules_to_record,
     settle,
@@ -77,7 +77,7 @@ class House:
         return self.control.rules.in_force("prod", edited)
 
     def propose(self, edited: Rules, who: Approver = DEV) -> RulesChange:
-        return propose(self.control, self.now_in_force(edited), self.shown, who, now=NOW)
+        return propose_rules(self.control, self.now_in_force(edited), self.shown, who, now=NOW)
 
     def approve(self, change: RulesChange, who: Approver, **more: object) -> RulesChange:
         rules = self.now_in_force()

@@ -18,7 +18,7 @@ from backfill_assets.core.model import Upstream
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, adopted_of
 from backfill_assets.core.settings import ApprovalRules
-from backfill_assets.core.settling import windows
+from backfill_assets.core.settling import settling_windows
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Build, Request
@@ -27,7 +27,7 @@ from backfill_assets.promote.approve import Approver
 from backfill_assets.promote.extend import as_published
 from backfill_assets.promote.gate import Purpose, gate
 from backfill_assets.promote.rollback import find_older
-from backfill_assets.promote.rules_change import asked_for, propose, rules_to_record
+from backfill_assets.promote.rules_change import asked_for, propose_rules, rules_to_record
 from backfill_assets.promote.settled import consented, redeclared, settling_request
 from backfill_assets.state.ledger import by_version
 from backfill_assets.state.releases import PointerMove, Release
@@ -591,7 +591,7 @@ def test_a_change_of_the_window_asks_the_owner() -> None:
     world = machine.world
     world.files_say("window")
     shown = world.control.environments.read("prod")
-    made = propose(world.control, world.rules(), shown, Approver(account="dev", host="x"), now=world.clock())
+    made = propose_rules(world.control, world.rules(), shown, Approver(account="dev", host="x"), now=world.clock())
     assert not made.took_effect and set(made.missing) == {"", "ana@example.com", "bo@example.com"}
     assert made.record.rules.settle == {"a": 300 * 86400.0, "b": 300 * 86400.0, "c": 300 * 86400.0}
     assert settling(world.control, "prod", machine.now).reach["a"] == timedelta(days=3)
@@ -669,6 +669,6 @@ def test_a_window_is_inherited() -> None:
         a_model("free"),
     )
     sources = {"raw": replace(project.sources["raw"], settle=86400 * 14)}
-    found = windows(replace(project, sources=sources))
+    found = settling_windows(replace(project, sources=sources))
     assert {name: window.days for name, window in found.items()} == {"a": 14, "own": 20, "monthly": 14, "of_month": 45}
     assert Upstream(name="a") in project.models["own"].upstreams

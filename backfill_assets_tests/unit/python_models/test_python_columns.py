@@ -8,7 +8,7 @@ import pytest
 
 from backfill_assets.core.errors import ProjectError
 from backfill_assets.core.model import ColumnRef
-from backfill_assets.plan.category import Category, compare
+from backfill_assets.plan.category import Category, change_between
 from backfill_assets.project.loader import load_project
 from backfill_assets.python_models import compiled as python_sql
 from backfill_assets_tests.unit.project.helpers import project, sql
@@ -60,7 +60,7 @@ def test_one_more_column_is_additive(tmp_path: Path) -> None:
     )
     more = DAILY.replace("alias('n'))", "alias('n'), F.max('clicks').alias('most'))")
     after = load_project(project(tmp_path, daily_py=more))
-    assert compare(before.signatures["daily"], after.signatures["daily"]).category is Category.ADDITIVE
+    assert change_between(before.signatures["daily"], after.signatures["daily"]).category is Category.ADDITIVE
     assert after.fingerprints["after"] == before.fingerprints["after"]
 
 
@@ -103,7 +103,7 @@ def test_declaring_what_is_shown_is_no_change(tmp_path: Path) -> None:
     assert nothing.fingerprints["daily"] == two.fingerprints["daily"] == one.fingerprints["daily"]
     for before in (nothing, two, one):
         for after in (nothing, two, one):
-            change = compare(before.signatures["daily"], after.signatures["daily"], SHOWN)
+            change = change_between(before.signatures["daily"], after.signatures["daily"], SHOWN)
             assert str(change) == "unchanged", change
 
 
@@ -113,6 +113,6 @@ def test_opaque_code_that_changed_is_breaking(tmp_path: Path) -> None:
     before = load_project(project(tmp_path, daily_py=opaque)).signatures["daily"]
     edited = opaque.replace("F.count('*')", "F.count('spend')").replace('["ds"]', f'["ds"]{SAID}')
     after = load_project(project(tmp_path, daily_py=edited)).signatures["daily"]
-    assert str(compare(before, after, SHOWN)) == "breaking: rows may differ"
-    assert str(compare(before, after, ["DS"])) == "breaking: rows may differ; adds n"
-    assert str(compare(after, before, SHOWN)) == "breaking: rows may differ"
+    assert str(change_between(before, after, SHOWN)) == "breaking: rows may differ"
+    assert str(change_between(before, after, ["DS"])) == "breaking: rows may differ; adds n"
+    assert str(change_between(after, before, SHOWN)) == "breaking: rows may differ"

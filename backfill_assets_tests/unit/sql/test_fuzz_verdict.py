@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from backfill_assets.core.model import Project
-from backfill_assets.plan.category import compare
+from backfill_assets.plan.category import change_between
 from backfill_assets.project.loader import load_project
 from backfill_assets_tests.fuzz.case import Models, Pair
 from backfill_assets_tests.fuzz.corpus import DIRECTED, read_corpus
@@ -45,7 +45,7 @@ def test_the_fuzzer_judges_as_a_project_does(tmp_path: Path) -> None:
         for name, (kind, change) in said.items():
             seen[kind] += 1
             assert (old.fingerprints[name] == new.fingerprints[name]) == (kind is Claim.KEPT), name
-            assert str(compare(old.signatures[name], new.signatures[name])) == change, name
+            assert str(change_between(old.signatures[name], new.signatures[name])) == change, name
     assert seen[Claim.KEPT] > 2 and seen[Claim.ROWS] > 2
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from backfill_assets.core.digest import digest
 from backfill_assets.core.model import Column, Signature
-from backfill_assets.plan.category import Category, compare
+from backfill_assets.plan.category import Category, change_between
 from backfill_assets.sql.signature import Opaque, Table, query_signature
 from backfill_assets.sql.signature.rewrites import REWRITES
 from backfill_assets_tests.unit.sql.signature_pairs import KEYS, OTHER, SAME, TYPES
@@ -44,7 +44,7 @@ def test_is_seen_through(name: str, old: str, new: str) -> None:
     """The rows count as the same, and the values of columns that both have."""
     before, after = signature_of(old), signature_of(new)
     assert before is not None and after is not None
-    found = compare(before, after)
+    found = change_between(before, after)
     assert not found.rows and not found.columns, found
 
 
@@ -52,4 +52,4 @@ def test_is_seen_through(name: str, old: str, new: str) -> None:
 def test_is_not_seen_through(old: str, new: str) -> None:
     """The rows or a column count as other ones, or a text as opaque."""
     before, after = signature_of(old), signature_of(new)
-    assert before is None or after is None or compare(before, after).category is Category.BREAKING
+    assert before is None or after is None or change_between(before, after).category is Category.BREAKING

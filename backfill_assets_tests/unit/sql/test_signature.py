@@ -17,7 +17,7 @@ import sqlglot
 
 from backfill_assets.core.digest import digest
 from backfill_assets.core.model import Column, Signature
-from backfill_assets.plan.category import Category, Change, compare
+from backfill_assets.plan.category import Category, Change, change_between
 from backfill_assets.sql.columns import resolve
 from backfill_assets.sql.parsing import parse
 from backfill_assets.sql.signature import Opaque, Table, query_signature
@@ -48,7 +48,7 @@ def signature_of(sql: str) -> Signature | None:
 def change(old: str, new: str) -> Change:
     before, after = signature_of(old), signature_of(new)
     assert before is not None and after is not None
-    return compare(before, after)
+    return change_between(before, after)
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ def test_what_is_said_to_stay_stays(database: duckdb.DuckDBPyConnection) -> None
         old, new = text(before), text(edited(before, random))
         one, two = signature_of(old), signature_of(new)
         assert one is not None and two is not None
-        found = compare(one, two)
+        found = change_between(one, two)
         seen[found.category] += 1
         if found.rows:
             continue

@@ -14,7 +14,7 @@ import pytest
 from backfill_assets.app.context import Context
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
-from backfill_assets.plan.category import Category, compare
+from backfill_assets.plan.category import Category, change_between
 from backfill_assets.plan.changes import unproved
 from backfill_assets.project import algorithm, fingerprint, stored, upgrade
 from backfill_assets.promote.promote import promote
@@ -125,7 +125,7 @@ def test_a_change_is_told_by_column(root: Path, tmp_path: Path, monkeypatch: pyt
         place = Context.open(root)
         assert {n for n, v in place.project.fingerprints.items() if before.fingerprints[n] != v} == {"daily"}
         shown = place.control.versions.all()["daily", before.fingerprints["daily"]]
-        assert compare(shown.signature, place.project.signatures["daily"]).category is Category.ADDITIVE
+        assert change_between(shown.signature, place.project.signatures["daily"]).category is Category.ADDITIVE
 
 
 def test_a_changed_helper_is_a_change(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,13 +260,13 @@ def test_two_releases_of_the_parser(built_by_another_parser: Path) -> None:
     place = Context.open(root)
     assert {n for n, v in place.project.fingerprints.items() if shown[n] != v} == {"daily"}
     old = place.control.versions.all()["daily", shown["daily"]]
-    assert compare(old.signature, place.project.signatures["daily"]).category is Category.ADDITIVE
+    assert change_between(old.signature, place.project.signatures["daily"]).category is Category.ADDITIVE
 
     daily.write_text(DAILY.replace("count(*) > 0", "count(*) > 1"))
     place = Context.open(root)
     assert {n for n, v in place.project.fingerprints.items() if shown[n] != v} == {"daily", "totals", "scaled"}
     old = place.control.versions.all()["daily", shown["daily"]]
-    assert compare(old.signature, place.project.signatures["daily"]).category is Category.BREAKING
+    assert change_between(old.signature, place.project.signatures["daily"]).category is Category.BREAKING
 
 
 def test_variables_that_an_older_release_put_into_queries(root: Path) -> None:
