@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.missing import batches
+from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.select import select_models
-from backfill_assets.plan.stages import Build, Plan, Request
+from backfill_assets.plan.stages import Build, Plan, Request, Stage
 from backfill_assets.project.stored import UNSAID
 from backfill_assets.promote.gate import Case, Purpose, gate
 from backfill_assets.promote.obstacle import Obstacle
@@ -37,21 +40,31 @@ def routine_case(project: Project, facts: Facts, case: Callable[[Plan], Case]) -
 
 
 def as_published(project: Project, plan: Plan) -> tuple[Plan, tuple[Obstacle, ...]]:
-    """The plan of a routine run without what would read something else than what was published, and what reads that;
-    and what it leaves out. A record that does not say what it read is extended as ever."""
+    """The plan of a routine run without the intervals that would read something else than what was published, and
+    those that read them; and what it leaves out, and why. A record that does not say what it read is extended as ever.
+    """
     other = {name: why for name, why in project.redeclared.items() if why != UNSAID}
-    stuck = select_models(project, [f"{name}+" for name in other]) if other else ()
-    left = tuple(
-        Obstacle(
-            model=stage.model,
-            what=f"is not extended: {other[stage.model]}:",
-            intervals=stage.intervals,
-            remedy="promote what is declared now, or take it back; then backfill routine",
-        )
-        for stage in plan.stages
-        if isinstance(stage, Build) and stage.model in other
-    )
-    return replace(plan, stages=tuple(s for s in plan.stages if not (isinstance(s, Build) and s.model in stuck))), left
+    builds = {stage.model: stage for stage in plan.stages if isinstance(stage, Build)}
+    gone, left = dict[str, Ranges](), list[Obstacle]()
+    for name, model in project.models.items():
+        if (stage := builds.get(name)) is None:
+            continue
+        stuck = [u.name for u in model.upstreams if u.name in gone]
+        reads = Ranges.of(affected_interval(model, part) for upstream in stuck for part in gone[upstream])
+        if part := stage.intervals if name in other else stage.intervals & reads:
+            gone[name] = part
+            why = other.get(name) or f"it reads {', '.join(stuck)}"
+            remedy = "promote what is declared now, or take it back; then backfill routine"
+            left.append(Obstacle(model=name, what=f"is not extended: {why}:", intervals=part, remedy=remedy))
+    cut = (_without_intervals(project, stage, gone, plan.now) for stage in plan.stages)
+    return replace(plan, stages=tuple(stage for stage in cut if stage is not None)), tuple(left)
+
+
+def _without_intervals(project: Project, stage: Stage, gone: Mapping[str, Ranges], now: datetime) -> Stage | None:
+    if not isinstance(stage, Build) or stage.model not in gone:
+        return stage
+    rest = stage.intervals - gone[stage.model]
+    return replace(stage, intervals=rest, batches=batches(project.models[stage.model], rest, now)) if rest else None
 
 
 def settling_case(

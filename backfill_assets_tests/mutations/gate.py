@@ -95,6 +95,8 @@ SETTLED = (
     broken("settling: a promotion brings no longer window", "state/rules.py", "if m in files.settle and m not in self.owners}", "if m in files.settle}", f"{_SETTLING}test_a_promotion_brings_no_longer_window"),
     broken("settling: by what was published", "promote/settled.py", " or model is None or name in project.redeclared:", " or model is None:", f"{_SETTLING}test_what_is_read_is_what_was_published"),
     broken("growth: by what was published", "promote/extend.py", "if why != UNSAID}", "if why == UNSAID}", f"{_SETTLING}test_growth_reads_what_was_published"),
+    broken("growth: readers stay with what they read", "promote/extend.py", "stage.intervals & reads:", "NOTHING:", f"{_SETTLING}test_growth_reads_what_was_published"),
+    broken("growth: readers of what is published go on", "promote/extend.py", "stage.intervals & reads:", "stage.intervals if stuck else NOTHING:", f"{_SETTLING}test_readers_go_on_with_what_is_published"),
     broken("growth: what somebody vouched for", "plan/published.py", "project.fingerprints.get(model.name) != shown.version", "True", f"{_SETTLING}test_growth_reads_what_was_published"),
     broken("settling: a longer window begins by the latest clock", "state/settling.py", "            return latest\n", "            return release.clock\n", f"{_SETTLING}test_a_longer_window_begins_by_the_latest_clock"),
     broken("settling: a first window is of what nobody had shown", "state/settling.py", " or _shown_before(model, record, releases):", ":", f"{_SETTLING}test_the_first_window_of_what_was_shown_without_one"),

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from backfill_assets.adapters.reader import settled_part
+from backfill_assets.build.apply import apply
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Upstream
@@ -297,9 +298,29 @@ def test_growth_reads_what_was_published() -> None:
     assert {s.model for s in plan.stages if isinstance(s, Build)} == set(shown.pointers)
     cut, left = as_published(code, plan)
     assert {s.model for s in cut.stages if isinstance(s, Build)} == set(shown.pointers) - {"a", "b"}
-    assert [(o.model, str(o.intervals)) for o in left] == [("a", "2024-01-09")]
-    assert "its source raw is declared otherwise" in left[0].what
+    assert [(o.model, str(o.intervals)) for o in left] == [("a", "2024-01-09"), ("b", "2024-01-09")]
+    assert "its source raw is declared otherwise" in left[0].what and "it reads a" in left[1].what
     assert as_published(replace(code, redeclared=dict.fromkeys("a", UNSAID)), plan) == (plan, ())
+
+
+def test_readers_go_on_with_what_is_published() -> None:
+    """Days of a that were built before its source was declared elsewhere are what was published: what reads them, and
+    no later day, is built; the rest is named, each model."""
+    machine = on_the(9)
+    world, shown = machine.world, machine.world.control.environments.read("prod")
+    plan = world.plan(now=machine.now + timedelta(days=1))
+    apply(world.bench(), replace(plan, stages=tuple(s for s in plan.stages if isinstance(s, Build) and s.model != "b")))
+    plan = make_plan(world.project, world.facts(machine.now + timedelta(days=2)), Request())
+    assert {s.model: str(s.intervals) for s in plan.stages if isinstance(s, Build)} == {
+        "a": "2024-01-10",
+        "b": "2024-01-09..2024-01-10",
+        "c": "2024-01-10",
+    }
+    assert shown.pointers.keys() == {"a", "b", "c"}
+    cut, left = as_published(replace(world.project, redeclared={"a": "its source raw is declared otherwise"}), plan)
+    built = {s.model: (str(s.intervals), [str(b) for b in s.batches]) for s in cut.stages if isinstance(s, Build)}
+    assert built == {"b": ("2024-01-09", ["2024-01-09"]), "c": ("2024-01-10", ["2024-01-10"])}
+    assert [(o.model, str(o.intervals)) for o in left] == [("a", "2024-01-10"), ("b", "2024-01-10")]
 
 
 def test_a_record_that_does_not_say_what_was_read() -> None:
