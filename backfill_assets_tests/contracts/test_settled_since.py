@@ -76,8 +76,8 @@ def in_the_way(root: Path) -> dict[str, str]:
 
 
 def test_rows_that_settled_stay(root: Path) -> None:
-    """Late rows come on the seventh, and what they may belong to by the window is settled over night. The plan of before
-    is refused for these days alone; built again, as the refusal says, it has the rows that came."""
+    """Late rows come on the seventh, and what they may belong to by the window is settled over night. The plan of
+    before is refused for these days alone; built again, as the refusal says, it has the rows that came."""
     plan = newer_logic(root)
     assert in_the_way(root) == {}
     add(root, 7, rows=5)
