@@ -416,6 +416,7 @@ class World:
         self.changes: list[SourceChange] = []
         """What came to the sources, commit by commit."""
         self.extents: dict[str, Interval] = {}
+        self.ready_until: dict[str, datetime] = {}
         self.sleeps: list[float] = []
         self.events: list[Event] = []
 
@@ -425,7 +426,7 @@ class World:
 
     def bench(self, run: str = "run", **more: object) -> Workbench:
         values: dict[str, object] = {
-            "project": bounded_now(self.project, self.control, self.tables, self.extents, NOW),
+            "project": bounded_now(self.project, self.control, self.tables, self.extents, NOW, self.ready_until),
             "control": self.control,
             "log": self.tables,
             "engine": self.open_engine,
@@ -440,7 +441,7 @@ class World:
 
     def facts(self, now: datetime = NOW) -> Facts:
         facts = read_facts(self.project, self.control, self.tables, self.pins, now=now, environment="prod")
-        return replace(facts, extents=self.extents)
+        return replace(facts, extents=self.extents, ready_until=self.ready_until)
 
     def plan(self, request: Request | None = None, now: datetime = NOW) -> Plan:
         made = make_plan(self.project, self.facts(now), request or Request())

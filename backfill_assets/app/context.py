@@ -17,6 +17,7 @@ from backfill_assets.adapters.heartbeat import is_running, machine_name, read_he
 from backfill_assets.adapters.signatures import read_signers
 from backfill_assets.adapters.source_days import SourceDays
 from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.adapters.source_ready import ready_until
 from backfill_assets.adapters.table_log import DeltaTableLog
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.warehouse import open_store
@@ -143,6 +144,7 @@ class Context:
         return replace(
             facts,
             extents=self._extents(facts.sources),
+            ready_until=self._ready_until(facts.sources),
             rules=self.rules(),
             settling=settling_by(self.control.rules.of(self.environment), facts.releases, facts.now),
             keeps_older=self.keeps_older,
@@ -158,6 +160,13 @@ class Context:
         sources = self.project.sources
         days = self.source_days({n: pin for n, pin in pins.items() if n in sources and sources[n].cut_off})
         return {name: there.span for name, there in days.items() if there.span}
+
+    def _ready_until(self, pins: Mapping[str, Mapping[str, object]]) -> dict[str, datetime]:
+        """How far the sources that say it are ready. Rows are looked at as pinned; files that say it come after those
+        that they are about, and a plan is refused that pinned less."""
+        said = {n: source for n, source in self.project.sources.items() if n in pins and source.ready}
+        days = self.source_days({n: pins[n] for n in said})
+        return {n: ready_until(s, s.ready, days.get(n)) for n, s in said.items() if s.ready}
 
     def bench(
         self,
@@ -177,7 +186,7 @@ class Context:
             with_stored_definitions(self.project, self.control.versions.all()) if self.project.hidden else self.project
         )
         return Workbench(
-            project=bounded_now(project, self.control, self.log, self._extents(pins), now),
+            project=bounded_now(project, self.control, self.log, self._extents(pins), now, self._ready_until(pins)),
             control=self.control,
             log=self.log,
             engine=self.engine,

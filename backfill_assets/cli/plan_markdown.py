@@ -48,7 +48,10 @@ def plan_markdown(
         lines += ["", f"`{found.model}`: {markdown(found.text)}."]
     for cut in plan.cut_off:
         reads = ", ".join(f"`{name}`" for name in cut.reads)
-        lines += ["", f"Of `{cut.model}`, {short(cut.intervals)} is not expected yet: there are no rows in {reads}."]
+        waits = cut.reads[0] in project.sources and project.sources[cut.reads[0]].ready
+        verb = "is" if len(cut.reads) == 1 else "are"
+        why = f"{reads} {verb} not ready" if waits else f"there are no rows in {reads}"
+        lines += ["", f"Of `{cut.model}`, {short(cut.intervals)} is not expected yet: {why}."]
     for stuck in plan.blocked:
         lines += ["", f"`{stuck.model}` waits for `{stuck.upstream}` {short(stuck.needs)}."]
     if table := estimate_markdown(estimate):

@@ -185,12 +185,14 @@ def _print_cut_offs(plan: Plan, project: Project) -> None:
     direct = [cut for cut in plan.cut_off if cut.reads[0] in project.sources]
     for cut in direct:
         rest = amount(cut.count, project.models[cut.model].cadence)
-        have = "has" if len(cut.reads) == 1 else "have"
+        have, until = "has no rows" if len(cut.reads) == 1 else "have no rows", "until there are some"
+        if project.sources[cut.reads[0]].ready:
+            have, until = "is not ready" if len(cut.reads) == 1 else "are not ready", "until then"
         out().print(
-            styled("[yellow]{} {} no rows[/] for {} of {}, ", ", ".join(cut.reads), have, rest, cut.model)
-            + Text(f"{short(cut.intervals)}: not expected until there are some")
+            styled("[yellow]{} {}[/] for {} of {}, ", ", ".join(cut.reads), have, rest, cut.model)
+            + Text(f"{short(cut.intervals)}: not expected {until}")
         )
-    if direct:
+    if any(not project.sources[cut.reads[0]].ready for cut in direct):
         out().print(
             styled("[dim]Where a source may rightly have none, write `cut_off: false` for it in sources.yml.[/]")
         )

@@ -254,6 +254,14 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceReady:
+    """How a source says that all rows of a time are there."""
+
+    file: str = ""
+    """The name of a file that a day's folder gets when the day is complete. Empty: there is a row of a later time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """A table that others write. Exactly one of `path` (absolute, or a URI) and `table` (a catalog name) is set."""
 
@@ -272,6 +280,8 @@ class Source:
     freshness_hours: float | None = None
     settle: float = 0
     """Seconds after a day, or another interval, in which rows of it may still come."""
+    ready: SourceReady | None = None
+    """Nothing that reads it is expected of a time before it says so; None: it says nothing."""
     cut_off: bool = True
     """Whether models end, for now, where its rows end; else what comes later has no rows, and that is all right."""
     description: str = ""

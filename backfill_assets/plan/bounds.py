@@ -31,8 +31,10 @@ def bounded(
     extents: Mapping[str, Interval],
     now: datetime,
     have: Mapping[str, Ranges] | None = None,
+    ready_until: Mapping[str, datetime] | None = None,
 ) -> Project:
-    """The project, its models bounded by what they read. `extents`: from a source's first row to its last, where known.
+    """The project, its models bounded by what they read. `extents`: from a source's first row to its last, where known;
+    `ready_until`: what sources say that they have all rows of, which holds up each model that reads one.
 
     Sources without a time column (a list of campaigns) are of all times. One with a time column that is not known
     bounds nothing.
@@ -54,6 +56,8 @@ def bounded(
             unit = Cadence.HOURLY if model.cadence is Cadence.HOURLY else Cadence.DAILY
             end = unit.ceil(max(extent.end for extent in known))
             found = _between(model, min(extent.start for extent in known), end, now)
+        if ready_until and (waits := [ready_until[s.name] for s in sources if s.name in ready_until]):
+            found = _between(found, found.start, min(waits), now)
         models[name] = _holding(found, model, (have or {}).get(name, NOTHING).span)
     return replace(project, models=models)
 
@@ -66,7 +70,9 @@ def cut_offs(project: Project, bound: Project, selected: Sequence[str], now: dat
         if lost := model.expected(now) - bound.models[name].expected(now):
             above = tuple(u.name for u in model.upstreams if u.name in project.models)
             below = tuple(u.name for u in model.upstreams if u.name in project.sources)
-            reads = above or tuple(name for name in below if project.sources[name].time_column)
+            waits = tuple(name for name in below if project.sources[name].ready)
+            timed = tuple(name for name in below if project.sources[name].time_column)
+            reads = (*waits, *above) if waits else above or timed
             found.append(CutOff(model=name, reads=reads, intervals=lost, count=lost.count(model.cadence)))
     return tuple(found)
 

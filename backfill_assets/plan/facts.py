@@ -42,6 +42,8 @@ class Facts:
     sources: Mapping[str, Mapping[str, object]]
     extents: Mapping[str, Interval] = field(default_factory=dict[str, Interval])
     """From the first row to the last of the sources that bound what is expected of models."""
+    ready_until: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+    """How far sources say that all their rows are there; of those that say it."""
     patched: Mapping[str, Coverage] = field(default_factory=dict[str, Coverage])
     """Of revisions, by their version; with `patched_heads`."""
     patched_heads: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -91,7 +93,7 @@ class Facts:
     def bounded(self, project: Project) -> Project:
         """The project, its models bounded by what they read."""
         have = {name: coverage.built for name, coverage in self.coverage.items()}
-        return bounded(project, self.extents, self.now, have)
+        return bounded(project, self.extents, self.now, have, self.ready_until)
 
 
 class SourcePins(Protocol):
@@ -202,18 +204,24 @@ def _released(
 
 
 def bounded_now(
-    project: Project, control: Control, log: TableLog, extents: Mapping[str, Interval], now: datetime
+    project: Project,
+    control: Control,
+    log: TableLog,
+    extents: Mapping[str, Interval],
+    now: datetime,
+    ready_until: Mapping[str, datetime] | None = None,
 ) -> Project:
     """The project as plans see it (`Facts.bounded`), for a build: what a plan asks for is in its bounds.
 
-    `extents`: from a source's first row to its last. The ledger is looked at only when they cut anything off.
+    `extents`: from a source's first row to its last; `ready_until`: how far some are ready. The ledger is looked at
+    only when they cut anything off.
     """
-    cut = bounded(project, extents, now)
+    cut = bounded(project, extents, now, ready_until=ready_until)
     if cut.models == project.models:
         return project
     groups = by_version(control.ledger.entries(kinds=DECIDING))
     seen = _coverages(project, groups, log, list(project.models), now)
-    return bounded(project, extents, now, {name: covered.built for name, (covered, _) in seen.items()})
+    return bounded(project, extents, now, {name: covered.built for name, (covered, _) in seen.items()}, ready_until)
 
 
 def shown_states(

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from backfill_assets.core.errors import Problem
-from backfill_assets.core.model import Column, Source
+from backfill_assets.core.model import Column, Source, SourceReady
 from backfill_assets.files.documents import Document, did_you_mean, read_yaml
 from backfill_assets.files.texts import read_text
 from backfill_assets.files.validation import (
@@ -74,9 +74,21 @@ def _table(value: object) -> str:
     return found
 
 
+def _file_name(value: object) -> str:
+    """The name of a file in a folder; no path."""
+    found = text(value)
+    if not found or "/" in found or "\\" in found or found in (".", ".."):
+        raise ValueError("not the name of a file such as _SUCCESS")
+    return found
+
+
 class _Column(Strict):
     type: SparkType
     description: Text = ""
+
+
+class _DeclaredReady(Strict):
+    file: Annotated[str, BeforeValidator(_file_name)]
 
 
 class _Entry(Strict):
@@ -96,6 +108,26 @@ class _Entry(Strict):
     )
     key: ColumnNames = ()
     mask: ColumnNames = ()
+    ready: Literal["later_rows"] | _DeclaredReady | None = Field(default=None)
+
+    @field_validator("ready")
+    @classmethod
+    def _can_be_told(cls, value: object, info: ValidationInfo) -> object:
+        # info.data lacks what was refused already: that is told by itself
+        said = info.data
+        if value is None:
+            return None
+        if "time_column" in said and said["time_column"] is None:
+            raise ValueError("it says of which times all rows are there: `time_column` is needed")
+        if said.get("cut_off") is False:
+            raise ValueError("`cut_off: false` says that models do not end where the source does; `ready` that they do")
+        if "path" in said and (said["path"] is None or "://" in said["path"]) and said.get("format") != "delta":
+            raise ValueError("nobody can look without Spark: it works for Delta tables and local files")
+        if said.get("table"):
+            raise ValueError("nobody can look at a catalog table without Spark: it works for paths")
+        if isinstance(value, _DeclaredReady) and said.get("format") == "delta":
+            raise ValueError("files beside a Delta table say nothing of its commits: write later_rows")
+        return value
 
     @field_validator("table")
     @classmethod
@@ -115,6 +147,7 @@ _FIXES = {
     "freshness": "write it as 36h or 90m",
     "settle": "write how long rows of a day may still come after it, as in 14 days",
     "columns": 'write `name: type`, or `name: {type: "decimal(18,4)", description: …}`',
+    "ready": "write later_rows, or {file: _SUCCESS}: the file that a day's folder has once the day is complete",
     "format": "write delta, parquet, csv, json, orc or avro",
 }
 
@@ -228,9 +261,15 @@ def _source(entry: _Entry, root: Path, file: Path, line: int) -> Source:
         columns=tuple(Column(name=n, type=c.type, description=c.description) for n, c in entry.columns.items()),
         options=entry.options, key=entry.key, mask=entry.mask,
         freshness_hours=entry.freshness / 3600 if entry.freshness else None, cut_off=entry.cut_off,
-        settle=entry.settle or 0,
+        settle=entry.settle or 0, ready=_ready(entry),
         description=entry.description, file=file, line=line,
     )  # fmt: skip
+
+
+def _ready(entry: _Entry) -> SourceReady | None:
+    if entry.ready is None:
+        return None
+    return SourceReady(file=entry.ready.file if isinstance(entry.ready, _DeclaredReady) else "")
 
 
 def _physical_columns(

@@ -59,6 +59,35 @@ def test_the_rest_is_built_when_it_is_there() -> None:
     assert world.plan().work == ()
 
 
+def test_a_source_that_says_how_far_it_is_ready_holds_up_what_reads_it() -> None:
+    """Whatever else a model reads, and however far that reaches; a month waits for its last day."""
+    month = a_model("m", "d", cadence=Cadence.MONTHLY)
+    world = World(a_model("d", "raw", "other", batch_size=40), a_model("e", "d", "calm", batch_size=40), month)
+    whole = Interval(EPOCH, utc("2024-02-01T08:00"))
+    world.extents = {"raw": whole, "other": whole, "calm": whole}
+    february = utc("2024-02-01T12:00")
+    world.ready_until = {"raw": utc("2024-01-31T23:59")}
+    plan = world.plan(now=february)
+    assert built(plan) == {"d": "2024-01-01..2024-01-30", "e": "2024-01-01..2024-01-30"} and not plan.blocked
+    world.ready_until = {"raw": utc("2024-02-01"), "calm": utc("2024-01-03")}
+    plan = world.plan(now=february)
+    assert built(plan) == {"d": "2024-01-01..2024-01-31", "e": "2024-01-01..2024-01-02", "m": "2024-01-01..2024-01-31"}
+    world.ready_until = {"raw": utc("1700-01-01")}
+    assert built(world.plan(now=february)) == {}
+    world.ready_until = {"raw": february}
+    assert built(world.plan(Request(ignore_cron=True), february))["d"] == "2024-01-01..2024-02-01"
+
+
+def test_what_is_built_stays_expected_when_a_source_takes_its_word_back() -> None:
+    """A file that says that a day is complete was removed: published days stay, and what is not built waits."""
+    world = World(a_model("d", "raw", batch_size=20))
+    world.ready_until = {"raw": utc("2024-01-06")}
+    carry_out(world)
+    world.ready_until = {"raw": utc("2024-01-03")}
+    assert not world.plan().stages
+    assert str(world.facts().bounded(world.project).models["d"].expected(NOW)) == "2024-01-01..2024-01-05"
+
+
 def test_a_current_source_cuts_nothing_off() -> None:
     """Rows of all days that are over: an open interval may be asked for, as may the month that it is in."""
     world = World(a_model("d", "raw", batch_size=20), a_model("m", "d", cadence=Cadence.MONTHLY), a_model("x", "other"))
