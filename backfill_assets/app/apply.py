@@ -13,7 +13,7 @@ from backfill_assets.app.candidate import open_plan, show_candidate
 from backfill_assets.app.carry_out import Carried, Follow, carry_out, unseen
 from backfill_assets.app.check_texts import check_texts
 from backfill_assets.app.context import Context
-from backfill_assets.app.estimate import estimate_plan, measure_run
+from backfill_assets.app.estimate import estimate_plan, measure_run, plan_maintenance
 from backfill_assets.app.gate import obstacles_ahead
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted, promote_plan
@@ -25,6 +25,7 @@ from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.leases import targets
+from backfill_assets.plan.maintenance import Maintenance
 from backfill_assets.plan.sample import sample_plan
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.lifecycle import Opened
@@ -48,6 +49,8 @@ class Started:
     ahead: tuple[Obstacle, ...]
     """What will stand in its way when all of it is built."""
     estimate: PlanEstimate
+    maintenance: Maintenance | None
+    """In which windows it is built; None where there are none, or nothing is built."""
     amendment: Amendment | None = None
     """What became of the world since the stored plan that is gone on with was opened."""
 
@@ -106,6 +109,7 @@ def start_apply(context: Context, request: Request, *, sample: int | None = None
     whole = plan_request(context, request, facts=facts)
     opened = open_plan(context, whole)
     plan = whole if sample is None else sample_plan(whole, context.project, sample)
+    estimate = estimate_plan(context, plan)
     return Started(
         whole=whole,
         plan=plan,
@@ -113,7 +117,8 @@ def start_apply(context: Context, request: Request, *, sample: int | None = None
         opened=opened,
         facts=facts,
         ahead=obstacles_ahead(context, whole, facts),
-        estimate=estimate_plan(context, plan),
+        estimate=estimate,
+        maintenance=plan_maintenance(context, plan, estimate),
         amendment=_amended(context, whole, opened, facts),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.engine import Engine
 from backfill_assets.build.events import Listener, silence
-from backfill_assets.build.hold import Hold
+from backfill_assets.build.hold import Hold, real_clock
 from backfill_assets.core.errors import SettingsError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
@@ -75,6 +75,8 @@ class Context:
     """Whether what the environment shows of older logic stays, as in routine runs."""
     acting: str = ""
     """The account that launched this, where a deployment asserts it; empty: the system's user."""
+    clock: Callable[[], datetime] = real_clock
+    """The clock on the wall, by which windows are, also where that of the project is fixed."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _engine: Engine | None = field(default=None, repr=False)
 
@@ -210,7 +212,9 @@ class Context:
         def routine() -> str:
             return routine_at_work(read_heartbeats(self.warehouse), home=machine_name(), alive=is_running)
 
-        return Hold(windows=self.project.settings.windows, regardless=regardless, waits=waits, routine=routine)
+        return Hold(
+            windows=self.project.settings.windows, regardless=regardless, waits=waits, routine=routine, now=self.clock
+        )
 
     def engine(self) -> Engine:
         """The engine over the process's Spark session, opened by the first call."""

@@ -9,6 +9,7 @@ from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.plan.actual import Actual, actual
 from backfill_assets.plan.batch_times import USEFUL
 from backfill_assets.plan.estimate import PlanEstimate, estimate
+from backfill_assets.plan.maintenance import Maintenance, maintenance
 from backfill_assets.plan.stages import Plan
 
 
@@ -27,6 +28,13 @@ def estimate_plan(context: Context, plan: Plan) -> PlanEstimate:
         smaller=plan.smaller,
         copies=plan.copies,
     )
+
+
+def plan_maintenance(context: Context, plan: Plan, estimate: PlanEstimate) -> Maintenance | None:
+    """In which windows the plan is built when it is begun now, and whom that concerns; None without windows."""
+    project = context.project
+    consumers = project.consumers.values()
+    return maintenance(project.settings.windows, plan, project.models, consumers, estimate, context.clock())
 
 
 def measure_run(context: Context, plan: Plan, run: str, began: datetime) -> Actual:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.context import Context
-from backfill_assets.app.estimate import estimate_plan
+from backfill_assets.app.estimate import estimate_plan, plan_maintenance
 from backfill_assets.app.faults import find_faults
 from backfill_assets.app.gate import judge_plan, obstacles_ahead
 from backfill_assets.app.plan import claim_of, find_uncovered, plan_request, worded
@@ -21,6 +21,7 @@ from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.faults import Fault
 from backfill_assets.plan.leases import Claim, targets
+from backfill_assets.plan.maintenance import Maintenance
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.plan.uncovered import Uncovered
 from backfill_assets.promote.gate import Verdict
@@ -38,6 +39,8 @@ class Preview:
     amendment: Amendment | None
     """What became of the world since the open plan was stored of which this is what is left."""
     estimate: PlanEstimate
+    maintenance: Maintenance | None
+    """In which windows it is built; None where there are none, or nothing is built."""
     uncovered: tuple[Uncovered, ...]
     impacts: tuple[Impact, ...]
     faults: tuple[Fault, ...]
@@ -65,12 +68,13 @@ def preview(context: Context, request: Request) -> Preview:
     made = plan_request(context, request, facts=facts)
     claim = claim_of(context, made)
     made = worded(context, made, claim)
-    rules = context.rules(facts)
+    rules, estimate = context.rules(facts), estimate_plan(context, made)
     return Preview(
         plan=made,
         claim=claim,
         amendment=_amended(context, made, claim, facts),
-        estimate=estimate_plan(context, made),
+        estimate=estimate,
+        maintenance=plan_maintenance(context, made, estimate),
         uncovered=find_uncovered(context, made),
         impacts=plan_impacts(context, made, facts.environment),
         faults=find_faults(context, facts),

@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from backfill_assets.adapters.heartbeat import is_running, machine_name, read_heartbeats
 from backfill_assets.app.context import Context
 from backfill_assets.app.faults import find_faults
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.plan.faults import Fault
 from backfill_assets.promote.interrupted_pins import InterruptedPin, interrupted_pins
-from backfill_assets.state.heartbeats import why_stopped
+from backfill_assets.state.at_work import seconds_at_work
+from backfill_assets.state.heartbeats import Heartbeat, why_stopped
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.pinned import PinnedConsumer, pinned_consumers
 
@@ -63,6 +65,19 @@ class ModelStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WindowStatus:
+    """Whether batches of heavy builds begin."""
+
+    windows: str
+    held: str
+    """Why none begins; "" where they do."""
+    open_until: str
+    """On the clock of the windows; "" outside of them."""
+    waiting: tuple[str, ...]
+    """The runs that wait to begin or to go on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectStatus:
     """The whole project at one moment."""
 
@@ -74,6 +89,8 @@ class ProjectStatus:
     """That approvals are off, and where files say other rules than those in force."""
     faults: tuple[Fault, ...] = ()
     """What is wrong with rows that are shown."""
+    windows: WindowStatus | None = None
+    """None: heavy builds run at any time."""
     pins: tuple[PinnedConsumer, ...] = ()
     """Consumers that are kept on a release."""
     interrupted: tuple[InterruptedPin, ...] = ()
@@ -82,6 +99,7 @@ class ProjectStatus:
     def to_json(self) -> dict[str, object]:
         """As plain values; intervals are half-open ISO pairs."""
         return {
+            **({"windows": to_plain(self.windows)} if self.windows else {}),
             "environment": self.environment,
             "now": self.now.isoformat(),
             "revision": self.revision,
@@ -178,8 +196,24 @@ def read_status(place: Context) -> ProjectStatus:
         models=tuple(found),
         rules=facts.rules.notes if facts.rules else (),
         faults=find_faults(place, facts),
+        windows=_windows(place, found, beats),
         pins=pinned_consumers(place.control, place.environment),
         interrupted=interrupted_pins(place.control, place.environment, now=datetime.now(UTC)),
+    )
+
+
+def _windows(place: Context, models: Sequence[ModelStatus], beats: Sequence[Heartbeat]) -> WindowStatus | None:
+    windows, held = place.project.settings.windows, place.hold().why()
+    if windows is None:
+        return None
+    now_open, here = windows.open_at(place.clock()), machine_name()
+    building = {entry.run for m in models for entry in m.running}
+    alive = {b.run for b in beats if not b.routine and not why_stopped(beats, b.run, home=here, alive=is_running)}
+    return WindowStatus(
+        windows=str(windows),
+        held=held,
+        open_until=windows.told(now_open.end) if now_open else "",
+        waiting=tuple(sorted(alive - building)) if held else (),
     )
 
 
@@ -200,10 +234,9 @@ def _pace(entries: list[Entry], running: tuple[Entry, ...], cadence: Cadence, mi
     if not running:
         return None
     run = running[-1].run
-    began = min(e.at for e in entries if e.run == run)
     done = [e for e in entries if e.run == run and e.kind is Kind.BUILT]
     intervals = sum(cadence.count(e.interval) for e in done)
-    seconds = max((datetime.now(UTC) - began).total_seconds(), 0.001)
+    seconds = max(seconds_at_work((e for e in entries if e.run == run), datetime.now(UTC)), 0.001)
     return Pace(
         intervals=intervals,
         rows=sum(e.rows for e in done),

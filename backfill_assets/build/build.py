@@ -83,7 +83,7 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     if not all(r.done for r in removals):
         return replace(nothing, failures=tuple(Failure(interval=i, error=str(removed(name))) for i in good | recheck))
     todo = _batches(bench, model, good)
-    if todo and bench.hold.holds():
+    if todo and bench.hold.why():
         return build(bench, name, intervals) if bench.may_begin() else nothing  # from how things are by then
     if bench.stop.is_set():
         return nothing

@@ -19,7 +19,8 @@ ROUTINE_AGAIN = 5.0
 """The same while a routine run is under way."""
 
 
-def _real_clock() -> datetime:
+def real_clock() -> datetime:
+    """Windows are those of people and machines: no setting fixes their clock."""
     return datetime.now(UTC)
 
 
@@ -39,8 +40,8 @@ class Hold:
     """Whether it waits until the next batch may begin; otherwise nothing more begins, and the run ends."""
     routine: Callable[[], str] = _no_routine
     """The routine run that is under way; "" for none."""
-    now: Callable[[], datetime] = _real_clock
-    """The clock on the wall, also where the project's clock is fixed: the machine's other users live by it."""
+    now: Callable[[], datetime] = real_clock
+    """The clock on the wall."""
     sleep: Callable[[threading.Event, float], object] = threading.Event.wait
     """Waits for the event, so many seconds at most."""
     ended: str = ""
@@ -59,9 +60,9 @@ class Hold:
             now = self.now() - self._since if self._since else timedelta()
             return (self._before + now).total_seconds()
 
-    def holds(self) -> bool:
-        """Whether no batch may begin right now."""
-        return bool(self.ended or self._why()[0])
+    def why(self) -> str:
+        """Why no batch may begin right now; "" where one may."""
+        return self.ended or self._why()[0]
 
     def may_begin(self, stop: threading.Event, listen: Listener) -> bool:
         """Wait until a batch may begin; False where none begins any more, as the run stops or does not wait."""

@@ -41,8 +41,9 @@ def print_applied(place: Context, built: Built, checked: Checked, *, last: bool)
 
 
 def applied_json(built: Built, checked: Checked) -> dict[str, object]:
-    """The same as plain values; `held` only where it ended before all was begun."""
+    """The same as plain values; `maintenance` where there are windows, `held` where it ended before all was begun."""
     return {
+        **({"maintenance": started.to_json()} if (started := built.started.maintenance) else {}),
         **({"held": built.held} if built.held else {}),
         "plan": built.started.plan.to_json(),
         "amendment": to_plain(built.started.amendment),

@@ -42,6 +42,7 @@ def plan(
     from backfill_assets.app.preview import preview
     from backfill_assets.cli.faults import print_faults
     from backfill_assets.cli.impact import impact_markdown, print_impacts
+    from backfill_assets.cli.maintenance import maintenance_markdown, print_maintenance
     from backfill_assets.cli.plan_markdown import plan_markdown
     from backfill_assets.cli.plan_text import print_plan
     from backfill_assets.cli.plans import claim_json, print_amendment, print_claim
@@ -65,6 +66,8 @@ def plan(
             "ahead": obstacles_json(found.ahead),
             "next": to_plain(next_step(made, found.verdict, claim.continues.id if claim.continues else "", found.late)),
         }
+        if found.maintenance:
+            more["maintenance"] = found.maintenance.to_json()
         print_json(made.to_json() | more)
     elif as_markdown:
         said = (*(found.amendment.words if found.amendment else ()), *found.notes)
@@ -73,6 +76,7 @@ def plan(
         echo(
             plan_markdown(made, place.project, found.estimate, gaps=found.blocking, ahead=found.ahead)
             + impact_markdown(made, found.impacts)
+            + maintenance_markdown(found.maintenance)
             + notes
         )
     else:
@@ -88,6 +92,7 @@ def plan(
         )
         print_uncovered(found.uncovered)
         print_impacts(made, found.impacts)
+        print_maintenance(found.maintenance)
         if asked := "" if found.blocking else hint(found.gaps):
             echo(asked)
         print_claim(claim)
@@ -177,6 +182,8 @@ def apply(
         print_copied(started.plan, place.project)
         print_frozen(started.whole, place.project)
         print_ahead(started.whole, started.ahead)
+        if started.maintenance:
+            echo(started.maintenance.sentence)
     hold = place.hold(regardless=reason, waits=not no_wait)
     built = build_started(place, started, follow=following(quiet=as_json), hold=hold)
     checked = check_built(place, built)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from backfill_assets.app.status import ProjectStatus
+from backfill_assets.app.status import ProjectStatus, WindowStatus
 from backfill_assets.cli.faults import print_faults
 from backfill_assets.cli.pins import print_interrupted, print_pins
 from backfill_assets.cli.ranges import short
@@ -43,6 +43,8 @@ def print_status(status: ProjectStatus) -> None:
     print_faults(status.faults)
     print_pins(status.pins, status.now.date())
     print_interrupted(status.interrupted)
+    if status.windows:
+        console.print(Text(f"windows  {_windows(status.windows)}"))
     for m in status.models:
         for entry in m.running:
             console.print(
@@ -64,6 +66,13 @@ def print_status(status: ProjectStatus) -> None:
             console.print(f"open     {m.model} {short(m.partial)} is built as far as it got")
         if m.missing and m.green:
             console.print(f"missing  {m.model} {short(m.missing)}")
+
+
+def _windows(found: WindowStatus) -> str:
+    if not found.held:
+        return f"{found.windows}: open until {found.open_until}"
+    runs = f"; waiting: {', '.join(found.waiting)}" if found.waiting else ""
+    return f"no batch of a heavy build begins: {found.held}{runs}"
 
 
 WIDE = 110

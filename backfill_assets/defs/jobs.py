@@ -157,6 +157,8 @@ def _log_started(context: dg.OpExecutionContext, place: Context, started: Starte
         log.warning(f"this can be built, but not be shown then: {obstacle}")
     for sentence in smallest_words(plan, place.project.models, started.estimate):
         log.info(sentence)
+    if started.maintenance:
+        log.info(started.maintenance.sentence)
     if command := smallest_command(plan):
         log.info(f"instead: {command}")
     for found in plan.rewired:

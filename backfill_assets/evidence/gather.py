@@ -22,10 +22,12 @@ from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.batch_times import USEFUL
 from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.lineage_changes import describe, lineage_changes, written_then
+from backfill_assets.plan.maintenance import maintenance
 from backfill_assets.plan.stages import Audit, Build, Owned, Plan
 from backfill_assets.plan.stored import stored_plan
 from backfill_assets.project.stored import from_definition
 from backfill_assets.state.approvals import Approval
+from backfill_assets.state.at_work import seconds_at_work
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
@@ -94,6 +96,15 @@ def gather(
         consumers_confirmed=project.consumers_verified,
         estimate=guess,
         actual=took,
+        maintenance=maintenance(
+            project.settings.windows,
+            said,
+            {s.target.model: s.model for s in subjects},
+            project.consumers.values(),
+            guess,
+            plan.created,
+        ),
+        exceptions=_exceptions(plan, entries),
         approvals=tuple(approvals if approvals is not None else map(_unchecked, control.approvals.of([plan.id]))),
         proofs=newest_proofs(control.proofs.of(plan.id) if proofs is None else proofs),
         content=content,
@@ -242,14 +253,21 @@ def _spent(
     )
 
 
+def _exceptions(plan: PlanRecord, entries: Sequence[Entry]) -> tuple[str, ...]:
+    """The reasons that were given for batches outside of the windows."""
+    mine = {(t.model, t.version) for t in plan.targets}
+    begun = (e for e in entries if e.kind is Kind.STARTED and e.at >= plan.created and (e.model, e.version) in mine)
+    return tuple(dict.fromkeys(e.reason for e in begun if e.reason))
+
+
 def _at_work(entries: Sequence[Entry], stages: Sequence[Build | Audit], since: datetime) -> float:
-    """Seconds in which runs worked on the stages: from each run's first record to its last."""
-    runs: dict[str, list[datetime]] = {}
+    """Seconds in which runs worked on the stages."""
+    runs: dict[str, list[Entry]] = {}
     for entry in entries:
         mine = any(
             (entry.model, entry.version) == (s.model, s.version) and Ranges((entry.interval,)) & s.intervals
             for s in stages
         )
         if mine and entry.run and entry.at >= since and entry.kind in USEFUL | {Kind.STARTED}:
-            runs.setdefault(entry.run, []).append(entry.at)
-    return sum((max(at) - min(at)).total_seconds() for at in runs.values())
+            runs.setdefault(entry.run, []).append(entry)
+    return sum(seconds_at_work(found) for found in runs.values())

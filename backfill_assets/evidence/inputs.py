@@ -15,6 +15,7 @@ from backfill_assets.evidence.tables import TableState
 from backfill_assets.plan.actual import Actual
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.estimate import PlanEstimate
+from backfill_assets.plan.maintenance import Maintenance
 from backfill_assets.plan.stages import Owned, Plan
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.ledger import Entry
@@ -82,6 +83,10 @@ class Inputs:
     """When somebody last made sure that nobody is missing among them."""
     estimate: PlanEstimate
     actual: Actual
+    maintenance: Maintenance | None = None
+    """In which windows it is built, as of when it was opened; None: at any time."""
+    exceptions: tuple[str, ...] = ()
+    """Why batches of it were built outside of them."""
     approvals: tuple[JudgedApproval, ...] = ()
     proofs: Mapping[str, Proof] = field(default_factory=dict[str, Proof])
     """By kind."""

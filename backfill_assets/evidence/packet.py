@@ -29,6 +29,7 @@ from backfill_assets.evidence.shape import (
     Count,
     Failure,
     FindingPart,
+    MaintenancePart,
     ModelPart,
     NeededPart,
     Packet,
@@ -118,7 +119,7 @@ def packet(inputs: Inputs) -> Packet:
         spent=Spent(
             estimate=inputs.estimate.to_json(),
             actual=inputs.actual.to_json(),
-            sentence=f"{comparison(inputs.estimate, inputs.actual)} {saving(inputs.estimate, inputs.actual)}".rstrip(),
+            sentence=" ".join(filter(None, _took(inputs))),
         ),
         rollback=_rollback(inputs),
         data_diff=proofs.get("diff"),
@@ -127,8 +128,19 @@ def packet(inputs: Inputs) -> Packet:
         kept=proofs.get("kept"),
         proofs={kind: proof for kind, proof in proofs.items() if kind not in OWN},
         rules=inputs.rules and _rules(inputs.rules),
+        maintenance=inputs.maintenance
+        and MaintenancePart(
+            windows=str(inputs.maintenance.windows),
+            sentence=inputs.maintenance.sentence,
+            notice=inputs.maintenance.notice,
+        ),
     )
     return plain.model_copy(update={"summary": summary(plain)})
+
+
+def _took(inputs: Inputs) -> list[str]:
+    exceptions = [f"Some batches were built {reason.rstrip('.')}." for reason in inputs.exceptions]
+    return [comparison(inputs.estimate, inputs.actual), saving(inputs.estimate, inputs.actual), *exceptions]
 
 
 def _for(owner: str) -> str:

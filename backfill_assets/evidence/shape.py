@@ -283,6 +283,14 @@ class Spent(Part):
     sentence: str
 
 
+class MaintenancePart(Part):
+    """The windows in which it is built, as they were said when it was opened."""
+
+    windows: str
+    sentence: str
+    notice: str = Field(description="A draft for those whom it concerns, Markdown.")
+
+
 class Target(Part):
     """What the environment showed of a model before; no segments: nothing."""
 
@@ -322,6 +330,7 @@ class Packet(Part):
     kept: ProofPart | None = Field(description="Whether tables that were left as they are would come out the same.")
     proofs: dict[str, ProofPart] = Field(description="Further proofs, by kind.")
     rules: RulesPart | None = Field(default=None, description="None in packets of earlier releases.")
+    maintenance: MaintenancePart | None = Field(default=None, description="None where builds run at any time.")
 
     @property
     def findings(self) -> list[FindingPart]:

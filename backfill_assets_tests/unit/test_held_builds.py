@@ -15,8 +15,11 @@ import pytest
 
 from backfill_assets.adapters.heartbeat import read_heartbeats, sending_heartbeats
 from backfill_assets.app import routine
+from backfill_assets.app.apply import build_started, start_apply
 from backfill_assets.app.context import Context
+from backfill_assets.app.evidence import write_evidence
 from backfill_assets.core.windows import Window, Windows
+from backfill_assets.plan.stages import Request
 from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.dagster_place import KEYS, Place, a_place, execute, failure_of, materialize, with_changes
 from backfill_assets_tests.fakes import a_model
@@ -79,10 +82,60 @@ def test_a_run_that_waits_can_be_ended(closed: Path, number: int, code: int) -> 
 
 
 def test_a_plan_stays_the_same_whatever_windows_say(closed: Path) -> None:
-    """They are no part of it: a stored plan is gone on with, and has its id."""
-    before = json.loads(run("plan", "--json", project=closed).out)["id"]
+    """They are no part of it: a stored plan is gone on with, byte by byte. Without them nothing is said of them."""
+    run("apply", "--no-wait", project=closed)
+    stored = Context.open(closed).control.plans.document(_stored(closed))
+    before = json.loads(run("plan", "--json", project=closed).out)
     (closed / "backfill.yml").write_text(SETTINGS)
-    assert json.loads(run("plan", "--json", project=closed).out)["id"] == before
+    after = json.loads(run("plan", "--json", project=closed).out)
+    assert before.pop("maintenance") and after == before and before["open_plans"]["continues"]
+    assert Context.open(closed).control.plans.document(_stored(closed)) == stored
+    assert "windows" not in json.loads(run("status", "--json", project=closed).out)
+
+
+def _stored(root: Path) -> str:
+    [plan] = Context.open(root).control.plans.all()
+    return plan.id
+
+
+def test_the_notice_is_attached_to_the_plan(closed: Path) -> None:
+    """As text, as Markdown for a pull request, and in JSON: when it is built, and whom to tell."""
+    text, folded = run("plan", project=closed).out, run("plan", "--markdown", project=closed).out
+    said = json.loads(run("plan", "--json", project=closed).out)["maintenance"]
+    assert "builds in windows (" in text and "Maintenance notice (draft)\n  Subject: Maintenance: daily" in text
+    assert "<details><summary>Maintenance notice (draft)</summary>\n\nSubject: Maintenance: daily" in folded
+    assert said["consumers"] == [{"consumer": "board", "owner": ""}] and said["done"] is None and said["opens"]
+    assert "Subject: Maintenance: daily" in said["notice"]
+
+
+def test_status_says_that_builds_are_held_and_who_waits(closed: Path) -> None:
+    """And until when they may go on, where a window is open."""
+    place = Context.open(closed)
+    with sending_heartbeats(place.warehouse, "r1"), sending_heartbeats(place.warehouse, "r2", routine=True):
+        told, said = run("status", project=closed).out, json.loads(run("status", "--json", project=closed).out)
+    assert "windows  no batch of a heavy build begins: heavy builds run in windows (" in told
+    assert said["windows"]["waiting"] == ["r1"] and not said["windows"]["open_until"]
+    (closed / "backfill.yml").write_text(SETTINGS + 'windows: [{from: "00:00", to: "24:00"}]\n')
+    assert "windows  00:00-24:00 UTC: open until " in run("status", project=closed).out
+    with sending_heartbeats(place.warehouse, "r2", routine=True):
+        assert "the routine run r2 goes first" in run("status", project=closed).out
+
+
+def test_the_packet_has_the_notice_and_the_reasons(closed: Path) -> None:
+    """As of when the plan was opened: a packet that is written again is the same. Without windows it has none."""
+    place = unsparked(closed)
+    started = start_apply(place, Request())
+    assert build_started(place, started, hold=place.hold(regardless="the board meets")).complete
+    made = write_evidence(place, started.stored)
+    found = made.packet.maintenance
+    assert found and "Subject: Maintenance: daily" in found.notice and found.sentence.startswith("builds in windows (")
+    assert "Some batches were built outside of the windows: the board meets." in made.packet.spent.sentence
+    page = (Path(made.location) / "packet.html").read_text()
+    assert '<h2 id="maintenance">Maintenance notice (draft)</h2>' in page and "Subject: Maintenance: daily" in page
+    assert "the board meets." in (Path(made.location) / "release_note.md").read_text()
+    assert not write_evidence(place, started.stored).changed
+    (closed / "backfill.yml").write_text(SETTINGS)
+    assert write_evidence(unsparked(closed), started.stored).packet.maintenance is None
 
 
 def test_a_routine_run_says_that_it_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
