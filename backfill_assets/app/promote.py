@@ -26,7 +26,7 @@ from backfill_assets.promote.lifecycle import end_promoted, end_sealed, find_pla
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Attempt, Sealing
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.plans import PlanRecord
+from backfill_assets.state.plans import PlanRecord, PlanStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +68,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
     stored = find_plan(context.control, plan) if plan else None
     asked = stored_request(context.control, stored.id) if stored else asked
     before = context.control.environments.read(context.environment)
-    done = release_by_case(
-        context, partial(_look, context, asked, stored), evidence=partial(_evidence, context, stored)
-    )
+    done = release_by_case(context, partial(_look, context, asked, plan), evidence=partial(_evidence, context, stored))
     if done.verdict.open:
         end = end_promoted if done.moved else end_sealed  # of one that was killed when it had moved
         end(context.control, done.environment, by=context.user, views=context.shared_views, beside=done.packets)
@@ -85,7 +83,14 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
     )
 
 
-def _look(context: Context, asked: Request, stored: PlanRecord | None) -> _Planned:
+def _look(context: Context, asked: Request, named: str) -> _Planned:
+    stored = find_plan(context.control, named) if named else None
+    if stored is not None and stored.status is PlanStatus.ABANDONED:
+        raise PlanError(
+            f"plan {stored.id} was abandoned",
+            why=f"that was at {stored.since:%Y-%m-%d %H:%M} UTC; what it built is not promoted",
+            fix="backfill apply",
+        )
     facts = context.facts()
     plan = plan_by_now(context, facts, stored) if stored else make_plan(context.project, facts, asked)
     case = promotion_case(context, asked, facts, plan, stored)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -46,12 +46,14 @@ def promote(
     release: str = "",
     remove: Collection[str] = (),
     note: ReleaseNote = UNSIGNED,
+    check: Callable[[], object] = lambda: None,
 ) -> Environment:
     """Move the pointers, and drop the models in `remove`, all in one commit. `seen` is what the gate looked at.
 
     The same commit records the release, with what the `note` says of it.
 
-    Raises LostRaceError, having moved nothing, when the environment moved since or another promotion is under way.
+    Raises LostRaceError, having moved nothing, when the environment moved since, another promotion is under way, or
+    `check` raises it: that is asked before views are expanded, and again right before the commit.
     Killed at any point, the next promotion (or `recover`) puts the views right.
     """
     release = release or new_release()
@@ -60,10 +62,12 @@ def promote(
 
     def flip(current: Environment) -> Environment:
         now = datetime.now(UTC)
+        check()
         return environments.flip(current, pointers, remove=remove, release=release, at=now, note=note)
 
     if views is None:
         return flip(seen)
+    check()
     promotion = _promotion(release, [*(p.model for p in pointers), *remove])
     with _at_work(promotion):
         try:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic, TypeVar
 
 from backfill_assets.core.errors import LostRaceError, PromotionError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.gate import Case, Purpose, Verdict, gate
+from backfill_assets.promote.judged import records_read, refuse_moved
 from backfill_assets.promote.promote import ViewCatalog, new_release, promote, recover
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.state.rules import Rules
 from backfill_assets.state.table_contents import with_counts
 from backfill_assets.state.tables import TableLog
 
@@ -83,7 +84,8 @@ def release_case(
     at_once: bool = False,
 ) -> Released[A]:
     """Move the environment to what `look` finds, if the gate is open. A lost race is gated again, with fresh facts;
-    so is what was judged by rules that are in force no more when all is ready to move.
+    so is what was judged by records or rules that others changed before all was ready to move. Where that comes to the
+    same, the packets that were written stand.
 
     An interrupted promotion is finished or withdrawn first. `evidence` writes the packets of what moves and returns
     their digests: of the release by its id, of plans by theirs; nothing moves without the release's own. `rules` says
@@ -91,24 +93,28 @@ def release_case(
     bargain. Raises PromotionError when another promotion is under way, or the environment is too busy, or there is no
     packet.
     """
-    release, digests = new_release(), dict[str, str]()
+    release, digests, pointers = new_release(), dict[str, str](), tuple[Pointer, ...]()
+    sealed: tuple[object, ...] | None = None
     for _ in range(_ATTEMPTS):
         recover(control.environments, environment, views)
+        read = records_read(control)
         attempt = look()
         case = attempt.case
         verdict = gate(case)
         if not verdict.open or not verdict.moves:
             return Released(environment=case.environment, verdict=verdict, attempt=attempt, packets=digests)
         in_force = rules(case)
-        pointers = with_counts(log, verdict.pointers)
-        sealing = Sealing(release=release, attempt=attempt, pointers=pointers, removed=verdict.removed, rules=in_force)
-        digests = dict(evidence(sealing))
+        judged = verdict, dict(case.environment.pointers), dict(in_force)
+        if sealed != judged:
+            pointers = with_counts(log, verdict.pointers)
+            sealing = Sealing(
+                release=release, attempt=attempt, pointers=pointers, removed=verdict.removed, rules=in_force
+            )
+            digests, sealed = dict(evidence(sealing)), judged
         if not digests.get(release):
             raise PromotionError(
                 f"{environment} does not move", why=f"release {release} has no evidence packet", fix="report it, please"
             )
-        if in_force and control.rules.in_force(environment, Rules()).id != in_force["id"]:
-            continue
         note = ReleaseNote(
             by=by,
             back_to=back_to,
@@ -129,6 +135,7 @@ def release_case(
                 release=release,
                 remove=verdict.removed,
                 note=note,
+                check=partial(refuse_moved, control, read, case, in_force),
             )
         except LostRaceError:
             continue

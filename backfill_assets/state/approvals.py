@@ -151,6 +151,10 @@ class Approvals:
         recorded = approval.recorded or datetime.now(UTC)
         self._table.append([to_row(APPROVALS, approval, id=new_id(), recorded=recorded)])
 
+    def revision(self) -> int:
+        """Moves with everything that is recorded."""
+        return self._table.revision()
+
     def compact(self) -> None:
         """Join the small files that many appends left."""
         self._table.compact()

@@ -16,7 +16,7 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.rows import from_row, to_row
-from backfill_assets.state.store import Row, Store, TableSpec
+from backfill_assets.state.store import Row, Store, TableSpec, commit_of
 
 
 class Kind(StrEnum):
@@ -148,6 +148,10 @@ class Ledger:
             where["kind"] = [kind.value for kind in kinds]
         rows = self._table.read(where)
         return sorted(map(_from_row, rows), key=lambda e: e.order)
+
+    def since(self, revision: int, models: Collection[str], *, kinds: Collection[Kind]) -> list[Entry]:
+        """What was recorded of these models and kinds by commits after a revision."""
+        return [e for e in self.entries(models, kinds=kinds) if commit_of(e.sequence) > revision]
 
     def revision(self) -> int:
         """Moves with every append: whoever polls can tell that nothing is new."""

@@ -166,6 +166,10 @@ class Plans:
         """From now on that is what the plan is for; neither its status nor its times change."""
         self._table.append([_row(new_id(), record, record.status, record.by, record.since, json.dumps({"why": why}))])
 
+    def revision(self) -> int:
+        """Moves with everything that is recorded."""
+        return self._table.revision()
+
     def compact(self) -> None:
         """Join the small files that many plans left."""
         self._table.compact()

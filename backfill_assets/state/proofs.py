@@ -76,6 +76,10 @@ class Proofs:
         if proofs:
             self._table.append([to_row(PROOFS, proof, id=new_id()) for proof in proofs])
 
+    def revision(self) -> int:
+        """Moves with everything that is recorded."""
+        return self._table.revision()
+
     def compact(self) -> None:
         """Join the small files that many appends left."""
         self._table.compact()

@@ -68,6 +68,11 @@ def numbered(rows: Sequence[Row], spec: TableSpec, revision: int) -> list[Row]:
     return [{**row, spec.sequence: (revision + 1) * _MOST_ROWS + at} for at, row in enumerate(rows)]
 
 
+def commit_of(sequence: int) -> int:
+    """The commit that gave a row its number; -1 for a row of releases that gave none."""
+    return sequence // _MOST_ROWS - 1
+
+
 _MOST_ROWS = 2**24
 
 

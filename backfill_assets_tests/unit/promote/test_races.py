@@ -7,16 +7,20 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from backfill_assets.build.apply import apply
+from backfill_assets.build.ledger_edits import withdraw
+from backfill_assets.core.errors import PromotionError
 from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.extend import routine_case
 from backfill_assets.promote.gate import Case
-from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets.promote.lifecycle import abandon, open_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Released, Sealing, release_case
-from backfill_assets_tests.fakes import World, a_project, attempted, sealed
+from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets.state.plans import PlanRecord
+from backfill_assets_tests.fakes import NOW, Catalog, FakeViews, World, a_project, attempted, days, sealed
 from backfill_assets_tests.unit.promote.rollback_world import MODELS, ProjectHistory
 
 
@@ -160,3 +164,114 @@ def test_a_routine_run_alone(history: ProjectHistory) -> None:
     done, looks = release(history.world, routine.look)
     assert done.moved and looks == 1 and not routine.held
     assert {p.model for p in done.verdict.pointers} == set("abc")
+
+
+def built_twice() -> World:
+    """Version 1 of a is shown; version 2 is built, compared and approved."""
+    world = World(*MODELS)
+    build(world)
+    assert world.release(Request(select=("a",))).moved
+    world.project = a_project(*MODELS, versions={"a": "2"})
+    plan = world.plan(Request(select=("a",)))
+    opened = open_plan(world.control, plan, by="ana", views=lambda: None)
+    assert opened
+    apply(world.bench(), plan)
+    world.prove(opened.plan.id)
+    world.approve(opened.plan.id)
+    return world
+
+
+def only(world: World) -> PlanRecord:
+    (plan,) = (p for p in world.control.plans.all() if p.live)
+    return plan
+
+
+def test_a_day_that_is_withdrawn_before_the_commit_is_not_published() -> None:
+    """All is judged again, and the day is not built any more."""
+    world = World(*MODELS)
+    build(world)
+
+    def meanwhile() -> None:
+        assert withdraw(world.control, world.tables, world.project, [("a", days("05"))], now=NOW, by="bo")
+
+    done, looks = release(world, promotion(world, "a"), meanwhile)
+    assert looks == 2 and not done.moved
+    assert not world.control.environments.read("prod").pointers
+
+
+def test_a_plan_that_is_abandoned_before_the_commit_approves_nothing() -> None:
+    """Its approvals were the plan's."""
+    world = built_twice()
+    plan = only(world)
+
+    def meanwhile() -> None:
+        abandon(world.control, world.tables, "w", plan.id, by="bo", views=lambda: None)
+
+    done, looks = release(world, promotion(world, "a", a="2"), meanwhile)
+    assert looks == 2 and not done.moved
+    assert world.control.environments.read("prod").pointers["a"].version == "a-1"
+
+
+def test_what_is_recorded_while_views_are_expanded_counts() -> None:
+    """The check is right before the commit: with a shared catalog that is seconds after the packet."""
+    world = built_twice()
+    plan = only(world)
+
+    def meanwhile(step: str) -> None:
+        if step == "expand a":
+            abandon(world.control, world.tables, "w", plan.id, by="bo", views=lambda: None)
+
+    catalog = Catalog()
+    catalog.views["a"] = world.control.environments.read("prod").pointers["a"]
+    views, look = FakeViews(catalog, hook=meanwhile), promotion(world, "a", a="2")
+    done = release_case(world.control, world.tables, "prod", views, attempted(look), by="ana", evidence=sealed)
+    assert not done.moved
+    shown = world.control.environments.read("prod")
+    assert shown.pointers["a"].version == "a-1" and shown.promotion is None
+    assert catalog.views == shown.pointers
+
+
+def record(world: World, version: str) -> None:
+    """A build says something of a version of a that changes nothing of it."""
+    entry = Entry(
+        kind=Kind.AUDITED, model="a", version=version, interval=days("01"), table_commit=1, batch="another", at=NOW
+    )
+    world.control.ledger.append([entry])
+
+
+def test_a_build_of_another_version_does_not_hold_a_promotion_up() -> None:
+    """Nothing of it would be shown: nobody looks again."""
+    world = World(*MODELS)
+    build(world)
+    done, looks = release(world, promotion(world, "a"), lambda: record(world, "a-9"))
+    assert done.moved and looks == 1
+
+
+@pytest.mark.parametrize(("times", "moves"), [(3, True), (99, False)])
+def test_records_that_change_nothing_are_judged_again_and_the_packet_stands(times: int, moves: bool) -> None:
+    """What would be shown is written about in every attempt. The packet is written once; when it never ends, the
+    promotion gives up and has moved nothing."""
+    world, looks, packets = World(*MODELS), list[Case](), list[Sealing]()
+    build(world)
+    look = promotion(world, "a")
+
+    def busy() -> Case:
+        looks.append(look())
+        if len(looks) <= times:
+            record(world, "a-1")
+        return looks[-1]
+
+    def evidence(sealing: Sealing) -> Mapping[str, str]:
+        packets.append(sealing)
+        return sealed(sealing)
+
+    def go() -> Released:
+        return release_case(world.control, world.tables, "prod", None, attempted(busy), by="ana", evidence=evidence)
+
+    if moves:
+        assert go().moved and len(looks) == times + 1
+    else:
+        with pytest.raises(PromotionError, match="too busy"):
+            go()
+    assert bool(world.control.environments.read("prod").pointers) is moves
+    assert len(packets) == 1
