@@ -130,12 +130,19 @@ def _written(source: Path, target: Path, identity: Identity, *, data: bool) -> M
 
 
 def read_backup(source: Path) -> Manifest:
-    """The manifest of a backup of which every file is as it was written. Raises StateError."""
+    """The manifest of a backup of which every file is as it was written, and is a warehouse's. Raises StateError."""
     try:
         raw = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
-        files = {str(name): File(**said) for name, said in raw.pop("files").items()}
-        raw.pop("backup")
-        found = Manifest(**raw, files=files)
+        found = Manifest(
+            warehouse=str(raw["warehouse"]),
+            project=str(raw["project"]),
+            at=str(raw["at"]),
+            release=str(raw["release"]),
+            commit=int(raw["commit"]),
+            tables={str(table): int(commit) for table, commit in raw["tables"].items()},
+            data=bool(raw["data"]),
+            files={str(n): File(bytes=int(f["bytes"]), sha256=str(f["sha256"])) for n, f in raw["files"].items()},
+        )
     except (FileNotFoundError, NotADirectoryError):
         raise StateError(
             f"{source} is no backup, or one that was not finished",
@@ -146,15 +153,34 @@ def read_backup(source: Path) -> Manifest:
         raise StateError(
             f"the backup {source} cannot be read", why=str(error.strerror), fix="mount it, or name another folder"
         ) from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise StateError(
             f"{source / MANIFEST} is damaged", why="it has another form", fix="use another backup"
         ) from None
+    if strange := [name for name in [*found.files, *(f"{CONTROL}/{t}/{LOG}" for t in found.tables)] if _strange(name)]:
+        raise StateError(
+            f"{source / MANIFEST} names files that are not of a warehouse; nothing was read or written",
+            why=", ".join(map(repr, strange[:5])),
+            fix="use another backup: `backfill backup` wrote no such names",
+        )
     if wrong := damaged_files(source, found.files):
         raise StateError(
             f"the backup {source} is damaged", why="; ".join(wrong[:5]), fix="use another backup, or another copy of it"
         )
     return found
+
+
+def _strange(name: str) -> bool:
+    """Whether no file of a warehouse has this name below it: it leads elsewhere, or to what the program keeps aside."""
+    parts = name.split("/")
+    depth = 1 if name == IDENTITY else 2 if parts[0] == EVIDENCE else 3
+    return (
+        len(parts) < depth
+        or parts[0].startswith(".")
+        or any(part in ("", ".", "..") for part in parts)
+        or "\\" in name
+        or "\0" in name
+    )
 
 
 def damaged_files(folder: Path, files: Mapping[str, File]) -> list[str]:

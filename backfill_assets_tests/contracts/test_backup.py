@@ -3,6 +3,8 @@ both are run again. On real Delta tables, without a JVM."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -157,6 +159,43 @@ def test_another_project_another_warehouse_and_half_a_backup_are_refused(house: 
     with pytest.raises(StateError, match="not finished"):
         house.restore(tmp_path / "copy")
     assert house.rows() == 9 and other.rows() == 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../outside", "a/../../outside", "a/a-1/../../../outside", "/tmp/outside", "//outside", "_control/../outside",
+        "evidence/../../outside", "outside", "a/outside", ".restoring-1/a/b", "./a/a-1/x", "a//a-1/x",
+        "..\\outside/a/b", "",
+    ],
+)  # fmt: skip
+def test_a_backup_that_leads_out_of_the_warehouse_is_refused(house: House, tmp_path: Path, name: str) -> None:
+    """Whoever can write the backup writes no file elsewhere: nothing is read, and nothing changes."""
+    copy, said = tmp_path / "in" / "a" / "folder", b"not a warehouse's"
+    backup(house.warehouse, copy, data=True)
+    manifest = json.loads((copy / MANIFEST).read_text())
+    manifest["files"][name] = {"bytes": len(said), "sha256": hashlib.sha256(said).hexdigest()}
+    (copy / MANIFEST).write_text(json.dumps(manifest))
+    planted = copy / name.lstrip("/")
+    if not planted.is_dir():
+        planted.parent.mkdir(parents=True, exist_ok=True)
+        planted.write_bytes(said)
+    shutil.rmtree(house.warehouse)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(StateError, match="names files that are not of a warehouse"):
+        house.restore(copy)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("value", [{"tables": {"../x": 1}}, {"tables": {"x": "new"}}, {"tables": 1}, {"commit": None},
+                                   {"commit": "x"}, {"files": {"a/b/c": 1}}, {"files": []}])  # fmt: skip
+def test_a_manifest_of_another_form_is_refused(house: House, tmp_path: Path, value: dict[str, object]) -> None:
+    """No traceback, and nothing changes."""
+    backup(house.warehouse, tmp_path / "copy", data=True)
+    manifest = json.loads((tmp_path / "copy" / MANIFEST).read_text())
+    (tmp_path / "copy" / MANIFEST).write_text(json.dumps(manifest | value))
+    with pytest.raises(StateError, match=r"is damaged|are not of a warehouse"):
+        house.restore(tmp_path / "copy")
 
 
 def test_a_backup_while_others_release_is_of_one_instant(house: House, tmp_path: Path) -> None:
