@@ -34,9 +34,12 @@ def csv_days(file: Path, source: Source) -> Ranges | None:
     options = {name.lower(): value for name, value in source.options.items()}
     header = options.get("header", "false").lower() == "true"
     wanted, declared = (source.time_column or "").lower(), [c.name.lower() for c in source.columns]
+    delimiter, quote = options.get("sep", options.get("delimiter", ",")), options.get("quote", '"')
+    if not _one_sign(delimiter) or not (quote == "" or _one_sign(quote)):
+        return None
     parse = csv.ParseOptions(
-        delimiter=options.get("sep", options.get("delimiter", ",")),
-        quote_char=options.get("quote", '"') or False,
+        delimiter=delimiter,
+        quote_char=quote or False,
         newlines_in_values=options.get("multiline", "false").lower() == "true",
     )
     try:
@@ -61,6 +64,11 @@ def csv_days(file: Path, source: Source) -> Ranges | None:
     if not len(said):
         return None if len(values) else NOTHING
     return _span(call, said)
+
+
+def _one_sign(option: str) -> bool:
+    """Whether it is what pyarrow takes; Spark takes more, such as `||`."""
+    return len(option) == 1 and option.isascii() and option not in "\r\n"
 
 
 def _span(call: Any, said: Any) -> Ranges | None:

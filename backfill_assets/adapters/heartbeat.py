@@ -62,7 +62,9 @@ def read_heartbeats(warehouse: str) -> list[Heartbeat]:
     for info in file_system(folder.location).get_file_info(FileSelector("", allow_not_found=True)):
         if info.type is not FileType.File or not info.base_name.endswith(".json") or info.base_name.startswith("."):
             continue
-        with suppress(ValueError, KeyError, TypeError):  # somebody else's file, or one that is cut
+        with suppress(
+            ValueError, KeyError, TypeError, OverflowError, RecursionError
+        ):  # somebody else's file, or one that is cut
             said: dict[str, Any] = json.loads(folder.read(info.base_name) or b"")
             age = max((now - info.mtime).total_seconds(), 0.0)
             beat = Heartbeat(run=said["run"], home=said["home"], pid=int(said["pid"]), age=age)
@@ -83,7 +85,7 @@ def is_running(pid: int) -> bool:
     """Whether there is such a process here."""
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # no process has such a number
         return False
     except PermissionError:
         return True

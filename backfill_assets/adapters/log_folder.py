@@ -85,7 +85,10 @@ def check_log(location: str, commit: int | None = None, *, every: bool = True) -
     """
     problem = ""
     for _ in range(_LOOKS):
-        log = read_log(location)
+        try:
+            log = read_log(location)
+        except NotADirectoryError:
+            raise damaged(location, f"it is a file, or {LOG} is one, where a folder belongs") from None
         wanted = log.head if commit is None else commit
         problem = log.problem(wanted) or _flawed(location, log, log.needed(wanted) if every else (), wanted)
         if not problem or log.head < 0:
@@ -118,6 +121,8 @@ def _flaw(path: str, commit: int, stamp: Stamp) -> str:
             why = flaw(file.read(), commit)
     except FileNotFoundError:  # the janitor removes the table, newest entry first
         return "is missing"
+    except IsADirectoryError:
+        return "is a folder"
     if not why:
         _whole[path] = stamp
     return why

@@ -15,7 +15,7 @@ from typing import Any
 
 from backfill_assets.adapters.control_delta import DeltaStore, Guard
 from backfill_assets.adapters.durable import local, sync, sync_commits, write_durably
-from backfill_assets.adapters.log_folder import LOG, check_log, entry_name, read_log
+from backfill_assets.adapters.log_folder import LOG, check_log, damaged, entry_name, read_log
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.core.errors import StateError
@@ -141,10 +141,13 @@ def control_heads(where: str) -> dict[str, int]:
         opened = {name: open_table(f"{where}/{CONTROL}/{name}") for name in names}
         return {name: table.version() for name, table in opened.items() if table is not None}
     try:
-        names = set(os.listdir(f"{folder}/{CONTROL}"))  # noqa: PTH208
+        with os.scandir(f"{folder}/{CONTROL}") as entries:
+            names = [entry.name for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
     except FileNotFoundError:
         return {}
-    heads = {name: check_log(f"{folder}/{CONTROL}/{name}") for name in names if not name.startswith(".")}
+    except NotADirectoryError:
+        raise damaged(f"{folder}/{CONTROL}", "it is a file, where the folder of all records belongs") from None
+    heads = {name: check_log(f"{folder}/{CONTROL}/{name}") for name in names}
     return {name: head for name, head in heads.items() if head >= 0}
 
 
@@ -247,6 +250,8 @@ def _read(where: str, name: str) -> bytes | None:
         return Path(folder, name).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except IsADirectoryError:
+        return b""  # it says nothing
 
 
 def _write(where: str, name: str, content: bytes) -> None:

@@ -33,6 +33,22 @@ def make_project(folder: Path, example: str | None = None) -> None:
         raise SettingsError(
             f"there is no example {example}", why=f"there are: {', '.join(EXAMPLES)}", fix="name one of these"
         )
+    try:
+        _make(folder, example)
+    except OSError as error:
+        raise SettingsError(
+            f"no project can be made in {folder}",
+            why=error.strerror or str(error),
+            fix="name a folder that can be written",
+        ) from None
+    console = out()
+    console.print(f"A project is in {folder}:")
+    for file in sorted(p for p in folder.rglob("*") if p.is_file()):
+        console.print(f"  {file.relative_to(folder)}")
+    console.print(styled("Next: [bold]backfill --project {} apply --promote[/]", folder))
+
+
+def _make(folder: Path, example: str | None) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SettingsError(
             f"{folder} is not empty",
@@ -44,8 +60,3 @@ def make_project(folder: Path, example: str | None = None) -> None:
     (folder / ".gitignore").write_text(IGNORED, encoding="utf-8")
     if example:
         write_data(example, folder)
-    console = out()
-    console.print(f"A project is in {folder}:")
-    for file in sorted(p for p in folder.rglob("*") if p.is_file()):
-        console.print(f"  {file.relative_to(folder)}")
-    console.print(styled("Next: [bold]backfill --project {} apply --promote[/]", folder))

@@ -144,7 +144,7 @@ def problems_of(folder: Folder) -> list[str]:
             for name, file in found.items()
             if said[name]["sha256"] != _hash(file)
         ]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return [f"{MANIFEST} was changed: it cannot be read"]
     problems += [f"{MANIFEST} does not name {name}, which every packet has" for name in wanted if name not in said]
     problems += [f"{name} does not belong to the packet" for name in folder.names() if name not in (*said, MANIFEST)]

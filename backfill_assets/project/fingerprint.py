@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -159,20 +160,47 @@ def python_logic(modules: Iterable[tuple[str, ast.Module]], files: Mapping[str, 
     return json.dumps(parts + read)
 
 
-def _dump(node: object, docstrings: bool) -> str:
-    """Like `ast.dump`, but the same in every Python version: what is empty is left out."""
+class _Written(str):
+    """What is part of a dump already."""
+
+    __slots__ = ()
+
+
+def _dump(tree: object, docstrings: bool) -> str:
+    """Like `ast.dump`, but the same in every Python version: what is empty is left out. As deep as it may be."""
+    found: list[str] = []
+    stack: list[object] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, _Written):
+            found.append(node)
+        elif isinstance(node, list | ast.AST):
+            stack += reversed(list(_parts(node, docstrings)))
+        else:
+            found.append(repr(node))
+    return "".join(found)
+
+
+def _parts(node: list[object] | ast.AST, docstrings: bool) -> Iterator[object]:
+    """What a node's dump is made of, in order."""
     if isinstance(node, list):
-        return f"[{','.join(_dump(n, docstrings) for n in (node if docstrings else _without_docstring(node)))}]"
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    fields: list[str] = []
+        items = [("", item) for item in (node if docstrings else _without_docstring(node))]
+        yield _Written("[")
+    else:
+        items = [(f"{name}=", value) for name, value in _fields(node)]
+        yield _Written(f"{type(node).__name__}(")
+    for n, (name, value) in enumerate(items):
+        yield _Written(f"{',' * (n > 0)}{name}")
+        yield value
+    yield _Written("]" if isinstance(node, list) else ")")
+
+
+def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
     for name, value in ast.iter_fields(node):
         if name == "decorator_list":
             value = [d.func if isinstance(d, ast.Call) and is_model_decorator(d) else d for d in value]
-        if value is None or value == [] or name in ("ctx", "type_comment", "type_ignores", "kind"):
-            continue
-        fields.append(f"{name}={_dump(value, docstrings)}")
-    return f"{type(node).__name__}({','.join(fields)})"
+        if value is not None and value != [] and name not in ("ctx", "type_comment", "type_ignores", "kind"):
+            yield name, value
 
 
 def _without_docstring(nodes: list[object]) -> list[object]:

@@ -18,6 +18,8 @@ _SCHEMES = ("file", "s3", "s3a", "gs", "az", "abfs", "abfss", "adl", "azure", "w
             "oss", "memory")  # fmt: skip
 
 
+LONGEST = 4_000
+"""Bytes of a path; systems take 4,095 of the whole one."""
 RESERVED = frozenset({"default", "global_temp", "information_schema", "session", "spark_catalog", "sys", "system"})
 """Schemas that Spark, Databricks or a metastore have for themselves, in lower case as catalogs compare them."""
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -64,6 +66,8 @@ def wrong_location(location: str) -> str:
         Path(location).expanduser()
     except RuntimeError:
         return "there is no such user's home"
+    if len(os.fsencode(location)) > LONGEST:
+        return f"the path is longer than {LONGEST:,} bytes"
     return (
         "a part of the path is longer than 255 bytes"
         if any(len(os.fsencode(p)) > 255 for p in Path(location).parts)

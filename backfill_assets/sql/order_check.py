@@ -182,13 +182,17 @@ class _Select:
                         yield (one.table, one.name), None
 
 
-def conjuncts(node: exp.Expr) -> Iterable[exp.Expr]:
-    """What AND joins."""
-    if isinstance(node, exp.Where | exp.Having | exp.Qualify | exp.Paren):
-        return conjuncts(node.this)
-    if isinstance(node, exp.And):
-        return [*conjuncts(node.left), *conjuncts(node.right)]
-    return [node]
+def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """What AND joins, any number of them."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, exp.Where | exp.Having | exp.Qualify | exp.Paren):
+            stack.append(node.this)
+        elif isinstance(node, exp.And):
+            stack += [node.right, node.left]
+        else:
+            yield node
 
 
 def _place(node: exp.Expr) -> Place | None:

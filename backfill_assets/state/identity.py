@@ -84,7 +84,7 @@ def identity_from_json(text: str, where: str) -> Identity:
             tables={str(name): int(commit) for name, commit in raw["tables"].items()},
             history=tuple(raw["history"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise StateError(
             f"{where} is damaged",
             why="it does not say whose warehouse this is, nor how far its records go",

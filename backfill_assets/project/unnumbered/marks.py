@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,13 +74,17 @@ _GENERATORS = (exp.UDTF, exp.Explode, exp.ExplodeOuter, exp.Posexplode, exp.Pose
 _GENERATORS_BY_NAME = frozenset({"stack", "json_tuple", "inline_outer", "variant_explode", "variant_explode_outer"})
 
 
-def conjuncts(node: exp.Expr) -> Iterable[exp.Expr]:
-    """What AND joins."""
-    if isinstance(node, exp.Where | exp.Having | exp.Qualify | exp.Paren):
-        return conjuncts(node.this)
-    if isinstance(node, exp.And):
-        return [*conjuncts(node.left), *conjuncts(node.right)]
-    return [node]
+def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """What AND joins, any number of them."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, exp.Where | exp.Having | exp.Qualify | exp.Paren):
+            stack.append(node.this)
+        elif isinstance(node, exp.And):
+            stack += [node.right, node.left]
+        else:
+            yield node
 
 
 def in_any_order(marks: Iterable[Mark]) -> list[Mark]:
