@@ -45,6 +45,9 @@ class Guard:
     def before_write(self) -> None:
         """Raises StateError when the tables may not be written."""
 
+    def after_append(self, table: str, rows: Sequence[Row]) -> None:
+        """What an append wrote."""
+
     def after_replace(self, table: str, rows: Sequence[Row], note: Mapping[str, str], commit: int) -> None:
         """What a replacement wrote, at which commit."""
 
@@ -83,6 +86,10 @@ class DeltaControlTable:
         return table.version() if table else -1
 
     def append(self, rows: Sequence[Row]) -> None:
+        self._append(rows)
+        self._guard.after_append(self._spec.name, rows)
+
+    def _append(self, rows: Sequence[Row]) -> None:
         from deltalake import CommitProperties, write_deltalake
         from deltalake.exceptions import CommitFailedError
 

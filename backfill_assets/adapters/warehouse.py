@@ -21,6 +21,7 @@ from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.settings import Settings
 from backfill_assets.project.settings import state_root
+from backfill_assets.state.approvals import APPROVALS
 from backfill_assets.state.environment import ENVIRONMENTS, releases_of
 from backfill_assets.state.identity import (
     FORMAT,
@@ -32,10 +33,17 @@ from backfill_assets.state.identity import (
     identity_from_json,
     refuse,
 )
+from backfill_assets.state.ledger import Kind
+from backfill_assets.state.plans import PLANS
+from backfill_assets.state.proofs import PROOFS
+from backfill_assets.state.rules import RULES
 from backfill_assets.state.store import Row
 
 CONTROL = "_control"
 MEMORY = "warehouses.json"
+JUDGED_BY = frozenset({APPROVALS.name, PLANS.name, PROOFS.name, RULES.name})
+"""Control tables of which each record is noted: what people said, and what the gate judges by. Builds write the others
+all the time: those are noted with a release, and when somebody withdraws rows."""
 
 
 def open_store(settings: Settings, root: Path, *, remember: bool = True) -> DeltaStore:
@@ -49,7 +57,7 @@ def open_store(settings: Settings, root: Path, *, remember: bool = True) -> Delt
     refuse(found, project=settings.name, memory=memory)
     identity = found.identity
     if identity is not None and remember:
-        identity = _caught_up(where, identity)
+        identity = _caught_up(where, identity, found.heads)
         if identity.release is not None:
             write_memory(root, where, identity)
     return DeltaStore(where, WarehouseGuard(settings, root, identity, old=found.old))
@@ -81,7 +89,14 @@ class WarehouseGuard(Guard):
                 fix="upgrade backfill-assets here",
             )
 
+    def after_append(self, table: str, rows: Sequence[Row]) -> None:
+        if table in JUDGED_BY or any(row.get("kind") == Kind.WITHDRAWN.value for row in rows):
+            with suppress(OSError, StateError):  # it is recorded: the next note makes up for this one
+                _note(self._settings.warehouse)
+
     def after_replace(self, table: str, rows: Sequence[Row], note: Mapping[str, str], commit: int) -> None:
+        if table in JUDGED_BY:
+            self.after_append(table, rows)
         if table != ENVIRONMENTS.name:
             return
         for row in rows:
@@ -157,13 +172,13 @@ def as_it_is(where: str, identity: Identity) -> Identity:
     return replace(identity, tables=heads, release=newest_release(where, heads.get(ENVIRONMENTS.name, -1)))
 
 
-def _caught_up(where: str, identity: Identity) -> Identity:
-    """With releases that nobody noted: whoever made them died, or could not write, after their commit."""
+def _caught_up(where: str, identity: Identity, heads: Mapping[str, int]) -> Identity:
+    """With what nobody noted: whoever recorded it died, or could not write, after the commit."""
     known = identity.release.commit if identity.release else -1
     folder = local(where)
     head = read_log(f"{folder}/{CONTROL}/{ENVIRONMENTS.name}").head if folder is not None else known
     last = newest_release(where, head, after=known)
-    if last is None:
+    if last is None and all(heads.get(table, -1) <= identity.tables.get(table, -1) for table in JUDGED_BY):
         return identity
     with suppress(OSError):  # somebody who may only read
         return _note(where, last)
@@ -182,18 +197,19 @@ def newest_release(where: str, until: int, *, after: int = -1) -> LastRelease | 
     return None
 
 
-def _note(where: str, release: LastRelease) -> Identity:
-    """Write a release down, unless a newer one is known. An object store has no lock: who is overtaken there leaves an
-    older note, which is true as well."""
+def _note(where: str, release: LastRelease | None = None) -> Identity:
+    """Write down how far the records are, and a release, unless a newer one is known. An object store has no lock: who
+    is overtaken there leaves an older note, which is true as well."""
     with _locked(where):
         there = read_identity(where)
         if there is None:
             raise StateError(f"{where}/{IDENTITY} is gone")
-        if there.release is None or there.release.commit < release.commit:
+        newer = release if release and (there.release is None or there.release.commit < release.commit) else None
+        if newer is not None or release is None:
             heads = control_heads(where)
             for table in heads.keys() - {t for t, head in there.tables.items() if heads.get(t) == head}:
                 sync_commits(f"{where}/{CONTROL}/{table}", [heads[table]])  # what is noted outlives a loss of power
-            there = replace(there, release=release, tables={**there.tables, **heads})
+            there = replace(there, release=newer or there.release, tables={**there.tables, **heads})
             write_identity(where, there)
         return there
 

@@ -1,8 +1,9 @@
 """Whose warehouse is this, and how far has it come? Kept beside the records, so that lost or older ones are noticed.
 
 A promotion writes its release and the newest commit of each control table into `warehouse.json`, after the commit that
-moved the pointers: a crash in between leaves an older note, which is still true. Records that are behind the note are
-not those of this warehouse as it was.
+moved the pointers: a crash in between leaves an older note, which is still true. What people say (rules, approvals,
+plans, findings, withdrawals) is noted likewise. Records that are behind the note are not those of this warehouse as it
+was.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,15 @@ from backfill_assets.app.context import Context
 from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.core.settings import Settings
 from backfill_assets.promote.promote import promote
+from backfill_assets.state.approvals import APPROVALS
 from backfill_assets.state.control import Control
 from backfill_assets.state.identity import IDENTITY, LastRelease, identity_from_json
+from backfill_assets.state.ledger import LEDGER
+from backfill_assets.state.plans import PLANS
+from backfill_assets.state.proofs import PROOFS
 from backfill_assets.state.release_note import ReleaseNote
+from backfill_assets.state.rules import RULES
+from backfill_assets.state.store import Row, Store, TableSpec
 from backfill_assets_tests.fakes import a_pointer, days
 from backfill_assets_tests.projects import backfill_here, release_by_hand, small_project
 
@@ -149,6 +156,56 @@ def test_records_that_are_not_as_they_were_are_refused_until_somebody_says_so(ho
     house.open()
     assert warehouse_status(house.settings, house.root).problem is None
     house.promote(A1)
+
+
+def _row(spec: TableSpec, **said: object) -> Row:
+    blank = {"text": "", "time": datetime(2024, 1, 5, tzinfo=UTC), "int": 0, "float": 0.0, "bool": False}
+    return {column: blank[kind] for column, kind in spec.columns.items()} | said
+
+
+def _replaced(store: Store) -> None:
+    """As a change of the rules is recorded."""
+    table = store.table(RULES)
+    table.replace([_row(RULES, entry="e")], where={"entry": ["e"]}, revision=table.revision(), note={})
+
+
+SAID: dict[str, Callable[[Store], object]] = {
+    "rules": _replaced,
+    "an approval": lambda store: store.table(APPROVALS).append([_row(APPROVALS)]),
+    "a finding": lambda store: store.table(PROOFS).append([_row(PROOFS)]),
+    "a plan that is given up": lambda store: store.table(PLANS).append([_row(PLANS)]),
+    "a withdrawal": lambda store: store.table(LEDGER).append([_row(LEDGER, kind="withdrawn")]),
+}
+
+
+@pytest.mark.parametrize("noted", [True, False])
+@pytest.mark.parametrize("name", SAID)
+def test_what_people_said_after_the_newest_release_is_not_lost_unnoticed(house: House, name: str, noted: bool) -> None:
+    """Records from before it are refused. Also when whoever recorded it died before the note: the next command made up
+    for that (a withdrawal is noted with the next thing that is)."""
+    kept = house.warehouse.parent / "kept"
+    shutil.copytree(house.warehouse / "_control", kept)
+    SAID[name](open_store(house.settings, house.root) if noted else DeltaStore(str(house.warehouse)))
+    if not noted:
+        house.open()
+    said = read_identity(str(house.warehouse))
+    shutil.rmtree(house.warehouse / "_control")
+    kept.rename(house.warehouse / "_control")
+    if name == "a withdrawal" and not noted:
+        house.open()
+        return
+    error = refused(house, "lost, or older than they were")
+    assert "warehouse.json knows newer ones" in error.why and said is not None and said.release is not None
+    adopt(house.settings, house.root, by="ana", why="as it is")
+    house.open()
+
+
+def test_builds_are_not_noted_one_by_one(house: House) -> None:
+    """The ledger grows with every batch."""
+    before = (house.warehouse / IDENTITY).read_bytes()
+    open_store(house.settings, house.root).table(LEDGER).append([_row(LEDGER, kind="built")])
+    house.open()
+    assert (house.warehouse / IDENTITY).read_bytes() == before
 
 
 def test_tables_without_records_are_no_new_warehouse(tmp_path: Path) -> None:
