@@ -19,6 +19,7 @@ from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame,
 from backfill_assets.adapters.jvm import current_jvm, jvm_answers
 from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.model_code import load_function
+from backfill_assets.adapters.scoped_rows import changed_outside, scoped_rows
 from backfill_assets.adapters.source_keys import SourceKeys
 from backfill_assets.adapters.spark_errors import as_build_error, engine_died, own_code_error
 from backfill_assets.adapters.table_log import (
@@ -75,6 +76,8 @@ class SparkEngine:
             for read in job.inputs.values():
                 check_pin(read)
             frame = marked(self._frame(job, interval), model)
+            if job.scope:
+                frame = scoped_rows(frame, self._shown_rows(job, interval), model, job.scope)
             if needs_keys(model):
                 with settled(frame, model, interval) as (rows, count):
                     self._write_rows(job, batch, interval, rows, count)
@@ -84,6 +87,8 @@ class SparkEngine:
                 check_pin(read)
             self._check_keys(job)  # again: a source that is not frozen may have changed
         commit = self._commit_of(job, batch)
+        if job.scope:
+            self._check_scope(job, commit.table_commit, interval)
         if commit.changes is None:
             return commit
         return replace(commit, rows=self._rows(job, commit.table_commit, interval))
@@ -108,6 +113,28 @@ class SparkEngine:
                 job, batch, interval, renamed_frame(spark, self._warehouse, job.model, segments, columns, wanted)
             )
         return self._commit_of(job, batch)
+
+    def _shown_rows(self, job: Job, interval: Interval) -> DataFrame:
+        """The interval's rows as they are shown, with the columns of the version's table."""
+        spark, wanted = self._session(job), self._session(job).read.format("delta").load(self._path(job)).schema
+        there = job.below.cut(Ranges((interval,)))
+        same = [(name.lower(), name.lower()) for name in wanted.names]
+        return renamed_frame(spark, self._warehouse, job.model, there, same, wanted)
+
+    def _check_scope(self, job: Job, commit: int, interval: Interval) -> None:
+        """Compare what was committed outside of the job's scope with what is shown."""
+        assert job.scope is not None
+        with self._errors(f"compare {job.model.name} {interval}", job):
+            own = Segments.of_table(job.version, commit, [interval])
+            written = model_frame(self._session(job), self._warehouse, job.model, own)
+            changed = changed_outside(written, self._shown_rows(job, interval), job.model, job.scope)
+        if changed:
+            raise DataError(
+                f"cannot build {job.model.name} {interval}",
+                why=f"rows that do not match {job.scope.where} are not those that are shown any more, in "
+                f"{', '.join(changed)}: nothing of this batch is published",
+                fix="run it again; if it stays so, restate the days whole, without --where",
+            )
 
     def _replace(self, job: Job, batch: str, interval: Interval, frame: DataFrame) -> None:
         """Commit the rows in place of the interval's."""

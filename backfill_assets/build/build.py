@@ -93,6 +93,8 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
         heads = _create_hollow(bench, name, heads) if todo else heads
         shown, beside = _own(bench, name, have[name])
         job = Job(model=model, version=version, inputs=_inputs(bench, model, have, heads), shown=shown, beside=beside)
+        if (patch := bench.patches.get(name)) and patch.scope:
+            job = replace(job, scope=patch.scope, below=patch.below)
         if todo:
             _create(bench, job.reading(bench.sources(name, todo[0])), todo[0])
     except BackfillError as error:

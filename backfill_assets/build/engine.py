@@ -13,6 +13,7 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Source
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.partial import over_json
+from backfill_assets.plan.patch import RowScope
 from backfill_assets.state.tables import DataCommit
 
 
@@ -47,6 +48,7 @@ class Job:
     """One version to build, with everything it reads. `inputs` is keyed by upstream name.
 
     `shown` is what the environment shows of the model, `beside` what of it stays around the version's own rows.
+    Of a `scope` only its rows are computed: the others are copied from the segments `below`.
     """
 
     model: Model
@@ -54,6 +56,8 @@ class Job:
     inputs: Mapping[str, Input]
     shown: Segments = NO_ROWS
     beside: Segments = NO_ROWS
+    scope: RowScope | None = None
+    below: Segments = NO_ROWS
 
     def reading(self, pins: Mapping[str, Mapping[str, object]]) -> Job:
         """The same job, of these states of its sources."""
@@ -114,7 +118,8 @@ class Engine(Protocol):
     def write(self, job: Job, batch: str, interval: Interval) -> DataCommit:
         """Compute the interval and commit exactly its rows, in a commit of the batch's own even if none differs.
 
-        Raises BuildError, TransientBuildError when it may pass.
+        Raises BuildError, TransientBuildError when it may pass; also where rows outside of the job's scope were
+        committed that are not those that are shown.
         """
         ...
 

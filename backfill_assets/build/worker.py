@@ -19,7 +19,7 @@ from backfill_assets.audits.judge import judge, red
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.bisect import Budget, bisect
-from backfill_assets.build.copying import copied_entries, copy, origins
+from backfill_assets.build.copying import Sources, copied_entries, copy, origins, remedy, scoped_entries
 from backfill_assets.build.engine import AuditReads, Engine, Job
 from backfill_assets.build.engine_restart import on_engine
 from backfill_assets.build.events import Audited, BatchDivided, BatchDone, BatchFailed, BatchStarted
@@ -196,7 +196,7 @@ class Worker:
         self._record(self._entry(Kind.STARTED, piece, batch=batch, attempt=attempt, reason=exception))
         if removals_of(self.bench, name) != self.removals:  # after the record: the janitor looks there
             raise removed(name)
-        made_by = origins(self.bench, job.model, piece, copied) if copied.segments else ()
+        made_by, patch = self._copied_from(piece, copied), self.bench.patches.get(name)
         with self._timed("write"):
             write = partial(copy, job, batch, piece, copied) if copied.segments else partial(_write, job, batch, piece)
             commit = self._compute(write, again=False)
@@ -209,7 +209,12 @@ class Worker:
             through=self.bench.now if piece.end > job.model.over(self.bench.now) else None,
             inputs=job.inputs_json(),
         )
-        self._record(*(copied_entries(self.bench, built, copied, made_by) if copied.segments else (built,)))
+        if copied.segments:
+            self._record(*copied_entries(self.bench, built, copied, made_by))
+        elif patch and patch.scope:
+            self._record(*scoped_entries(self.bench, built, patch, made_by))
+        else:
+            self._record(built)
         with self.lock:
             self.built.append(piece)
             self.rows += commit.rows
@@ -226,6 +231,16 @@ class Worker:
                 changes=commit.changes,
             )
         )
+
+    def _copied_from(self, piece: Interval, copied: Copied) -> Sources:
+        """What computed the rows that are copied: all of them, or those outside of a scope."""
+        model, job = self.job.model, self.job
+        if copied.segments:
+            return origins(self.bench, model, piece, copied.segments, remedy(model))
+        if job.scope:
+            below = job.below.cut(Ranges((piece,)))
+            return origins(self.bench, model, piece, below, "restate these days whole, without --where")
+        return ()
 
     def _audit(self, ranges: Ranges) -> None:
         """Audit what of these is built, where it is read from: what is shown at another commit than the newest, and

@@ -15,6 +15,7 @@ from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.estimate_text import saving
 from backfill_assets.plan.frozen_text import frozen_words
+from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Build, Plan
 from backfill_assets.plan.strategy import PROOF
@@ -42,7 +43,7 @@ def plan_markdown(
     for name, way in plan.strategies.items():
         if has_history(plan.changes.get(name)):
             lines += ["", f"`{name}` by **{way}**: {PROOF[way]}."]
-    for sentence in (*copied_words(plan, project.models), *frozen_words(plan, project.models)):
+    for sentence in (*scope_words(plan), *copied_words(plan, project.models), *frozen_words(plan, project.models)):
         lines += ["", markdown(sentence)]
     for found in plan.rewired:
         lines += ["", f"`{found.model}`: {markdown(found.text)}."]

@@ -23,6 +23,7 @@ from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.estimate_text import saving
 from backfill_assets.plan.frozen_text import frozen_words
+from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
 from backfill_assets.plan.strategy import PROOF
@@ -170,8 +171,8 @@ def _print_next(plan: Plan, following: NextStep, verdict: Verdict | None, late: 
 
 def print_copied(plan: Plan, project: Project) -> None:
     """What is copied instead of being computed."""
-    for sentence in copied_words(plan, project.models):
-        out().print(Text(sentence))
+    for sentence in (*scope_words(plan), *copied_words(plan, project.models)):
+        out().print(Text(one_line(sentence)))
 
 
 def print_frozen(plan: Plan, project: Project) -> None:

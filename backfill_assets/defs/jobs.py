@@ -27,6 +27,7 @@ from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate_text import duration
 from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.request_parsing import reason_of
+from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 
 
@@ -149,7 +150,7 @@ def _log_started(context: dg.OpExecutionContext, place: Context, started: Starte
     if not plan.work:
         log.info("nothing to do: all that can be built is complete; no Spark session was opened")
     _log_amendment(log, started.amendment)
-    for sentence in copied_words(started.plan, place.project.models):
+    for sentence in (*scope_words(started.plan), *copied_words(started.plan, place.project.models)):
         log.info(sentence)
     for sentence in frozen_words(plan, place.project.models):
         log.warning(sentence)

@@ -171,7 +171,7 @@ def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
     if m.kind == "new":
         return [f"it is new and has {shown}."]
     if m.kind == "restated":
-        said = [f"corrected rows for {shown}."]
+        said = [f"corrected rows for {shown}{f' where {m.ranges.where}' if m.ranges.where else ''}."]
     elif m.kind == "relisted":
         said = ["it has other columns; its rows are those that you know."]
     elif m.kind == "extended":

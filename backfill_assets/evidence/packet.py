@@ -226,7 +226,8 @@ def _model(s: ChangedModel, inputs: Inputs) -> ModelPart:
         ranges=RangesPart(
             recomputed=_pairs(s.target.intervals),
             count=s.target.intervals.count(s.model.cadence),
-            copied=_pairs(Ranges.of(i for i, e in s.batches if e.origin)),
+            copied=_pairs(Ranges.of(i for i, e in s.batches if e.origin and not e.origin.scope)),
+            where=next((e.origin.scope for _, e in s.batches if e.origin), ""),
             shown=_pairs(s.shown),
             kept=_pairs(s.kept),
             missing=_pairs(s.missing),

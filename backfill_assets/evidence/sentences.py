@@ -291,6 +291,12 @@ def _which(m: ModelPart, place: str) -> str:
             return f"{m.model} is new in {place}: {in_words(m, done)}."
         case "extended":
             return f"{m.model} gains {in_words(m, done)}; what it showed before stays."
+        case "restated" if m.ranges.where:
+            return (
+                f"{capital(spans(done, unit))}, {many} of {m.model}: only rows with {m.ranges.where} were computed "
+                "again, by the same rules, from the data as it is now. All other rows stay exactly as they were: those "
+                "of these days were copied, and compared with what was shown."
+            )
         case "restated":
             return (
                 f"{capital(spans(done, unit))}, {many} of {m.model} were computed again by the same rules, from the "

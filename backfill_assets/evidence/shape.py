@@ -92,6 +92,9 @@ class RangesPart(Part):
     copied: list[Range] = Field(
         default=[], description="What of it was copied from what was shown, under new names of columns, not computed."
     )
+    where: str = Field(
+        default="", description="Of which rows of it; the others are copies of what was shown. Empty: of all."
+    )
     shown: list[Range] = Field(description="What the environment shows of the new table after the promotion.")
     kept: list[Range] = Field(description="What it goes on to show from older tables.")
     missing: list[Range] = Field(description="What is over and not there.")

@@ -52,6 +52,11 @@ APART = (
         instead="build the open interval by a plan of its own: --ignore-cron without --restate",
     ),
     Apart(
+        option="where", others=("all-versions",),
+        why="days of versions that are not published are invalidated whole, not in some of their rows",
+        instead="restate the rows that are published with --where, or whole days with --all-versions",
+    ),
+    Apart(
         option="forward-only", others=RANGE, why="it names the first day itself, and goes on to the newest",
         instead="write --forward-only DAY alone, with --select where not all changed models are meant",
     ),
@@ -73,7 +78,9 @@ APART = (
     ),
     Apart(
         command="promote", option="PLAN",
-        others=("select", *RANGE, "ignore-cron", "restate", "all-versions", "forward-only", "strategy", *EXPECTED),
+        others=(
+            "select", *RANGE, "ignore-cron", "restate", "where", "all-versions", "forward-only", "strategy", *EXPECTED,
+        ),
         why="a stored plan says itself what it is about", instead="write `backfill promote PLAN`, or the options alone",
     ),
     Apart(
@@ -97,6 +104,10 @@ APART = (
     ),
 )  # fmt: skip
 NEEDS = (
+    Needs(
+        option="where", other="restate", why="it says which rows of published days are computed again",
+        instead="name the days: --restate MODEL:DAY..DAY --where \"region = 'de'\"",
+    ),
     Needs(
         option="all-versions", other="restate", why="it widens a restatement to versions that are not published",
         instead="name what is restated: --restate MODEL:DAY..DAY --all-versions",

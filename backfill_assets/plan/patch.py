@@ -23,12 +23,29 @@ ALL_TIME = Interval(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowScope:
+    """Rows of restated intervals that are computed again: those for which `where` holds."""
+
+    where: str
+    """A condition on one row, in SQL."""
+    columns: tuple[str, ...]
+    """The columns (lower-cased) that it names."""
+    by_key: bool = False
+    """Whether it names columns that are no part of the key: then all rows of a key for which it holds, in what is shown
+    or in what is computed, are computed again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
     """Rows of `version` for these intervals, over the segments `below`: what the environment keeps around them."""
 
     version: str
     intervals: Ranges
     below: Segments = NO_ROWS
+    scope: RowScope | None = None
+    """The rows that are computed; all others of these intervals are copied from `below`. None: all are computed."""
+    whole: str = ""
+    """Why all are, where the request has a scope."""
 
     def segments(self, commit: int) -> Segments:
         """The patch's rows as they are at a commit of its table."""

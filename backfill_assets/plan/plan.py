@@ -24,6 +24,7 @@ from backfill_assets.plan.partial import UpstreamNow, outdated_partial
 from backfill_assets.plan.patch import Patch, affected_interval, forward, restatement, segments_beside
 from backfill_assets.plan.reasons import reasons
 from backfill_assets.plan.renamed_columns import batches_apart, can_be_copied, renaming
+from backfill_assets.plan.scope import scope_suffix, with_scope
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import (
     Approve,
@@ -56,7 +57,10 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     if request.restate:
         lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
         patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, lapsed)
-        asked = {name for name, _ in request.restate}
+        asked = list(dict.fromkeys(name for name, _ in request.restate))
+        if request.where:
+            shown = facts.environment.pointers
+            patches = with_scope(project, patches, asked, request.where, shown, facts.standing)
         plan = _patched(project, facts, request, patches, dict.fromkeys(asked, "computed again, as asked"))
         if request.all_versions:
             others = invalidations(request.restate, patches, facts.versions, facts.published)
@@ -223,7 +227,7 @@ def _patched(
                     count=missing.count(model.cadence),
                     batches=batches(model, missing, facts.now),
                     concurrency=model.batch_concurrency,
-                    reason=why.get(name) or f"reads what is computed again of {above}",
+                    reason=(why.get(name) or f"reads what is computed again of {above}") + scope_suffix(patch),
                     open=split_open(model, missing, facts.now)[1],
                 )
             )

@@ -50,6 +50,10 @@ REQUEST_OPTIONS = (
         help="Compute published days again, beside them, and what reads them; the last day is included.",
     ),
     Option(
+        name="where", metavar="CONDITION",
+        help="With --restate: only rows for which this holds, as region = 'de'; the others stay what they are.",
+    ),
+    Option(
         name="all-versions", kind=bool,
         help="With --restate: invalidate these days of versions that are not published, too.",
     ),

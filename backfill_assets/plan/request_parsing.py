@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 def request_of(
     *, start: str | None = None, end: str | None = None, select: Sequence[str] = (), restate: Sequence[str] = (),
-    forward_only: str | None = None, end_bounded: bool = False, ignore_cron: bool = False, all_versions: bool = False,
-    strategy: Sequence[str] = (), expect_moved: Sequence[str] = (), expect_unmoved: Sequence[str] = (),
-    why: str | None = None, spell: Callable[[str], str] = "--{}".format,
+    where: str | None = None, forward_only: str | None = None, end_bounded: bool = False, ignore_cron: bool = False,
+    all_versions: bool = False, strategy: Sequence[str] = (), expect_moved: Sequence[str] = (),
+    expect_unmoved: Sequence[str] = (), why: str | None = None, spell: Callable[[str], str] = "--{}".format,
 ) -> Request:  # fmt: skip
     """The request that texts say; `spell` writes an option's name as its user does.
 
@@ -32,6 +32,9 @@ def request_of(
     if why is not None and not why.strip():
         fix = "say in a sentence what the change is for, or leave it out"
         wrong.append(UsageError(f"{spell('why')} is empty", why="it would say nothing", fix=fix))
+    if where is not None and not where.strip():
+        fix = f"name the rows that are meant, or leave {spell('where')} out: without it all of the days are"
+        wrong.append(UsageError(f"{spell('where')} is empty", why="it would name nothing", fix=fix))
     first = _noted(wrong, None, lambda: instant(start, spell("start")))
     after = _noted(wrong, None, lambda: instant(end, spell("end"), last=True))
     if first is not None and after is not None and first >= after:
@@ -49,7 +52,8 @@ def request_of(
         raise joined(wrong)
     return Request(
         start=first, end=after, end_bounded=end_bounded, ignore_cron=ignore_cron, select=tuple(select),
-        restate=tuple(d for d in days if d is not None), all_versions=all_versions, forward_only=since,
+        restate=tuple(d for d in days if d is not None), where=(where or "").strip(), all_versions=all_versions,
+        forward_only=since,
         strategies=tuple(w for w in ways if w is not None),
         expect_moved=tuple(expect_moved), expect_unmoved=tuple(expect_unmoved),
         why=(why or "").strip(),

@@ -121,6 +121,8 @@ class Request:
     """Whether the restated intervals of versions that are not published are invalidated as well."""
     restate: tuple[tuple[str, Interval], ...] = ()
     """Published history to compute again: model and range."""
+    where: str = ""
+    """Of the restated intervals only the rows for which this holds; "": all."""
     forward_only: datetime | None = None
     """From when on changed models get their new logic; before that they keep the rows that are shown."""
     strategies: tuple[tuple[str, str], ...] = ()
@@ -134,6 +136,11 @@ class Request:
     def to_plain(self) -> dict[str, Any]:
         """The request as plain values."""
         return to_fields(self) | {"restate": [[name, *i.to_plain()] for name, i in self.restate]}
+
+    def decided(self) -> dict[str, Any]:
+        """What of it is part of what is to be done, as plain values."""
+        later = {"where"}  # what earlier releases did not have leaves no trace in ids where nobody asked for it
+        return {n: said for n, said in self.to_plain().items() if n != "why" and (said or n not in later)}
 
     @classmethod
     def of_plain(cls, said: Mapping[str, Any]) -> Request:
@@ -222,7 +229,7 @@ class Plan:
             dict(self.sources),
         ]
         if self.request != Request():
-            content.append({name: said for name, said in self.request.to_plain().items() if name != "why"})
+            content.append(self.request.decided())
         if self.views:
             content.append({name: list(columns) for name, columns in self.views.items()})
         if self.copies:

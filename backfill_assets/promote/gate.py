@@ -22,6 +22,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import needed
 from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.renamed_columns import outdated
+from backfill_assets.plan.scope import changed_beside
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approval import EVERY_PROOF, STALE, ApprovalSubject, PlanReview, covered, subjects
 from backfill_assets.promote.mismatches import mismatches
@@ -31,10 +32,11 @@ from backfill_assets.promote.proposal import Proposal
 from backfill_assets.promote.settled import consented
 from backfill_assets.state.approvals import Approval
 from backfill_assets.state.environment import Environment
-from backfill_assets.state.ledger import read_version
+from backfill_assets.state.ledger import Coverage, read_version
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.proofs import Finding
 from backfill_assets.state.required_approvals import OWNER, Roles, merged_roles, titled
+from backfill_assets.state.shown_state import ShownState
 from backfill_assets.state.versions import Version
 
 
@@ -283,6 +285,23 @@ def copied_as_shown(case: Case) -> Iterator[Obstacle]:
             )
 
 
+def scopes_as_shown(case: Case) -> Iterator[Obstacle]:
+    """Rows outside of a restatement's scope are those that are shown by now: no correction came between."""
+    if case.purpose is not Purpose.PROMOTION:
+        return
+    for pointer in case.pointers:
+        shown = case.facts.standing.get(pointer.model, ShownState())
+        for segment in pointer.segments:
+            have = case.facts.patched.get(segment.version, Coverage())
+            if left := changed_beside(have, segment.version, shown) & Ranges((segment.interval,)):
+                yield Obstacle(
+                    model=pointer.model,
+                    what="was computed again in some of its rows, before others were published beside them:",
+                    intervals=left,
+                    remedy=f"{apply_command(case.request)}, which copies what is shown now",
+                )
+
+
 def known(case: Case) -> Iterator[Obstacle]:
     """What has to be known before history is rewritten is known (`backfill preflight`)."""
     if case.required and case.purpose is Purpose.PROMOTION:
@@ -351,7 +370,9 @@ ROWS: tuple[Rule, ...] = (
     built, audited, with_rows, from_rows, of_shown_rows, of_newest_rows, nothing_lost, fits_together,
 )  # fmt: skip
 """What holds of everything that is shown."""
-HISTORY: tuple[Rule, ...] = (way_back, not_in_place, only_more, copied_as_shown, known, approved, compared, accepted)
+HISTORY: tuple[Rule, ...] = (
+    way_back, not_in_place, only_more, copied_as_shown, scopes_as_shown, known, approved, compared, accepted,
+)  # fmt: skip
 """What holds beside that where published rows change."""
 CODE: tuple[Rule, ...] = (texts_hold,)
 """What holds of the code that computes the next intervals."""

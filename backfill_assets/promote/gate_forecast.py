@@ -36,6 +36,7 @@ from backfill_assets.promote.gate import (
     of_newest_rows,
     of_shown_rows,
     only_more,
+    scopes_as_shown,
     texts_hold,
     way_back,
     with_rows,
@@ -58,6 +59,7 @@ RULES_BEFORE_BUILDING: tuple[Rule, ...] = (
     texts_hold,
     not_in_place,
     copied_as_shown,
+    scopes_as_shown,
     known,
 )
 """What can be judged before building."""

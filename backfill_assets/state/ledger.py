@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import cast
+from typing import Any, cast
 
-from backfill_assets.core.codec import from_plain, to_plain
+from backfill_assets.core.codec import from_plain, of_fields, to_fields, to_plain
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.state.changes import Changes
@@ -46,6 +46,16 @@ class Origin:
     commit: int
     batch: str
     began: datetime
+    scope: str = ""
+    """Of rows that were computed within a scope: which. Those outside of it were copied."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {name: said for name, said in to_fields(self).items() if said or name != "scope"}
+
+    @classmethod
+    def of_plain(cls, raw: Mapping[str, Any]) -> Origin:
+        return of_fields(cls, raw)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +86,22 @@ class Entry:
     at: datetime
     id: str = ""
     origin: Origin | None = None
-    """Of a BUILT whose rows were copied under other names: what computed them, from the `inputs`."""
+    """Of a BUILT whose rows were copied, all of them under other names or those outside a scope: what computed them,
+    from the `inputs`."""
     sequence: int = 0
     """Its place in the order in which entries were committed; the ledger gives it. 0: of an older release."""
 
     @property
     def began(self) -> datetime:
-        """When the batch that computed the rows began to read its inputs."""
+        """When the batch that computed the rows, or the oldest of them, began to read its inputs."""
         return self.origin.began if self.origin else self.at - timedelta(seconds=self.seconds)
 
     @property
     def computed_by(self) -> Origin:
-        """What computed the rows: this batch, unless they were copied."""
-        return self.origin or Origin(version=self.version, commit=self.table_commit, batch=self.batch, began=self.began)
+        """What computed the rows: this batch, unless all of them were copied."""
+        if self.origin and not self.origin.scope:
+            return self.origin
+        return Origin(version=self.version, commit=self.table_commit, batch=self.batch, began=self.began)
 
     @property
     def order(self) -> tuple[int, datetime, str]:

@@ -1,0 +1,213 @@
+"""Which rows of restated days are computed again, which readers follow by rows, and what is refused?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backfill_assets.build.apply import apply
+from backfill_assets.core.errors import PlanError, UsageError
+from backfill_assets.core.intervals import Interval
+from backfill_assets.core.model import Column, SortColumn
+from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.patch import RowScope
+from backfill_assets.plan.scope_text import scope_words
+from backfill_assets.plan.stages import Build, Plan, Request
+from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets.promote.release import Released
+from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets_tests.fakes import World, a_model, days
+
+KEY = ("ds", "region", "shop")
+SALES = a_model("sales", "raw", grain=KEY, owner="ana")
+PASSING = a_model(
+    "passing", "sales", grain=("ds", "area"),
+    code="SELECT ds, region AS area, sum(total) FROM sales GROUP BY ds, region",
+)  # fmt: skip
+FURTHER = a_model("further", "passing", grain=("ds", "area"), code="SELECT * FROM passing")
+SUMS = a_model("sums", "sales", grain=("ds",), code="SELECT ds, sum(total) FROM sales GROUP BY ds")
+COLUMNS = {"sales": (*KEY, "total"), "passing": ("ds", "area", "total"), "further": ("ds", "area", "total")}
+DAY = days("03", "04")
+GERMANY = "region = 'de'"
+
+
+def asked(where: str = GERMANY, model: str = "sales", day: Interval = DAY) -> Request:
+    return Request(restate=((model, day),), where=where)
+
+
+def a_world(*models: Any) -> World:
+    """Ten days of these, shown."""
+    world = World(*models)
+    named = {m.name: COLUMNS.get(m.name, m.grain) for m in models}
+    columns = {name: tuple(Column(name=c) for c in of) for name, of in named.items()}
+    world.project = replace(world.project, columns=columns)
+    apply(world.bench(), world.plan())
+    assert world.release(required=False).moved
+    return world
+
+
+def build(world: World, plan: Plan, run: str = "again", **pins: int) -> list[Entry]:
+    """Carry it out; what the ledger says of what was built."""
+    read = {name: {"commit": pins.get(name, 1)} for name in world.project.sources}
+    outcomes = apply(world.bench(run, patches=plan.patches, pins=read), plan)
+    assert all(o.ok for o in outcomes.values()), outcomes
+    return [e for e in world.control.ledger.entries() if e.kind is Kind.BUILT and e.run == run]
+
+
+def test_readers_follow_by_rows_or_whole() -> None:
+    """By the columns that go through; else whole, with the reason. Other rows, other revisions, other plans."""
+    world = a_world(SALES, PASSING, FURTHER, SUMS)
+    plan = world.plan(asked())
+    assert plan.patches["sales"].scope == RowScope(where=GERMANY, columns=("region",))
+    assert plan.patches["passing"].scope == RowScope(where="`area` = 'de'", columns=("area",))
+    assert plan.patches["further"].scope == plan.patches["passing"].scope
+    assert (plan.patches["sums"].scope, plan.patches["sums"].whole) == (
+        None,
+        "it adds up rows of several values of region",
+    )
+    assert len(scope_words(plan)) == 4 and GERMANY in scope_words(plan)[0]
+    [first, *_] = [s for s in plan.stages if isinstance(s, Build)]
+    assert first.reason == f"computed again, as asked, where {GERMANY}"
+    plans = [
+        plan,
+        world.plan(asked("region = 'fr'")),
+        world.plan(asked("shop = 1")),
+        world.plan(replace(asked(), where="")),
+    ]
+    for name in ("sales", "passing", "sums"):
+        assert len({p.patches[name].version for p in plans}) == len(plans)
+    assert len({p.id for p in plans}) == len(plans) and world.plan(asked()).id == plan.id
+    assert apply_command(plan.request).endswith("""--where 'region = '"'"'de'"'"''""")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"language": "python"}, "nobody can tell which rows a Python function puts together"),
+        ({"grain": ("ds",)}, "area is no part of its key"),
+        ({"code": "SELECT ds, upper(region) AS area FROM sales"}, "its rows do not have region as it is"),
+        (
+            {"code": "SELECT ds, region AS area FROM sales UNION ALL SELECT ds, 'x' FROM other"},
+            "is not a plain subquery",
+        ),
+    ],
+)
+def test_in_doubt_a_reader_is_computed_whole(change: dict[str, Any], why: str) -> None:
+    world = a_world(SALES, replace(PASSING, **change), FURTHER)
+    patches = world.plan(asked()).patches
+    assert patches["passing"].scope is None and why in patches["passing"].whole
+    assert patches["further"].scope is None and patches["further"].whole == "passing is computed again whole"
+
+
+def test_two_restated_upstreams() -> None:
+    """Rows of another upstream may reach any row: the reader is computed whole."""
+    other = a_model("other_sales", "raw", grain=KEY)
+    both = replace(PASSING, upstreams=(*PASSING.upstreams, *a_model("x", "other_sales").upstreams))
+    both = replace(both, code="SELECT s.ds, s.region AS area FROM sales s LEFT JOIN other_sales o ON o.ds = s.ds")
+    world = a_world(SALES, other, both)
+    assert world.plan(asked()).patches["passing"].scope is not None, "other_sales stays what it is"
+    plan = world.plan(Request(restate=(("sales", DAY), ("other_sales", DAY)), where=GERMANY))
+    assert plan.patches["passing"].whole == "it reads other_sales as well, of which rows are computed again"
+
+
+def test_a_column_beside_the_key() -> None:
+    """Keys decide, and what reads the model is computed whole; where a key may be on any day it is refused."""
+    world = a_world(SALES, PASSING)
+    patches = world.plan(asked("total > 10")).patches
+    assert patches["sales"].scope == RowScope(where="total > 10", columns=("total",), by_key=True)
+    assert patches["passing"].whole == "rows of sales may have other values of total than before"
+    world = a_world(replace(SALES, grain=("region", "shop")))
+    assert world.plan(asked()).patches["sales"].scope == RowScope(where=GERMANY, columns=("region",))
+    with pytest.raises(UsageError) as refused:
+        world.plan(asked("total > 10"))
+    assert "would be lost" in refused.value.why
+    world = a_world(replace(SALES, dedupe=(SortColumn(column="total", descending=True),)))
+    with pytest.raises(UsageError) as refused:
+        world.plan(asked("total > 10"))
+    assert "only the latest stays" in refused.value.why
+
+
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [
+        ("country = 'de'", "it has no column country"),
+        ("region = ", "not valid SQL"),
+        ("region = 'de'\n-- all", "in one line"),
+        ("region IN (SELECT region FROM other)", "subqueries"),
+        ("sum(shop) > 1", "aggregates"),
+        ("ds = current_date()", "depends on when the batch runs"),
+        ("mine(region)", "is not known"),
+        ("true", "names no column"),
+        ("region = 'de'; DELETE FROM sales", "not one SQL expression"),
+    ],
+)
+def test_what_is_no_scope(where: str, why: str) -> None:
+    world = a_world(SALES)
+    with pytest.raises(UsageError) as refused:
+        world.plan(asked(where))
+    assert why in refused.value.why + refused.value.fix
+
+
+def test_masked_values_are_not_quoted() -> None:
+    world = a_world(replace(SALES, mask=("Shop",)))
+    with pytest.raises(UsageError, match="is no scope") as refused:
+        world.plan(asked("shop = 7"))
+    assert "masked" in refused.value.why
+
+
+def test_rows_that_cannot_be_copied() -> None:
+    """Of the model that is named that is said; what reads it is computed whole."""
+    world = a_world(SALES, PASSING)
+    world.tables.foreign("passing", "passing-1")
+    patches = world.plan(asked()).patches
+    assert patches["sales"].scope and "was written to by others since" in patches["passing"].whole
+    world.tables.foreign("sales", "sales-1")
+    with pytest.raises(PlanError, match="cannot be restated in a part of its rows"):
+        world.plan(asked())
+
+
+def test_the_other_rows_stay_as_old_as_they_are() -> None:
+    """The ledger says of the days what the copied rows were read from, so that late data is noticed as before; of what
+    is restated with it, what was read now."""
+    world = a_world(SALES, PASSING)
+    before = {e.interval: e for e in world.control.ledger.entries(["sales"]) if e.kind is Kind.BUILT}
+    plan = world.plan(asked())
+    entries = build(world, plan, raw=9)
+    sales = [e for e in entries if e.model == "sales"]
+    assert [(e.interval, e.inputs) for e in sales] == [
+        (days("03"), {"raw": {"commit": 1}}), (days("04"), {"raw": {"commit": 1}}),
+    ]  # fmt: skip
+    assert [e.origin and e.origin.batch for e in sales] == [
+        before[days("01", "03")].batch,
+        before[days("04", "06")].batch,
+    ]
+    assert all(e.origin and e.origin.scope == GERMANY and e.computed_by.batch == e.batch for e in sales)
+    (passing,) = [e.inputs for e in entries if e.model == "passing" and e.interval == days("03")]
+    assert plan.patches["sales"].version in str(passing)
+    assert sum(e.rows for e in sales) == 20
+
+
+def promoted(world: World, plan: Plan) -> Released:
+    """What comes of it when it is opened and compared; approvals are off."""
+    opened = open_plan(world.control, plan, by="ana", views=lambda: None)
+    assert opened
+    world.prove(opened.plan.id)
+    return world.release(plan=opened.plan.id, required=False)
+
+
+def test_a_correction_that_came_between_is_not_undone() -> None:
+    """A plan in a scope copied the other rows of its days: it is refused once others are shown of them."""
+    world = a_world(SALES)
+    plan, between = world.plan(asked()), world.plan(asked("region = 'fr'", day=days("04")))
+    build(world, plan)
+    build(world, between, "between")
+    assert promoted(world, between).moved
+    refused = promoted(world, plan)
+    assert not refused.moved
+    (obstacle,) = [o for o in refused.verdict.obstacles if "in some of its rows" in o.what]
+    assert str(obstacle.intervals) == "2024-01-04" and "--where" in obstacle.remedy
+    again = world.plan(asked())
+    build(world, again, "over both")
+    assert promoted(world, again).moved
