@@ -143,7 +143,7 @@ def test_manifests_of_any_depth(tmp_path: Path) -> None:
     project, whole = write(tmp_path / "p"), {"backup": 1, "warehouse": "a", "project": "shop", "at": "x", "release": ""}
     entry = {"bytes": 1, "sha256": "x"}
     for more, words in (
-        ({"commit": 1, "tables": {}, "data": True, "files": {"a\0": entry}}, "is damaged"),
+        ({"commit": 1, "tables": {}, "data": True, "files": {"a\0": entry}}, "names files that are not"),
         ({"commit": 1, "tables": 5, "data": True, "files": {}}, "has another form"),
         ({"commit": 1, "tables": {"ledger": "x"}, "data": True, "files": {}}, "has another form"),
         (None, "has another form"),
