@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from backfill_assets.adapters.resuming import as_restated, how_read, resumed
 from backfill_assets.app.context import Context
+from backfill_assets.compare.expect import expectations
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pin import Pins
 from backfill_assets.plan.facts import Facts
@@ -26,9 +27,10 @@ def plan_request(
     """What has to be done now, by `facts` or as they are read here; what is left of open plans reads sources as these
     froze them, if `resume`.
 
-    Raises PlanError when a source cannot be read so any more.
+    Raises PlanError when a source cannot be read so any more, UsageError for an expectation of what nobody knows.
     """
     request = request or Request()
+    expectations(context.project.column_names, request.expect_moved, request.expect_unmoved)
     facts, found = facts or context.facts(every_version=request.all_versions), Continued()
     if resume and request.restate:
         facts, found = as_restated(context.project, context.control, context.pins, facts, request)

@@ -57,12 +57,14 @@ def expectation(text: str, columns: Mapping[str, Sequence[str]], *, moves: bool)
 
     Raises UsageError for a name that is neither. A model whose columns nobody knows has any.
     """
-    model, _, column = text.partition(".")
+    model, dot, column = text.partition(".")
     option = f"--expect-{'moved' if moves else 'unmoved'} {text}"
     if model not in columns:
         raise UsageError(
             f"{option} names no model", why=f"the project has: {', '.join(columns)}", fix="write MODEL.COLUMN, or MODEL"
         )
+    if dot and not column:
+        raise UsageError(f"{option} names no column", why="nothing follows the dot", fix="write MODEL.COLUMN, or MODEL")
     known = {c.lower(): c for c in columns[model]}
     if column and known and column.lower() not in known:
         raise UsageError(
