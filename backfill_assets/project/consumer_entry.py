@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Literal
@@ -20,6 +21,7 @@ from backfill_assets.files.validation import (
     Text,
     identifier,
     instant,
+    text,
 )
 
 _DAYS = re.compile(r"([0-9]{1,6})\s*d(ays?)?")
@@ -51,6 +53,15 @@ def span(value: object) -> Interval:
         return Interval(instant(first), instant(last or first) + timedelta(days=1))
     except ValueError:
         raise ValueError("not days such as 2024-01-01..2024-03-31, the last one included") from None
+
+
+def _command(value: object) -> str:
+    found = text(value)
+    try:
+        shlex.split(found)
+    except ValueError:
+        raise ValueError("a quote is not closed, or nothing follows the last backslash") from None
+    return found
 
 
 def _reads(value: object) -> object:
@@ -102,7 +113,7 @@ class _Query(Strict):
 class _Evaluation(Strict):
     name: Annotated[str, BeforeValidator(identifier)]
     query: Text = ""
-    command: Text = ""
+    command: Annotated[str, BeforeValidator(_command)] = ""
     variables: Names = ()
     days: Annotated[Interval, BeforeValidator(span)]
 
