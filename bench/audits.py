@@ -23,10 +23,10 @@ from _measure import machine, median, spread
 from backfill_assets.adapters.session import spark_session
 from backfill_assets.audits.relations import AuditedTable, Row
 from backfill_assets.audits.scan import scan_audits
-from backfill_assets.audits.text import as_text, interval_start, quoted
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Audit, Model
 from backfill_assets.core.settings import Settings
+from backfill_assets.sql.text import as_text, interval_start, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,10 +17,10 @@ from backfill_assets.adapters.durable import sync_commits
 from backfill_assets.adapters.spark_errors import causes, spark_reason
 from backfill_assets.adapters.table_log import batch_metadata, data_commit, history
 from backfill_assets.adapters.version_table import create_version_table, in_interval
-from backfill_assets.audits.text import quoted
 from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval, utc
+from backfill_assets.sql.text import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

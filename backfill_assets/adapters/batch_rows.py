@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.version_table import in_interval
-from backfill_assets.audits.text import quoted
 from backfill_assets.core.errors import DataError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.masking import HIDDEN
 from backfill_assets.core.model import EXACT, Model
+from backfill_assets.sql.text import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -12,11 +12,11 @@ from backfill_assets.adapters.commands import run_command
 from backfill_assets.adapters.jvm import jvm_answers
 from backfill_assets.adapters.spark_errors import causes, engine_died, spark_reason
 from backfill_assets.adapters.spark_views import show_environment
-from backfill_assets.audits.text import quoted
 from backfill_assets.contracts.masked_answers import ViewMasks, masked_rerun
 from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, rerun
 from backfill_assets.core.consumer import Consumer, ConsumerQuery
 from backfill_assets.sql.parsing import splice
+from backfill_assets.sql.text import quoted
 from backfill_assets.state.environment import Environment, schema_name
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.adoption import TablePlace, find_table, frame_of, table_columns
-from backfill_assets.audits.text import quoted
 from backfill_assets.core.errors import StateError
+from backfill_assets.sql.text import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

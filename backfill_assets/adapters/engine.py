@@ -35,7 +35,6 @@ from backfill_assets.audits.counts import Counts
 from backfill_assets.audits.relations import INTERVAL
 from backfill_assets.audits.sample import sample_failures
 from backfill_assets.audits.scan import scan_audits
-from backfill_assets.audits.text import interval_text
 from backfill_assets.build.engine import AuditReads, Job, ModelInput, SourceInput
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import BackfillError, DataError, TransientBuildError
@@ -43,6 +42,7 @@ from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.sql.parsing import splice
+from backfill_assets.sql.text import interval_text
 from backfill_assets.state.tables import DataCommit
 from backfill_assets.state.versions import table_path
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.adapters.source_pins import FilePins, files_at
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.version_table import in_interval
-from backfill_assets.audits.text import quoted
 from backfill_assets.build.engine import Input, ModelInput, SourceInput
 from backfill_assets.core.errors import BuildError, PlanError, SourceChangedError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Source
 from backfill_assets.core.segments import Segment, Segments, is_adopted
 from backfill_assets.plan.patch import ALL_TIME
+from backfill_assets.sql.text import quoted
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:

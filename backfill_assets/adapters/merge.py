@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.batch_rows import column, comparable
 from backfill_assets.adapters.version_table import in_interval
-from backfill_assets.audits.text import quoted
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Model
+from backfill_assets.sql.text import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

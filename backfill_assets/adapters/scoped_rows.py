@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.batch_rows import column, comparable, content_hash
 from backfill_assets.audits.relations import INTERVAL
-from backfill_assets.audits.text import interval_text
 from backfill_assets.core.model import Model
 from backfill_assets.plan.patch import RowScope
+from backfill_assets.sql.text import interval_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -9,11 +9,11 @@ from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
 from backfill_assets.adapters.durable import sync_commits
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.audits.reads import columns as audit_columns
-from backfill_assets.audits.text import within
 from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.model import Model
+from backfill_assets.sql.text import within
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -11,8 +11,8 @@ from pathlib import Path
 from backfill_assets.adapters.adoption import reading
 from backfill_assets.adapters.drafting import Guess, guess, tables_in
 from backfill_assets.app.context import Context
-from backfill_assets.audits.text import quoted
 from backfill_assets.core.errors import StateError
+from backfill_assets.sql.text import quoted
 
 _PLAIN = re.compile(r"[A-Za-z_/][\w./-]*", re.ASCII)
 _NO_NAMES = frozenset({"yes", "no", "on", "off", "true", "false", "null"})

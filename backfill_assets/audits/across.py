@@ -11,7 +11,7 @@ from datetime import datetime
 
 from backfill_assets.audits.relations import INTERVAL, Row, by_interval
 from backfill_assets.audits.scope import AuditScope
-from backfill_assets.audits.text import as_text, interval_start, key_text, literal, quoted
+from backfill_assets.sql.text import as_text, interval_start, key_text, literal, quoted
 
 FEW = 1_000_000
 """Rows whose keys are sent to where the table is read; else both sides are sorted by key."""

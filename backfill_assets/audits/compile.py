@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from backfill_assets.audits.kinds import kind_of
 from backfill_assets.audits.relations import INTERVAL, ROWS
-from backfill_assets.audits.text import as_text, interval_start
 from backfill_assets.core.model import Model
+from backfill_assets.sql.text import as_text, interval_start
 
 MANY = 500_000
 """Rows from which on a pass of its own for each key is quicker. `bench/audits.py` measures it."""

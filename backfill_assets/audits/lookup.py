@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backfill_assets.audits.text import quoted
+from backfill_assets.sql.text import quoted
 
 Pairs = Sequence[tuple[str, str]]
 """Columns here, each with that of the other table in which its values are looked up."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from backfill_assets.audits.text import bucket, within
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Audit
+from backfill_assets.sql.text import bucket, within
 
 Row = Mapping[str, Any]
 INTERVAL, ROWS = "bf_interval", "bf_rows"

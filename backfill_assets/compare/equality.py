@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from backfill_assets.audits.text import quoted
 from backfill_assets.compare.diff import Kind
+from backfill_assets.sql.text import quoted
 
 Type = str | dict[str, Any]
 _INTEGERS = ("byte", "short", "integer", "long")

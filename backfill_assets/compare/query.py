@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backfill_assets.audits.text import quoted
 from backfill_assets.compare.diff import DiffColumn
 from backfill_assets.compare.equality import Type, cast, common_type, counted_as, equal_sql
 from backfill_assets.compare.questions import Question
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence
+from backfill_assets.sql.text import quoted
 
 Fields = Sequence[tuple[str, str, Type]]
 """Of a side: each column's name, its type as Spark spells it, and as JSON."""

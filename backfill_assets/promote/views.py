@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from backfill_assets.audits.text import quoted, within
 from backfill_assets.core.errors import PromotionError
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
+from backfill_assets.sql.text import quoted, within
 from backfill_assets.sql.types import safe_cast
 from backfill_assets.state.environment import ENVIRONMENTS
 from backfill_assets.state.versions import table_path

@@ -19,10 +19,10 @@ from backfill_assets.audits.lookup import Pairs, lookup_join
 from backfill_assets.audits.reads import once, other_table
 from backfill_assets.audits.relations import INTERVAL
 from backfill_assets.audits.scope import AuditScope, Findings, Passes
-from backfill_assets.audits.text import interval_text, key_text
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Audit, Model
 from backfill_assets.files.validation import Strict
+from backfill_assets.sql.text import interval_text, key_text
 
 BITS = 62
 """Known records, or declared entities, that one number tells apart."""

@@ -12,10 +12,10 @@ from backfill_assets.audits.across import count_across, sample_across
 from backfill_assets.audits.kinds.base import AuditKind, Filtered, Tolerant
 from backfill_assets.audits.relations import INTERVAL
 from backfill_assets.audits.scope import AuditScope, Findings, Passes
-from backfill_assets.audits.text import interval_text, key_text, names
 from backfill_assets.core.model import STABLE_KEY, Model
 from backfill_assets.core.wording import listed
 from backfill_assets.files.validation import ColumnNames
+from backfill_assets.sql.text import interval_text, key_text, names
 
 Scope = Annotated[Literal["table"] | None, BeforeValidator(lambda value: None if value == "interval" else value)]
 """Whether a key is looked for in the whole table, and not in its interval only."""

@@ -10,10 +10,10 @@ from backfill_assets.audits.kinds.arguments import Distance, Records
 from backfill_assets.audits.kinds.base import BITS, AuditKind, interval_literal
 from backfill_assets.audits.relations import INTERVAL, Row
 from backfill_assets.audits.scope import AuditScope, Findings, Passes
-from backfill_assets.audits.text import hidden, key_text, literal, quoted
 from backfill_assets.core.intervals import utc
 from backfill_assets.core.masking import HIDDEN
 from backfill_assets.core.model import Model
+from backfill_assets.sql.text import hidden, key_text, literal, quoted
 
 NEAR = 1e-9
 """How far a known record's floating-point value may be from what is found, unless the audit says."""

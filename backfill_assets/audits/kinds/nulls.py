@@ -11,11 +11,11 @@ from backfill_assets.audits.kinds.arguments import Share
 from backfill_assets.audits.kinds.base import AuditKind, RowCheck, bounds
 from backfill_assets.audits.relations import INTERVAL
 from backfill_assets.audits.scope import AuditScope
-from backfill_assets.audits.text import interval_text, key_text, quoted
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Model
 from backfill_assets.core.wording import listed
 from backfill_assets.files.validation import ColumnName, ColumnNames
+from backfill_assets.sql.text import interval_text, key_text, quoted
 
 
 class NotNull(RowCheck):

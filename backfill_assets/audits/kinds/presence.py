@@ -13,11 +13,11 @@ from backfill_assets.audits.kinds.base import BITS, AuditKind, Tolerant, interva
 from backfill_assets.audits.lookup import Pairs, hit
 from backfill_assets.audits.relations import INTERVAL
 from backfill_assets.audits.scope import AuditScope, Findings, Passes
-from backfill_assets.audits.text import hidden, interval_text, literal, quoted
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.masking import HIDDEN
 from backfill_assets.core.model import Model
 from backfill_assets.files.validation import ColumnName
+from backfill_assets.sql.text import hidden, interval_text, literal, quoted
 
 
 class Completeness(AuditKind):

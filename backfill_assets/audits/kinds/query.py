@@ -14,9 +14,9 @@ from backfill_assets.audits.masked import shown_outputs
 from backfill_assets.audits.reads import tables_of
 from backfill_assets.audits.relations import INTERVAL, ROWS, AuditedTable, interval_start
 from backfill_assets.audits.scope import AuditScope, Findings, Passes
-from backfill_assets.audits.text import interval_text, key_text, literal
 from backfill_assets.core.masking import HIDDEN
 from backfill_assets.core.model import Model
+from backfill_assets.sql.text import interval_text, key_text, literal
 
 
 class SqlAudit(Tolerant):

@@ -14,11 +14,11 @@ from backfill_assets.audits.reads import PROD
 from backfill_assets.audits.relations import INTERVAL, Relations, by_interval
 from backfill_assets.audits.relations import AuditedTable as View
 from backfill_assets.audits.scope import AuditScope, Findings, Passes
-from backfill_assets.audits.text import hidden, interval_text, literal, quoted, value_text
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.masking import HIDDEN, metric_hidden
 from backfill_assets.core.model import Model
 from backfill_assets.sql.expressions import columns_of
+from backfill_assets.sql.text import hidden, interval_text, literal, quoted, value_text
 
 GROUPS = "bf_groups"
 

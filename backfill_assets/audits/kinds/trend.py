@@ -14,10 +14,10 @@ from backfill_assets.audits.kinds.aggregate import Measured
 from backfill_assets.audits.kinds.arguments import Metric, Reasons
 from backfill_assets.audits.relations import INTERVAL, by_interval
 from backfill_assets.audits.scope import AuditScope, Findings, Found, Passes, metric_number
-from backfill_assets.audits.text import interval_text
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.model import Model
 from backfill_assets.sql.expressions import columns_of
+from backfill_assets.sql.text import interval_text
 
 FEWEST_NEIGHBOURS = 3
 """A trend says nothing with fewer neighbours than this."""

@@ -11,12 +11,12 @@ from backfill_assets.audits.kinds.base import AuditKind, RowCheck
 from backfill_assets.audits.lookup import Pairs, hit
 from backfill_assets.audits.relations import INTERVAL
 from backfill_assets.audits.scope import AuditScope
-from backfill_assets.audits.text import hidden, interval_text, literal, quoted, value_text
 from backfill_assets.core.masking import HIDDEN
 from backfill_assets.core.model import Model
 from backfill_assets.core.wording import listed
 from backfill_assets.files.validation import ColumnName, ColumnNames
 from backfill_assets.sql.expressions import columns_of
+from backfill_assets.sql.text import hidden, interval_text, literal, quoted, value_text
 
 
 class Range(RowCheck):

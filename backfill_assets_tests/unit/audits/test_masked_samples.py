@@ -10,9 +10,9 @@ from backfill_assets.audits.kinds import kind_of
 from backfill_assets.audits.masked import shown_outputs
 from backfill_assets.audits.relations import AuditedTable
 from backfill_assets.audits.sample import sample_failures
-from backfill_assets.audits.text import bucket
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Audit
+from backfill_assets.sql.text import bucket
 from backfill_assets_tests.fakes import a_model, days
 from backfill_assets_tests.unit.audits.duck import DuckTables
 
