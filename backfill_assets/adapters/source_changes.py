@@ -16,6 +16,7 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from backfill_assets.adapters.csv_days import is_readable
+from backfill_assets.adapters.log_entry import flaw
 from backfill_assets.adapters.source_days import (
     MOST_FILES,
     delta_days,
@@ -90,7 +91,10 @@ class _Log:
     location: str
 
     def actions(self, commit: int) -> list[dict[str, Any]] | None:
-        """The actions of a commit; None when its file is gone (the log is cleaned up after 30 days by default)."""
+        """The actions of a commit; None when its file is gone (the log is cleaned up after 30 days by default).
+
+        Or damaged: where a checkpoint follows it, the table can be read all the same.
+        """
         from pyarrow.fs import FileSystem, LocalFileSystem
 
         if "://" in self.location:
@@ -99,10 +103,12 @@ class _Log:
             system, root = LocalFileSystem(), self.location
         try:
             with system.open_input_stream(f"{root}/_delta_log/{commit:020}.json") as file:
-                text = file.readall().decode()
+                content = file.readall()
         except FileNotFoundError:
             return None
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        if flaw(content, commit):
+            return None
+        return [json.loads(line) for line in content.splitlines() if line.strip()]
 
 
 class _Spans:

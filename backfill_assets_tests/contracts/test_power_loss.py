@@ -11,12 +11,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.adapters.control_delta import DeltaControlTable
 from backfill_assets.adapters.durable import sync_commits
 from backfill_assets.adapters.folder import ArrowFolder
+from backfill_assets.adapters.log_entry import flaw
 from backfill_assets.adapters.log_folder import LOG, check_log, entry_name
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.adapters.warehouse import open_store
@@ -251,6 +253,48 @@ def test_every_kind_of_commit_that_is_whole_can_be_read_and_no_line_of_it_can_be
                 DeltaControlTable(str(tmp_path), later).read()
         path.write_text("".join(lines))
         assert len(lines) > 1 and DeltaControlTable(str(tmp_path), later).read() == found, operation
+
+
+def test_files_of_changed_rows_count_as_added(tmp_path: Path) -> None:
+    """delta-rs counts them so where a table has a change data feed: none of its lines is missing, and none may be."""
+    location = str(tmp_path)
+    rows = pa.table({"id": pa.array(range(10)), "day": ["1", "2"] * 5})
+    write_deltalake(location, rows, partition_by=["day"], configuration={"delta.enableChangeDataFeed": "true"})
+    write_deltalake(location, rows.slice(0, 4), mode="overwrite", predicate="id < 4")
+    lines = entry(location, 1).read_bytes().splitlines(keepends=True)
+    assert any(line.startswith(b'{"cdc"') for line in lines)
+    assert check_log(location) == 1
+    for lost in range(1, len(lines)):
+        entry(location, 1).write_bytes(b"".join(lines[:lost] + lines[lost + 1 :]))
+        with pytest.raises(StateError, match="lost lines"):
+            check_log(location)
+
+
+INFO = b'{"commitInfo":{"operation":"WRITE","operationMetrics":{"numFiles":1,"numOutputRows":3}}}\n'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        INFO + b'{"add":{}}\n\n \r\n',
+        INFO + b'{ "add": {"path":"x"}}',
+        INFO + b'{"remove":null,"add":{"path":"x"}}',
+        b'{"commitInfo":{"operation":"WRITE","operationMetrics":"{}"}}',
+        b'{"commitInfo":"none"}',
+        INFO.replace(b":1,", b":2,") + b'{"add":{"stats":"{\\"numRecords\\":3}"}}\n{"add":{"stats":"null"}}',
+        INFO.replace(b":1,", b":3,") + b'{"add":{"stats":"{\\"numRecords\\":3}"}}\n{ "add":{"stats":"null"}}\n5',
+    ],
+    ids=["blank lines", "a space", "not first", "metrics as text", "no object", "no statistics", "files without rows"],
+)
+def test_entries_that_other_writers_write_are_whole(content: bytes) -> None:
+    """What the protocol allows, or says nothing of, is not taken for damage."""
+    assert flaw(content, 1) == ""
+
+
+def test_what_they_lose_is_lost() -> None:
+    assert flaw(INFO + b'{ "remove": {"path":"x"}}', 1) == "lost lines: it names 0 of 1 files that it added"
+    unknown = INFO.replace(b":1,", b":2,") + b'{"add":{"path":"x","stats":"null"}}'
+    assert flaw(unknown, 1) == "lost lines: it names 1 of 2 files that it added"
 
 
 @pytest.mark.parametrize("newest", [True, False])

@@ -190,6 +190,21 @@ def test_a_log_that_was_cleaned_up(tmp_path: Path) -> None:
     assert "until commit 1 cannot be told" in lookout.said(NoticeKind.UNWATCHED)[0]
 
 
+def test_a_damaged_entry_before_a_checkpoint(tmp_path: Path) -> None:
+    """The table can be read without it; what came until then cannot be told, whether a line was cut or lost."""
+    lookout = a_lookout(tmp_path / "raw")
+    append(tmp_path / "raw", "02")
+    append(tmp_path / "raw", "03")
+    DeltaTable(tmp_path / "raw").create_checkpoint()
+    append(tmp_path / "raw", "05")
+    entry = tmp_path / "raw" / "_delta_log" / f"{2:020}.json"
+    whole = entry.read_bytes()
+    for left in (whole[:-30], whole.splitlines()[0]):
+        entry.write_bytes(left)
+        assert lookout.late()["daily"] == "2024-01-05"
+        assert "until commit 2 cannot be told" in lookout.said(NoticeKind.UNWATCHED)[0]
+
+
 def test_months(tmp_path: Path) -> None:
     """A monthly reader is restated as a month; not the one that is still open, which is built again in any case."""
     frame = rows(*(f"2023-{m:02}-15T10:00" for m in (10, 11, 12)), "2024-01-05T10:00")
