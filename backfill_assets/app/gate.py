@@ -12,6 +12,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.preflight import find_gaps
 from backfill_assets.core.errors import StateError
 from backfill_assets.plan.facts import Facts
+from backfill_assets.plan.older_sources import told_once
 from backfill_assets.plan.stages import Plan, Promote, Request
 from backfill_assets.promote.approval import PlanReview, not_counted, why_not
 from backfill_assets.promote.cases import Cases
@@ -71,7 +72,7 @@ def cases_of(context: Context, facts: Facts) -> Cases:
         counts=lambda record, approval: not_counted(
             context.project, facts, record, approval, now=datetime.now(UTC), genuine=genuine
         ),
-        history=SourceChanges().history,
+        history=told_once(SourceChanges().history),
     )
 
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import cast
 
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pin import Pin, Pins, made_anew
 from backfill_assets.core.pointer import Pointer
@@ -48,6 +48,18 @@ class Computed:
     began: datetime
 
 
+def told_once(history: History) -> History:
+    """The same, and each source is looked at once: for one look at what is shown, within which nobody waits."""
+    known: dict[str, tuple[int, SourceHistory]] = {}
+
+    def told(source: Source, since: int) -> SourceHistory:
+        if source.name not in known or since < known[source.name][0]:
+            known[source.name] = since, history(source, since)
+        return known[source.name][1]
+
+    return told
+
+
 def computed(entries: EntriesByVersion, pointer: Pointer) -> Iterator[Computed]:
     """What a pointer shows, by what its batches say that they read. Not what was adopted: no source was read for it."""
     for segment, part, entry in shown_parts(entries, pointer):
@@ -73,17 +85,20 @@ def older_rows(
             beside, mine = sorted(computed(entries, shown), key=lambda c: c.interval), list(own)
             for source in [u.name for u in model.upstreams if u.name in project.sources]:
                 pairs[source] += _pairs(source, mine, beside)
-    found: dict[tuple[str, str], Ranges] = {}
+    found: dict[tuple[str, str], list[Interval]] = defaultdict(list)
     for source, both in pairs.items():
         told = history(project.sources[source], min(p.commit for p in both)) if both else SourceHistory()
-        for pair in both:
+        for pair, parts in _alike(both):
             model = project.models[pair.model]
             touched, _, vague = touched_by(model, _between(pair, told), reach.get(pair.model, timedelta()))
             if vague and project.sources[source].time_column is not None and "commit" in pair.then:
-                touched = Ranges((pair.interval,))  # what a file, or a table without days, does not say counts nowhere
-            whole = Ranges.of(model.cadence.cover(part) for part in touched) & Ranges((pair.interval,))
-            found[pair.model, source] = found.get((pair.model, source), NOTHING) | whole
-    return tuple(OlderRows(model=name, source=source, intervals=part) for (name, source), part in found.items() if part)
+                touched = parts  # what a file, or a table without days, does not say counts nowhere
+            found[pair.model, source] += Ranges.of(model.cadence.cover(part) for part in touched) & parts
+    return tuple(
+        OlderRows(model=name, source=source, intervals=Ranges.of(parts))
+        for (name, source), parts in found.items()
+        if parts
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +110,19 @@ class _Pair:
     then: Pin
     began: datetime
     shown: Pin
+    later: datetime
+    """When the batch began that is shown."""
 
     @property
     def commit(self) -> int:
         return cast(int, self.then.get("commit", 0))
+
+    @property
+    def states(self) -> Sequence[object]:
+        """All that decides what came between the two."""
+        said = [pin.get(key) for pin in (self.then, self.shown) for key in ("commit", "table", "files", "count")]
+        times = [self.began, self.later] if "files" in self.then else [self.began < self.later]
+        return (self.model, *said, *times)
 
 
 def _pairs(source: str, rows: Sequence[Computed], shown: Sequence[Computed]) -> Iterator[_Pair]:
@@ -106,13 +130,23 @@ def _pairs(source: str, rows: Sequence[Computed], shown: Sequence[Computed]) -> 
     for row in rows:
         if (then := row.read.get(source)) is None:
             continue
-        for other in shown[bisect_right(ends, row.interval.start) :]:
+        for at in range(bisect_right(ends, row.interval.start), len(shown)):  # a slice would copy all of them
+            other = shown[at]
             common = other.interval.intersection(row.interval)
             if common is None:
                 break
             now = other.read.get(source)
             if now and _earlier(then, row.began, now, other.began):
-                yield _Pair(model=row.model, interval=common, then=then, began=row.began, shown=now)
+                yield _Pair(model=row.model, interval=common, then=then, began=row.began, shown=now, later=other.began)
+
+
+def _alike(pairs: Iterable[_Pair]) -> Iterator[tuple[_Pair, Ranges]]:
+    """One of all pairs of the same two states, and the parts of all: thousands of hours are often read in one state."""
+    groups: dict[Sequence[object], list[_Pair]] = defaultdict(list)
+    for pair in pairs:
+        groups[pair.states].append(pair)
+    for group in groups.values():
+        yield group[0], Ranges.of(p.interval for p in group)
 
 
 def _earlier(then: Pin, began: datetime, now: Pin, later: datetime) -> bool:
@@ -124,15 +158,31 @@ def _earlier(then: Pin, began: datetime, now: Pin, later: datetime) -> bool:
 
 def _between(pair: _Pair, told: SourceHistory) -> list[SourceChange]:
     """What came to the source between the two; that nobody knows, where its log does not reach back."""
-    if "files" in pair.then or told.unwatched:
-        return [] if told.unwatched else changes_since(pair.then, pair.began, told)
-    if made_anew(pair.then, pair.shown):  # rows that are shown of another place's table are no newer ones
-        anew = told.table_at(told.head) == pair.shown["table"]
-        return [SourceChange(name="the table was made anew", touches=None)] if anew else []
+    if told.unwatched:
+        return []
+    if "files" in pair.then:
+        return _files_between(pair, told)
+    last = cast(int, pair.shown["commit"])
+    if made_anew(pair.then, pair.shown):
+        then, shown = pair.then["table"], pair.shown["table"]
+        if (told.table_at(pair.commit), told.table_at(last)) != (then, shown):  # commits of two logs
+            there = told.table_at(told.head)
+            anew = there == shown or (there != then and pair.began < pair.later)
+            return [SourceChange(name="the table was made anew", touches=None)] if anew else []
+        if pair.commit > last:
+            return []
     if told.since > pair.commit:
         return [SourceChange(name=f"commits until {told.since}", touches=None)]
-    last = cast(int, pair.shown["commit"])
     return [c for c in changes_since(pair.then, pair.began, told) if c.commit <= last]
+
+
+def _files_between(pair: _Pair, told: SourceHistory) -> list[SourceChange]:
+    """Without what came after the batch that is shown; where files that it read are gone, any may be of before it."""
+    came = changes_since(pair.then, pair.began, told)
+    read = sum(c.at is not None and c.at <= pair.later for c in told.changes)
+    if read != pair.shown.get("count"):
+        return came
+    return [c for c in came if c.at is None or c.at <= pair.later]
 
 
 def _by_model(row: Computed) -> str:

@@ -81,7 +81,8 @@ def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, b
         if entry.through or "version" not in said or "commit" not in said:
             continue
         for window in needed(model, upstream, part):
-            for segment, there, newest in shown[bisect_right(ends, window.start) :]:
+            for at in range(bisect_right(ends, window.start), len(shown)):  # a slice would copy all of them
+                segment, there, newest = shown[at]
                 if there.start >= window.end:
                     break
                 for late in _read_other(tables, upstream.name, said, there, newest, window):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,12 @@ from backfill_assets.build.apply import apply
 from backfill_assets.build.ledger_edits import withdraw
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.model import Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, adopted_of
+from backfill_assets.plan import older_sources
 from backfill_assets.plan.frozen import Continued, Frozen
-from backfill_assets.plan.older_sources import Computed, older_rows
+from backfill_assets.plan.older_sources import Computed, older_rows, told_once
 from backfill_assets.plan.source_history import SourceChange, SourceHistory
 from backfill_assets.plan.stages import Request
 from backfill_assets.promote.approve import complete
@@ -215,6 +218,42 @@ def test_a_table_that_was_made_anew() -> None:
     assert compare(new, old, history) == ""
 
 
+def test_a_table_that_is_replaced_every_night() -> None:
+    """Within one log its commits say the order, whichever of its tables is there by now."""
+    history = SourceHistory(changes=[came(5), came(8)], since=0, head=9, tables=[(0, "t1"), (5, "t2"), (8, "t3")])
+    first, second, third = ({"commit": c, "table": t} for c, t in ((3, "t1"), (6, "t2"), (9, "t3")))
+    assert [compare(then, shown, history) for then, shown in ((first, second), (first, third), (second, third))] == [
+        "2024-01-03"
+    ] * 3
+    assert [compare(then, shown, history) for then, shown in ((second, first), (third, first), (third, second))] == [
+        ""
+    ] * 3
+    elsewhere = replace(history, changes=[replace(came(c), touches=Ranges((days("05"),))) for c in (5, 8)])
+    assert compare(first, second, elsewhere) == ""
+    assert compare(first, second, replace(history, changes=[came(8)])) == "", "what came later than is shown"
+
+
+def test_a_table_that_was_made_anew_twice() -> None:
+    """Neither is there any more: what was read later is newer."""
+    history = SourceHistory(changes=[came(0)], since=-1, head=0, tables=[(0, "third")])
+    first, second = {"commit": 9, "table": "first"}, {"commit": 1, "table": "second"}
+    assert compare(first, second, history) == "2024-01-03"
+    assert compare(second, first, history, later=-1) == ""
+
+
+def test_files_that_came_after_what_is_shown() -> None:
+    """Nothing that is shown was computed from them; but where a file that it read is gone, one may be of before."""
+    early, mid, late = (
+        SourceChange(name=str(m), touches=Ranges((day,)), at=HOUR + timedelta(minutes=m))
+        for m, day in ((-60, days("05")), (10, days("05")), (300, DAY))
+    )
+    history = SourceHistory(changes=[early, mid, late], digest="z")
+    then, now = {"files": "x", "count": 1}, {"files": "y", "count": 2}
+    assert compare(then, now, history) == ""
+    assert compare(then, now | {"count": 3}, history) == "2024-01-03", "late may have been written over one of them"
+    assert compare(then, now, replace(history, changes=[early, replace(mid, touches=Ranges((DAY,))), late])) != ""
+
+
 def test_files_have_times_only() -> None:
     """A batch that began before another one, of other files, is older where a younger file has its days."""
     young = SourceChange(name="f", touches=Ranges((DAY,)), at=HOUR + timedelta(minutes=1))
@@ -223,6 +262,39 @@ def test_files_have_times_only() -> None:
     assert compare(then, now, history) == "2024-01-03"
     assert compare(then, now, history, later=-1) == "" and compare(now, now, history) == ""
     assert compare(then, now, replace(history, changes=[replace(young, touches=Ranges((days("05"),)))])) == ""
+
+
+def test_a_source_is_looked_at_once() -> None:
+    """As far back as somebody asks; further only where somebody asks for more."""
+    asked: list[tuple[str, int]] = []
+
+    def history(source: Source, since: int) -> SourceHistory:
+        asked.append((source.name, since))
+        return SourceHistory(since=since)
+
+    look, sources = told_once(history), a_project(a_model("a", "raw"), a_model("b", "other")).sources
+    for name, since in (("raw", 5), ("raw", 7), ("other", 7), ("raw", 3), ("raw", 5)):
+        assert look(sources[name], since).since <= since
+    assert asked == [("raw", 5), ("other", 7), ("raw", 3)]
+
+
+def test_days_of_the_same_two_states_are_looked_at_together(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of hours that one batch after the other read in the same state, against as many."""
+    looks: list[object] = []
+
+    def counted(pair: Any, told: SourceHistory) -> list[SourceChange]:
+        looks.append(pair)
+        return real(pair, told)
+
+    real = older_sources._between  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(older_sources, "_between", counted)
+    code(world)
+    world.rows_come(days("05", "08"))
+    for day in ("05", "06", "07"):
+        settled(world, Request(restate=(("a", days(day)),)))
+    code(world, a="2", b="2")
+    assert older(case(world))["a"].startswith("2024-01-03, 2024-01-05..2024-01-07")
+    assert len(looks) == 2, "the third, and the other three"
 
 
 def test_adopted_rows_were_computed_from_no_source() -> None:
