@@ -426,7 +426,9 @@ class World:
 
     def bench(self, run: str = "run", **more: object) -> Workbench:
         values: dict[str, object] = {
-            "project": bounded_now(self.project, self.control, self.tables, self.extents, NOW, self.ready_until),
+            "project": bounded_now(
+                self.project, self.control, self.tables, self.extents, NOW, self.ready_until, environment="prod"
+            ),
             "control": self.control,
             "log": self.tables,
             "engine": self.open_engine,

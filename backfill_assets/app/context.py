@@ -188,7 +188,15 @@ class Context:
             with_stored_definitions(self.project, self.control.versions.all()) if self.project.hidden else self.project
         )
         return Workbench(
-            project=bounded_now(project, self.control, self.log, self._extents(pins), now, self._ready_until(pins)),
+            project=bounded_now(
+                project,
+                self.control,
+                self.log,
+                self._extents(pins),
+                now,
+                self._ready_until(pins),
+                environment=self.environment,
+            ),
             control=self.control,
             log=self.log,
             engine=self.engine,

@@ -192,6 +192,8 @@ class Model:
     """A cron expression: an interval counts as over at its first tick at or after the end. Empty: at the end."""
     upstream_ready: tuple[str, ...] = ()
     """The expressions of all models that it reads, directly or not: it waits for their ticks as well."""
+    whole_until: datetime | None = None
+    """Where the last interval ends that an environment shows whole: up to there all are over, whatever these say."""
     write: Write = "replace"
     dedupe: tuple[SortColumn, ...] = ()
     """Of rows of one grain and interval the first in this order stays. Empty: two such rows are an error. Only EXACT:
@@ -233,7 +235,8 @@ class Model:
 
     def over(self, now: datetime) -> datetime:
         """Where the last interval ends that counts as over at `now`."""
-        return self.cadence.floor(over_until(self.crons, now))
+        tick = self.cadence.floor(over_until(self.crons, now))
+        return max(tick, self.cadence.floor(min(self.whole_until, now))) if self.whole_until else tick
 
     def over_from(self, end: datetime) -> datetime:
         """When the interval that ends there counts as over."""

@@ -17,6 +17,7 @@ from backfill_assets.core.segments import Segments, logic_of
 from backfill_assets.plan.bounds import bounded
 from backfill_assets.plan.changed_texts import ChangedText, Checks, changed_texts
 from backfill_assets.plan.lineage_changes import ColumnTexts, written_then
+from backfill_assets.plan.shown_whole import with_shown_whole
 from backfill_assets.plan.versions import BuiltVersion, invalidated, shown_segments
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
@@ -92,8 +93,13 @@ class Facts:
 
     def bounded(self, project: Project) -> Project:
         """The project, its models bounded by what they read."""
+        project = self.with_shown_whole(project)
         have = {name: coverage.built for name, coverage in self.coverage.items()}
         return bounded(project, self.extents, self.now, have, self.ready_until)
+
+    def with_shown_whole(self, project: Project) -> Project:
+        """The project, its models over where the environment shows them whole."""
+        return with_shown_whole(project, self.environment.pointers, self.standing)
 
 
 class SourcePins(Protocol):
@@ -122,10 +128,11 @@ def read_facts(
     shown = control.environments.read(environment)
     names = [name for name in project.models if models is None or name in models]
     groups = by_version(control.ledger.entries(kinds=DECIDING))
-    seen = _coverages(project, groups, log, names, now)
     states = shown_states(
         project, {n: p for n, p in shown.pointers.items() if models is None or n in names}, groups, log
     )
+    project = with_shown_whole(project, shown.pointers, states)
+    seen = _coverages(project, groups, log, names, now)
     read = {u.name for name in names for u in project.models[name].upstreams}
     read |= {table for name in names for table in audit_tables(project.models[name])}
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -210,12 +217,19 @@ def bounded_now(
     extents: Mapping[str, Interval],
     now: datetime,
     ready_until: Mapping[str, datetime] | None = None,
+    *,
+    environment: str,
 ) -> Project:
     """The project as plans see it (`Facts.bounded`), for a build: what a plan asks for is in its bounds.
 
     `extents`: from a source's first row to its last; `ready_until`: how far some are ready. The ledger is looked at
-    only when they cut anything off.
+    only when they cut anything off, or a model has a `ready`.
     """
+    waiting = {name for name, model in project.models.items() if model.crons}
+    if waiting:
+        pointers = {n: p for n, p in control.environments.read(environment).pointers.items() if n in waiting}
+        groups = by_version(control.ledger.entries(sorted(pointers), kinds=DECIDING))
+        project = with_shown_whole(project, pointers, shown_states(project, pointers, groups, log))
     cut = bounded(project, extents, now, ready_until=ready_until)
     if cut.models == project.models:
         return project

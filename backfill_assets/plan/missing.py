@@ -72,14 +72,13 @@ def ready(
 
     `complete` says what each upstream model has. The waiting ones are given by upstream: (intervals, what they need).
     An interval that is over needs upstream intervals that are over. An open one needs those that exist by `now`: with
-    `ignore_cron` the open ones as well.
+    `ignore_cron`, or when its own end has passed, the open ones as well.
     """
     over, open_ = split_open(model, intervals, now)
     waiting: dict[str, tuple[Ranges, Ranges]] = {}
     for name, upstream in upstreams.items():
         have = complete[name]
         closed = have.until(upstream.over(now))
-        exist = upstream.begun(now) if ignore_cron else upstream.expected(now)
         stuck: list[Interval] = []
         lack = Ranges()
         if any(needed(model, upstream, i) - closed for i in over):
@@ -88,6 +87,7 @@ def ready(
                     stuck.append(unit)
                     lack = lack | short
         for unit in open_.split(model.cadence):
+            exist = upstream.begun(now) if ignore_cron or unit.end <= now else upstream.expected(now)
             if short := (needed(model, upstream, unit) & exist) - have:
                 stuck.append(unit)
                 lack = lack | short

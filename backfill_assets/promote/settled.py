@@ -137,7 +137,7 @@ def _beside(
 def _patches(project: Project, facts: Facts, asked: Mapping[str, Ranges]) -> Mapping[str, Patch]:
     lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
     parts = [(name, part) for name, ranges in asked.items() for part in ranges]
-    return restatement(project, facts.environment, parts, facts.sources, facts.now, lapsed)
+    return restatement(facts.with_shown_whole(project), facts.environment, parts, facts.sources, facts.now, lapsed)
 
 
 def _lapsed(facts: Facts, name: str) -> Ranges:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.intervals import LATEST, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.ledger import Kind as Said
@@ -66,7 +66,7 @@ def seams(look: WatchFacts) -> tuple[Seam, ...]:
         grew = (r for r in later if any(m.model == name and m.growth and not m.compaction for m in r.moves))
         end = _end(pointer)
         ended = model.end is not None and end >= model.cadence.floor(model.end)
-        due = None if ended else model.over_from(model.cadence.shift(end, 1)) + DUE_AFTER
+        due = None if ended or end >= LATEST else model.over_from(model.cadence.shift(end, 1)) + DUE_AFTER
         found.append(Seam(model=name, release=change.id, extended_by=next((r.id for r in grew), ""), due=due))
     return tuple(found)
 

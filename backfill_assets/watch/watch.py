@@ -12,6 +12,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import shown_states
+from backfill_assets.plan.shown_whole import with_shown_whole
 from backfill_assets.plan.source_history import SourceHistory
 from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.promote.mismatches import pairs_apart, shown_apart
@@ -81,6 +82,8 @@ def read_watch_facts(
     `footers`: whether those of all files that are shown are read."""
     pointers = environment.pointers
     entries = by_version(control.ledger.entries(list(pointers), kinds=DECIDING | {Said.FAILED})) if pointers else {}
+    standing = _standing(project, pointers, entries, log, digests)
+    project = with_shown_whole(project, pointers, standing)
     read = {u.name for name in pointers if name in project.models for u in project.models[name].upstreams}
     wanted = [source for name, source in project.sources.items() if name in read]
     oldest = _oldest_commits(pointers, entries)
@@ -112,7 +115,7 @@ def read_watch_facts(
             ],
             settling=settling_by(control.rules.of(environment.name), releases, now),
             kept=kept_models(control, releases, apart, lambda m: m in pairs_apart(project, m, versions)),
-            standing=_standing(project, pointers, entries, log, digests),
+            standing=standing,
             adopted=adopted,
             views=views,
         )

@@ -8,13 +8,17 @@ from datetime import datetime
 import pytest
 
 from backfill_assets.build.apply import apply
-from backfill_assets.core.errors import PlanError
-from backfill_assets.core.intervals import Cadence, Ranges, utc
+from backfill_assets.build.engine import Job
+from backfill_assets.core.errors import BuildError, PlanError
+from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.model import Project
 from backfill_assets.core.readiness import with_readiness
+from backfill_assets.plan.missing import ready
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.promote import promote
+from backfill_assets.promote.rollback import propose_rollback
 from backfill_assets.state.ledger import Kind
 from backfill_assets.watch.freshness import DUE_AFTER
 from backfill_assets_tests.fakes import World, a_model, a_project, days, gated
@@ -161,3 +165,107 @@ def test_a_day_that_is_over_waits_for_a_month_that_is_ready() -> None:
     assert builds(plan) == {}
     [blocked] = plan.blocked
     assert (blocked.model, str(blocked.intervals)) == ("d", "2024-01-01..2024-01-02")
+
+
+# --- what is published whole stays over, whatever `ready` says by now -------------------------------------------------
+
+MONDAYS, YEARLY = "0 6 * * MON", "0 0 1 1 *"
+THURSDAY = utc("2024-01-11T13:00")
+
+
+def one_and_two(cron: str = "", *, logic: str = "1") -> Project:
+    """`e` reads `d`, whose header says this `ready`."""
+    code = f"SELECT {logic}"
+    models = [a_model("d", "raw", batch_size=20, ready=cron, code=code), a_model("e", "d", batch_size=20)]
+    return a_project(*with_readiness({m.name: m for m in models}).values(), versions={"d": logic, "e": logic})
+
+
+@pytest.fixture
+def whole() -> World:
+    """Ten days of `d` and `e` are published, by code without any `ready`."""
+    world = World()
+    world.project = one_and_two()
+    carry_out(world, THURSDAY)
+    publish(world, THURSDAY)
+    return world
+
+
+def test_published_days_are_built_whole(whole: World) -> None:
+    """New logic comes with a yearly `ready`: its ten days are no parts, which a routine run replaced unasked once the
+    `ready` is taken back."""
+    whole.project = one_and_two(YEARLY, logic="2")
+    plan = whole.plan(now=THURSDAY)
+    assert builds(plan) == {"d": "2024-01-01..2024-01-10", "e": "2024-01-01..2024-01-10"}
+    assert not any(s.open for s in plan.stages if isinstance(s, Build))
+    carry_out(whole, THURSDAY, run="two")
+    assert not [e for e in whole.control.ledger.entries(kinds=[Kind.BUILT]) if e.through]
+    publish(whole, THURSDAY)
+    whole.project = one_and_two(logic="2")
+    whole.rows_come(days("03"))
+    assert not whole.plan(now=THURSDAY).stages and not whole.facts(THURSDAY).standing["d"].partial
+
+
+def test_what_comes_next_still_waits(whole: World) -> None:
+    whole.project = one_and_two(MONDAYS)
+    assert not whole.plan(now=utc("2024-01-15T05:59")).stages
+    assert builds(whole.plan(now=utc("2024-01-15T06:00"))) == {
+        "d": "2024-01-11..2024-01-14",
+        "e": "2024-01-11..2024-01-14",
+    }
+
+
+def test_parts_that_are_shown_do_not_count_as_over(world: World) -> None:
+    """Yesterday and today are published as parts, the days before them whole: the tick still decides."""
+    carry_out(world, THREE, OPEN)
+    publish(world, THREE, OPEN)
+    assert str(world.facts(THREE).bounded(world.project).models["d"].over(THREE).date()) == "2024-01-10"
+
+
+def test_a_published_day_waits_for_the_upstream_that_failed(whole: World) -> None:
+    """The tenth of new `d` fails: that of `e` is not computed from nothing in its place."""
+    whole.project = one_and_two(MONDAYS, logic="2")
+
+    def fails(job: Job, interval: Interval) -> None:
+        if job.model.name == "d":
+            raise BuildError("no", why="a test")
+
+    whole.engine.before_write = fails
+    plan = whole.plan(now=THURSDAY)
+    outcomes = apply(whole.bench("two", pins=plan.sources), plan)
+    assert not outcomes["e"].built and [w.upstream for w in outcomes["e"].waits] == ["d"]
+
+
+def test_an_open_day_past_its_end_needs_its_upstream() -> None:
+    """Without `--ignore-cron` too, as it does where it is shown; today, which goes on, needs what is over."""
+    d, e = one_and_two(MONDAYS).models.values()
+    good, waiting = ready(e, Ranges((days("09", "11"),)), {"d": d}, {"d": Ranges((days("01", "09"),))}, now=THURSDAY)
+    assert good == Ranges.of([days("09"), days("11")])
+    assert waiting == {"d": (Ranges((days("10"),)), Ranges((days("10"),)))}
+
+
+@pytest.mark.parametrize("name", ["d", "e"])
+def test_published_days_are_restated(whole: World, name: str) -> None:
+    """All that is named, and what reads it."""
+    whole.project = one_and_two(MONDAYS)
+    request = Request(restate=((name, days("06", "09")),))
+    assert set(builds(whole.plan(request, THURSDAY)).values()) == {"2024-01-06..2024-01-09"}
+    carry_out(whole, THURSDAY, request, "again")
+    publish(whole, THURSDAY, request)
+
+
+def test_a_rollback_keeps_days_that_are_shown() -> None:
+    """The older logic had a weekly `ready` and a week: it can have what was added since, by other logic."""
+    world, eighth = World(), utc("2024-01-08T12:00")
+    world.project = one_and_two(MONDAYS)
+    carry_out(world, eighth)
+    publish(world, eighth)
+    world.project = one_and_two(logic="2")
+    carry_out(world, THURSDAY, run="two")
+    publish(world, THURSDAY)
+    [first, _] = world.control.releases.all("prod")
+    found = propose_rollback(
+        world.project, world.control, world.tables, environment="prod", now=THURSDAY, release=first.id
+    )
+    assert {s.model: (str(s.missing), str(s.never)) for s in found.steps} == dict.fromkeys(
+        "de", ("2024-01-08..2024-01-10", "nothing")
+    )

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.core.intervals import utc
+from backfill_assets.core.intervals import Interval, utc
+from backfill_assets.core.readiness import with_readiness
 from backfill_assets.state.environment import Promotion
 from backfill_assets.state.ledger import Entry
 from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.watch.conclusion import Watched, conclude
+from backfill_assets.watch.freshness import seams
 from backfill_assets.watch.notice import NoticeKind
 from backfill_assets.watch.watch import watch
 from backfill_assets_tests.fakes import Cell, a_model, a_pointer, days
@@ -227,3 +229,20 @@ def test_a_promise_that_nobody_can_check(lookout: Lookout) -> None:
     """A source that promises freshness and does not say how old its rows are: said, and no finding."""
     (notice,) = watch(replace(lookout.look(), newest={}))
     assert notice.kind is NoticeKind.UNWATCHED and notice.model == "raw"
+
+
+def test_late_rows_of_a_published_day(lookout: Lookout) -> None:
+    """A `ready` that came later does not hide that a published day's source changed."""
+    append(Path(str(lookout.source.path)), "09")
+    before = lookout.late()
+    models = with_readiness({n: replace(m, ready="0 0 1 1 *") for n, m in lookout.code.models.items()})
+    lookout.code = replace(lookout.code, models=models)
+    assert lookout.late() == before == {"daily": "2024-01-09"}
+
+
+def test_a_table_to_the_end_of_all_time(lookout: Lookout) -> None:
+    """A row of 9999 makes no report: nothing is due after it."""
+    shown = lookout.look().environment
+    last = a_pointer("daily", "daily-1", Interval.of("2024-01-01", "9999-12-31"))
+    look = replace(lookout.look(), environment=replace(shown, pointers={"daily": last}))
+    assert [s.due for s in seams(look)] == [None]
