@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from backfill_assets.project.algorithm import version_of
 from backfill_assets.project.all_columns import all_columns
 from backfill_assets.project.assemble import build_model
 from backfill_assets.project.audit_links import link_audits
-from backfill_assets.project.consumers import read_consumers
+from backfill_assets.project.consumers import Consumers, read_consumers
 from backfill_assets.project.draft import Draft
 from backfill_assets.project.files import misnamed, model_files
 from backfill_assets.project.fingerprint import declared_key, model_signature, source_signature, unique_columns
@@ -27,7 +27,7 @@ from backfill_assets.project.python_files import read_python_models
 from backfill_assets.project.records import ReadRecords, Records, named, recorded_as
 from backfill_assets.project.repeatable import hidden_uses, not_executed, refusals, remarks, typed_uses, unseen
 from backfill_assets.project.settings import cache_folder, read_settings
-from backfill_assets.project.sources import read_sources
+from backfill_assets.project.sources import Sources, read_sources
 from backfill_assets.project.spark_settings import read_as_usual
 from backfill_assets.project.sql_files import read_sql_model
 from backfill_assets.python_models.compiled import PythonFunction, compile_functions
@@ -54,13 +54,58 @@ def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Re
 
     `records` reads those of a warehouse. Without `audits`, the files and tables that audits name need not be there.
     """
+    files = _read_files(root, audits=audits)
+    python = {name for name, model in files.models.items() if model.language == "python"}
+    strange = files.settings.untrusted and python
+    there = records(files.settings.warehouse) if strange or any(m.same_as for m in files.models.values()) else {}
+    counted = _count(root, files, there)
+    project = Project(
+        root=root, settings=files.settings, models=files.models, sources=files.sources.entries,
+        consumers=files.consumers.entries, consumers_verified=files.consumers.verified,
+        columns={name: found.columns for name, found in files.outputs.items()},
+        lineage={name: found.lineage for name, found in files.outputs.items()}, signatures=counted.signatures,
+        fingerprints={name: version_of(counted.signatures[name]) for name in files.models},
+        overrides=counted.overrides,
+        warnings={name: (*counted.warnings[name], *_remarks(root, files, counted, name)) for name in files.models},
+    )  # fmt: skip
+    return Reading(
+        project=project,
+        helpers=tuple({root / file for draft in files.linked.order for file in draft.modules}),
+        lasting=not files.settings.untrusted and not files.sources.found_out and python <= files.compiled.keys(),
+        records=named(files.models, there),
+        drafts=files.linked.drafts,
+        outputs=files.outputs,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Files:
+    """What the files say, read and checked against each other; nothing of it is hashed yet."""
+
+    settings: Settings
+    sources: Sources
+    linked: Linked
+    consumers: Consumers
+    models: Mapping[str, Model]
+    outputs: Mapping[str, Outputs]
+    compiled: Mapping[str, str | None]
+    """The SQL of Python models; None for those that are not run."""
+    visible: Mapping[str, tuple[Column, ...]]
+    """By model and source: the columns that readers see."""
+    hidden: Mapping[str, Sequence[FunctionUse]]
+    """By model: uses of functions that depend on more than their arguments."""
+    problems: list[Problem]
+    """Those of what Python models were compiled to."""
+
+
+def _read_files(root: Path, *, audits: bool) -> _Files:
+    """Raises ProjectError with every problem of every file."""
     problems: list[Problem] = []
     settings = read_settings(root, problems)
     problems += misnamed(root)
     declared = read_sources(root, problems)
-    sources, written = declared.entries, declared.written
     drafts = list(_drafts(root, problems))
-    linked = link(drafts, sources, problems, certain=declared.certain)
+    linked = link(drafts, declared.entries, problems, certain=declared.certain)
     consumers = read_consumers(root, [d.name for d in drafts], settings.environment, problems)
 
     def compiling(functions: list[PythonFunction]) -> Mapping[str, str | None]:
@@ -68,83 +113,90 @@ def read_project(root: Path, records: ReadRecords, *, audits: bool = True) -> Re
             return {f.name: None for f in functions}
         return compile_functions(functions, cache_folder(root) / "python")
 
-    columns = all_columns(root, linked, sources, compiling, problems)
-    outputs, compiled, visible = columns.outputs, columns.compiled, columns.visible
+    columns = all_columns(root, linked, declared.entries, compiling, problems)
     models: dict[str, Model] = {}
-    hidden: dict[str, list[FunctionUse]] = {}
+    hidden: dict[str, Sequence[FunctionUse]] = {}
     for draft in linked.order:
-        found = outputs[draft.name]
         upstreams = tuple(
-            replace(u, columns=tuple(c.name for c in visible.get(u.name, ()))) for u in linked.upstreams[draft.name]
+            replace(u, columns=tuple(c.name for c in columns.visible.get(u.name, ())))
+            for u in linked.upstreams[draft.name]
         )
-        if (model := build_model(draft, settings, upstreams, found, problems)) is not None:
+        if (model := build_model(draft, settings, upstreams, columns.outputs[draft.name], problems)) is not None:
             models[draft.name] = replace(model, files=_texts(root, draft))
-        hidden[draft.name] = typed_uses(draft, [visible.get(u.name, ()) for u in upstreams])
+        hidden[draft.name] = typed_uses(draft, [columns.visible.get(u.name, ()) for u in upstreams])
         problems += refusals(draft, root, [*draft.uses, *hidden[draft.name]])
     if audits:
-        models = link_audits(root, models, sources, visible, problems, certain=declared.certain)
+        models = link_audits(root, models, declared.entries, columns.visible, problems, certain=declared.certain)
     if problems:
         raise ProjectError(problems)
-    for name, text in compiled.items():
-        hidden[name] = hidden_uses(linked.drafts[name], text, [visible.get(u.name, ()) for u in models[name].upstreams])
+    for name, text in columns.compiled.items():
+        reads = [columns.visible.get(u.name, ()) for u in models[name].upstreams]
+        hidden[name] = hidden_uses(linked.drafts[name], text, reads)
         problems += refusals(linked.drafts[name], root, hidden[name])
-    models = with_masks(
-        models,
-        sources,
-        {name: found.lineage for name, found in outputs.items()},
-        {name: [c.name for c in found.columns] for name, found in outputs.items()},
+    lineage = {name: found.lineage for name, found in columns.outputs.items()}
+    written = {name: [c.name for c in found.columns] for name, found in columns.outputs.items()}
+    return _Files(
+        settings=settings,
+        sources=declared,
+        linked=linked,
+        consumers=consumers,
+        models=with_readiness(with_masks(models, declared.entries, lineage, written)),
+        outputs=columns.outputs,
+        compiled=columns.compiled,
+        visible=columns.visible,
+        hidden=hidden,
+        problems=problems,
     )
-    models = with_readiness(models)
-    strange = settings.untrusted and any(m.language == "python" for m in models.values())
-    there = records(settings.warehouse) if strange or any(m.same_as for m in models.values()) else {}
-    warnings: dict[str, list[Problem]] = {name: [] for name in models}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counted:
+    """What each model counts as, by its code and by what its author declares of it (`same_as`)."""
+
+    signatures: Mapping[str, Signature]
+    overrides: Mapping[str, Override]
+    warnings: Mapping[str, Sequence[Problem]]
+    tables: Mapping[str, Table]
+    """Models and sources as their readers' queries see them."""
+
+
+def _count(root: Path, files: _Files, there: Records) -> _Counted:
+    """Raises ProjectError with what is wrong with the code of Python models, and with declarations."""
+    problems = [*files.problems]
+    warnings: dict[str, list[Problem]] = {name: [] for name in files.models}
     overrides: dict[str, Override] = {}
 
-    def count(model: Model, own: Signature) -> Signature:
-        if settings.untrusted:
+    def meant(model: Model, own: Signature) -> Signature:
+        if files.settings.untrusted:
             own = recorded_as(model, own, there)
-        meant, override = check_overrides(root, model, own, there, problems, warnings[model.name])
+        counts_as, override = check_overrides(root, model, own, there, problems, warnings[model.name])
         if override is not None:
             overrides[model.name] = override
-        return meant
+        return counts_as
 
-    def read(meant: Callable[[Model, Signature], Signature]) -> dict[str, Signature]:
-        return _signatures(settings, models, sources, written, linked, outputs, visible, meant)
-
-    signatures = read(count)
+    signatures = _signatures(files, meant)
     if problems:
         raise ProjectError(problems)
+    if overrides:
+        plain = _signatures(files, lambda _, own: own)
+        changed = {n for n in files.models if version_of(plain[n]) != version_of(signatures[n])}
+        overrides = {n: replace(o, reaches=_reached(n, files.models, changed)) for n, o in overrides.items()}
     tables = {
-        n: Table(name=n, signature=s, key=_key(n, models, sources), columns=visible.get(n, ()))
+        n: Table(
+            name=n, signature=s, key=_key(n, files.models, files.sources.entries), columns=files.visible.get(n, ())
+        )
         for n, s in signatures.items()
     }
-    for name in models:
-        warnings[name] += unseen(linked.drafts[name], root)
-        if settings.untrusted and models[name].language == "python":
-            warnings[name].append(not_executed(linked.drafts[name]))
-        warnings[name] += remarks(linked.drafts[name], hidden.get(name, ()), outputs[name], tables)
-    if overrides:
-        plain = read(lambda _, own: own)
-        changed = {n for n in models if version_of(plain[n]) != version_of(signatures[n])}
-        overrides = {n: replace(o, reaches=_reached(n, models, changed)) for n, o in overrides.items()}
-    project = Project(
-        root=root, settings=settings, models=models, sources=sources,
-        consumers=consumers.entries, consumers_verified=consumers.verified,
-        columns={name: found.columns for name, found in outputs.items()},
-        lineage={name: found.lineage for name, found in outputs.items()}, signatures=signatures,
-        fingerprints={name: version_of(signatures[name]) for name in models}, overrides=overrides,
-        warnings={name: tuple(found) for name, found in warnings.items()},
-    )  # fmt: skip
-    return Reading(
-        project=project,
-        helpers=tuple({root / file for draft in linked.order for file in draft.modules}),
-        lasting=not settings.untrusted
-        and not declared.found_out
-        and all(n in compiled for n, m in models.items() if m.language == "python"),
-        records=named(models, there),
-        drafts=linked.drafts,
-        outputs=outputs,
-    )
+    return _Counted(signatures=signatures, overrides=overrides, warnings=warnings, tables=tables)
+
+
+def _remarks(root: Path, files: _Files, counted: _Counted, name: str) -> Iterator[Problem]:
+    """What is to be said of a model whose code is right."""
+    draft = files.linked.drafts[name]
+    yield from unseen(draft, root)
+    if files.settings.untrusted and files.models[name].language == "python":
+        yield not_executed(draft)
+    yield from remarks(draft, files.hidden.get(name, ()), files.outputs[name], counted.tables)
 
 
 def _texts(root: Path, draft: Draft) -> dict[str, str]:
@@ -157,32 +209,29 @@ def _texts(root: Path, draft: Draft) -> dict[str, str]:
     }
 
 
-def _signatures(
-    settings: Settings, models: Mapping[str, Model], sources: Mapping[str, Source], written: Mapping[str, str],
-    linked: Linked, outputs: Mapping[str, Outputs], visible: Mapping[str, tuple[Column, ...]],
-    meant: Callable[[Model, Signature], Signature],
-) -> dict[str, Signature]:  # fmt: skip
+def _signatures(files: _Files, meant: Callable[[Model, Signature], Signature]) -> dict[str, Signature]:
     """What decides each table, sources first, then models in dependency order.
 
     `meant` says what a model counts as whose code says this by itself.
     """
+    sources, written = files.sources.entries, files.sources.written
     signatures = {name: source_signature(source, written[name]) for name, source in sources.items()}
     tables = {
-        name: Table(name=name, signature=s, key=declared_key(sources[name]), columns=visible[name])
+        name: Table(name=name, signature=s, key=declared_key(sources[name]), columns=files.visible[name])
         for name, s in signatures.items()
     }
-    for model in models.values():
-        found = outputs[model.name]
+    for model in files.models.values():
+        found = files.outputs[model.name]
         query = None
-        spark = {**settings.spark, **model.spark}
+        spark = {**files.settings.spark, **model.spark}
         if found.code and read_as_usual(spark):
             with suppress(Opaque):
                 query = query_signature(found.code, {key: tables[name] for key, name in found.names.items()})
-        logic = linked.drafts[model.name].logic
-        signature = meant(model, model_signature(model, query, logic, spark, signatures, visible))
+        logic = files.linked.drafts[model.name].logic
+        signature = meant(model, model_signature(model, query, logic, spark, signatures, files.visible))
         signatures[model.name] = signature
         tables[model.name] = Table(
-            name=model.name, signature=signature, key=unique_columns(model), columns=visible[model.name]
+            name=model.name, signature=signature, key=unique_columns(model), columns=files.visible[model.name]
         )
     return signatures
 
