@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -11,10 +12,12 @@ from uuid import uuid4
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import Cadence, utc
+from backfill_assets.core.model import Model
 from backfill_assets.plan.stages import Request
 from backfill_assets.watch.notice import NoticeKind
-from backfill_assets_tests.fakes import a_model, days
+from backfill_assets_tests.fakes import a_model, a_project, days
 from backfill_assets_tests.unit.watch.watch_world import Lookout, append, delta, rows, ten_days
 
 
@@ -41,6 +44,32 @@ def test_an_old_day_that_got_rows(tmp_path: Path) -> None:
     assert daily.remedy == "backfill apply --restate daily:2024-01-03, then backfill promote PLAN, which it names"
     assert {n: str(r) for n, r in daily.downstream.items()} == {"reader": "2024-01-03..2024-01-06"}
     assert daily.what == "built before its source changed: raw (commit 1)"
+
+
+DIRECT, STAGED = (a_model("a", "raw"),), (a_model("stg", "raw"), a_model("a", "stg"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [(DIRECT, STAGED, "stg"), (STAGED, (STAGED[0], a_model("a", "raw")), "a")],
+    ids=["split", "inlined"],
+)
+def test_older_rows_by_another_way(tmp_path: Path, before: Sequence[Model], after: Sequence[Model], found: str) -> None:
+    """A model read the source itself, and reads it through another one by now, or the other way round: the gate does
+    not compare the two, so the day that was settled since the plan was built is told here."""
+    ten_days(tmp_path / "raw")
+    lookout = Lookout(*before, source=delta(tmp_path / "raw"))
+    lookout.release()
+    old = lookout.code
+    new = replace(a_project(*after, versions={"a": "2"}), sources=old.sources)
+    lookout.world.project = new
+    apply(lookout.world.bench(pins={"raw": lookout.pin()}, now=lookout.now), lookout.world.plan(Request(), lookout.now))
+    append(tmp_path / "raw", "03")
+    lookout.release(Request(restate=((before[0].name, days("03")),)))
+    assert lookout.late() == {}
+    lookout.code = new
+    lookout.release()
+    assert lookout.late() == {found: "2024-01-03"}
 
 
 def test_the_restatement_makes_up_for_it(tmp_path: Path) -> None:
