@@ -6,7 +6,7 @@ Three steps, one after the other, so that whoever calls them can tell what is kn
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from backfill_assets.app.amendment import amend_stored
 from backfill_assets.app.candidate import open_plan, show_candidate
@@ -138,11 +138,12 @@ def build_started(
     """
     began, hold = datetime.now(UTC), hold or context.hold()
     carried = carry_out(context, started.plan, run=run, follow=follow, hold=hold)
-    actual = measure_run(context, started.plan, carried.run, began + timedelta(seconds=hold.seconds))
+    actual = measure_run(context, started.plan, carried.run, began, hold.waited)
     every = started.whole.request.all_versions
     facts = context.facts(every_version=every) if carried.run else started.facts
     candidate = show_candidate(context, started.stored, facts) if started.stored else None
-    return Built(started=started, carried=carried, actual=actual, facts=facts, candidate=candidate, held=hold.ended)
+    held = "" if carried.ok else hold.ended
+    return Built(started=started, carried=carried, actual=actual, facts=facts, candidate=candidate, held=held)
 
 
 def check_built(context: Context, built: Built) -> Checked:

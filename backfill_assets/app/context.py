@@ -218,7 +218,9 @@ class Context:
         routine runs."""
 
         def routine() -> str:
-            return routine_at_work(read_heartbeats(self.warehouse), home=machine_name(), alive=is_running)
+            with suppress(OSError):  # who goes first decides nothing about rows
+                return routine_at_work(read_heartbeats(self.warehouse), home=machine_name(), alive=is_running)
+            return ""
 
         return Hold(
             windows=self.project.settings.windows, regardless=regardless, waits=waits, routine=routine, now=self.clock

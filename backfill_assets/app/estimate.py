@@ -6,7 +6,8 @@ from datetime import datetime
 
 from backfill_assets.app.context import Context
 from backfill_assets.build.apply import MODELS_AT_ONCE
-from backfill_assets.plan.actual import Actual, actual
+from backfill_assets.core.intervals import NOTHING, Ranges
+from backfill_assets.plan.actual import TIMED, Actual, actual
 from backfill_assets.plan.batch_times import USEFUL
 from backfill_assets.plan.estimate import PlanEstimate, estimate
 from backfill_assets.plan.maintenance import Maintenance, maintenance
@@ -37,7 +38,8 @@ def plan_maintenance(context: Context, plan: Plan, estimate: PlanEstimate) -> Ma
     return maintenance(project.settings.windows, plan, project.models, consumers, estimate, context.clock())
 
 
-def measure_run(context: Context, plan: Plan, run: str, began: datetime) -> Actual:
-    """What a run that began to work then has taken until now."""
-    entries = [e for e in context.control.ledger.entries(kinds=USEFUL) if e.run == run] if run else []
-    return actual(entries, plan.work, context.project.models, began=began, price=context.project.settings.cost)
+def measure_run(context: Context, plan: Plan, run: str, began: datetime, waited: Ranges = NOTHING) -> Actual:
+    """What a run that began then has taken until now, without the time in which it `waited`."""
+    entries = [e for e in context.control.ledger.entries(kinds=TIMED) if e.run == run] if run else []
+    price = context.project.settings.cost
+    return actual(entries, plan.work, context.project.models, began=began, waited=waited, price=price)

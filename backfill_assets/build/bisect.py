@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from backfill_assets.core.errors import BuildError
+from backfill_assets.core.errors import BuildError, HeldError
 from backfill_assets.core.intervals import Cadence, Interval
 
 MOST_FAILURES = 64
@@ -40,7 +40,8 @@ def bisect(
     """The parts of an interval that cannot be computed, oldest first, each with its own error.
 
     `attempt` computes a part and keeps it, or returns why it cannot. All parts of a size are tried before smaller ones,
-    so that what succeeds is known early. An error that says it is not about a part ends the search there.
+    so that what succeeds is known early. An error that says it is not about a part ends the search there. A part that
+    was not begun is told as such: nothing was spent on it.
     """
     level: list[Failed] = [(whole, error)]
     isolated: list[Failed] = []
@@ -53,7 +54,10 @@ def bisect(
                 isolated.append((interval, why))
                 continue
             for half in halves:
-                if (found := attempt(half)) is not None:
+                found = attempt(half)
+                if isinstance(found, HeldError):
+                    isolated.append((half, found))
+                elif found is not None:
                     budget.spend()
                     failed.append((half, found))
                 else:

@@ -84,7 +84,11 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
         return replace(nothing, failures=tuple(Failure(interval=i, error=str(removed(name))) for i in good | recheck))
     todo = _batches(bench, model, good)
     if todo and bench.hold.why():
-        return build(bench, name, intervals) if bench.may_begin() else nothing  # from how things are by then
+        audited = build(bench, name, recheck) if recheck else nothing  # audits are not held
+        if bench.may_begin():
+            return build(bench, name, intervals)  # from how things are by then
+        found = {"green": nothing.green | audited.green, "partial": nothing.partial | audited.partial}
+        return replace(audited, requested=intervals, waits=waits, **found)
     if bench.stop.is_set():
         return nothing
     engine, job = bench.engine(), None

@@ -8,9 +8,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from backfill_assets.build.events import Held, Listener, Resumed
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.windows import Windows
 
 LOOK_AGAIN = 30.0
@@ -47,18 +48,19 @@ class Hold:
     ended: str = ""
     """Why no batch begins any more; "" as long as one may."""
     _since: datetime | None = None
-    """Since when none begins; None: they begin."""
-    _before: timedelta = timedelta()
-    """How long none began before."""
+    """Since when it waits; None: batches begin."""
+    _waited: list[Interval] = field(default_factory=list[Interval])
+    """When it waited before."""
     _told: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
-    def seconds(self) -> float:
-        """How long no batch began, all in all."""
+    def waited(self) -> Ranges:
+        """When it waited, and no batch began: those that had begun may have run on."""
         with self._lock:
-            now = self.now() - self._since if self._since else timedelta()
-            return (self._before + now).total_seconds()
+            now = self.now()
+            since = self._since or now
+            return Ranges.of([*self._waited, *([Interval(since, now)] if since < now else [])])
 
     def why(self) -> str:
         """Why no batch may begin right now; "" where one may."""
@@ -96,10 +98,12 @@ class Hold:
     def _tell(self, why: str, listen: Listener) -> None:
         with self._lock:
             now = self.now()
-            if why and self._since is None:
+            if why and self.waits and self._since is None:
                 self._since = now
             if not why and self._since is not None:
-                self._before, self._since = self._before + (now - self._since), None
+                if self._since < now:
+                    self._waited.append(Interval(self._since, now))
+                self._since = None
             if why and not self.waits:
                 self.ended = why
             if why != self._told:

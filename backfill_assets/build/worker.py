@@ -26,7 +26,7 @@ from backfill_assets.build.events import Audited, BatchDivided, BatchDone, Batch
 from backfill_assets.build.outcome import Failure
 from backfill_assets.build.reads import audit_reads
 from backfill_assets.build.recheck import current_coverage, removals_of, removed
-from backfill_assets.core.errors import BackfillError, BuildError, EngineDiedError, RunEndedError, StateError
+from backfill_assets.core.errors import BackfillError, BuildError, EngineDiedError, HeldError, RunEndedError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.pin import Pins
 from backfill_assets.core.segments import NO_ROWS, Segments, is_adopted
@@ -68,8 +68,9 @@ class Worker:
         return Ranges.of(f.interval for f in self.failures) | red(self.results)
 
     def batch(self, interval: Interval) -> None:
-        """Build one batch, with another attempt after an error that may pass, and without what of it is bad."""
-        if not self.bench.may_begin():
+        """Build one batch, with another attempt after an error that may pass, and without what of it is bad. Each part
+        and attempt begins when a batch may; what may not begin any more is left as it is."""
+        if self.bench.stop.is_set():
             return
         error = self._try(interval, self.job.model.retries)
         if error is None:
@@ -79,18 +80,21 @@ class Worker:
             retries = 0 if error.retryable else self.job.model.retries
             failed = bisect(interval, error, cadence, lambda part: self._try(part, retries), self.budget)
         for part, why in failed:
-            self._give_up(part, why)
+            if not isinstance(why, HeldError):
+                self._give_up(part, why)
 
     def _try(self, interval: Interval, retries: int) -> BuildError | None:
         """Build a batch, or a part of one, or say why that cannot be. Raises what is no refusal of ours."""
         if self.bench.stop.is_set():
             return self._interrupted(interval)
         try:
-            self._persist(interval, retries, lambda attempt: self._build(interval, attempt))
+            self._persist(interval, retries, lambda attempt: self._begin(interval, attempt))
         except BackfillError as refusal:
             error = _build_error(refusal)
             if isinstance(error, RunEndedError):
                 self.bench.stop.set()
+            elif isinstance(error, HeldError):
+                return error
             elif self.bench.stop.is_set():
                 return self._interrupted(interval)
             elif error.divisible and self.job.model.cadence.count(interval) > 1:
@@ -169,6 +173,11 @@ class Worker:
             return do(engine)
 
         return on_engine(self.bench, self.job.model.name, noted, again=again)
+
+    def _begin(self, interval: Interval, attempt: int) -> None:
+        if not self.bench.may_begin():
+            raise HeldError(f"nothing of {self.job.model.name} {interval} was begun")
+        self._build(interval, attempt)
 
     def _build(self, interval: Interval, attempt: int) -> None:
         if is_adopted(self.job.version):

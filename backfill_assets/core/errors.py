@@ -125,6 +125,10 @@ class RunEndedError(BuildError):
     """Nothing else of this run can succeed either: what is done is kept, and the same command goes on from there."""
 
 
+class HeldError(BuildError):
+    """Nothing of an interval was begun, as no batch begins any more: that is no failure of it."""
+
+
 class PromotionError(BackfillError):
     """The environment cannot be moved, or another promotion is in its way."""
 

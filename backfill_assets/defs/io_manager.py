@@ -62,7 +62,7 @@ class VersionTables(dg.IOManager):
             with bench.beating():
                 obj.outcome = build(bench, model.name, Ranges((interval,)))
             worked = worked_on(place, step, plan) if plan else Worked(metadata={})
-            if bench.hold.ended:
+            if bench.hold.ended and not obj.outcome.ok:
                 worked = replace(worked, problems=(held_text(bench.hold.ended), *worked.problems))
         report(place, step, model, obj.outcome, worked)
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
-from backfill_assets.core.intervals import Cadence, Ranges
+from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.settings import Cost
 from backfill_assets.plan.batch_times import USEFUL
 from backfill_assets.plan.stages import Audit, Build
+from backfill_assets.state.at_work import seconds_at_work
 from backfill_assets.state.ledger import Entry, Kind, by_version
+
+TIMED = USEFUL | {Kind.STARTED}
+"""The kinds of entries that say what was under way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageActual:
-    """What one Build stage took. `seconds` are on the wall, from its first batch's beginning to its last record."""
+    """What one Build stage took. `seconds` are on the wall, from its first batch's beginning to its last record,
+    without the pauses in between."""
 
     model: str
     version: str
@@ -43,7 +49,8 @@ class StageActual:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actual:
-    """What it really took. `seconds` are from `began`, so with opening the session, to the last record."""
+    """What it really took. `seconds` are from `began`, so with opening the session, to the last record, without what
+    was waited."""
 
     stages: tuple[StageActual, ...]
     seconds: float
@@ -69,22 +76,27 @@ def actual(
     models: Mapping[str, Model],
     *,
     began: datetime,
+    waited: Ranges = NOTHING,
     price: Cost | None = None,
 ) -> Actual:
     """What the Build stages took, by what the ledger recorded for their intervals since `began`.
 
-    Work of other runs on the same intervals counts; who does not want that gives one run's entries only.
+    Work of other runs on the same intervals counts; who does not want that gives one run's entries only. `waited` is
+    when no batch began: it counts for those that ran on.
     """
-    since = [e for e in entries if e.kind in USEFUL and e.at >= began]
+    since = [e for e in entries if e.kind in TIMED and e.at >= began]
     history = by_version(since)
     found: list[StageActual] = []
-    latest = began
+    latest, worked = began, list[Interval]()
     for stage in stages:
         of_stage = [e for e in history.get((stage.model, stage.version), []) if Ranges((e.interval,)) & stage.intervals]
-        latest = max((latest, *(e.at for e in of_stage)))
+        latest = max((latest, *(e.at for e in of_stage if e.kind in USEFUL)))
+        worked += [Interval(_begun(e), e.at) for e in of_stage if e.kind is Kind.BUILT and e.seconds > 0]
         if isinstance(stage, Build):
             found.append(_what_it_took(stage, models[stage.model].cadence, of_stage))
-    seconds = (latest - began).total_seconds()
+    took = Ranges((Interval(began, latest),)) if began < latest else NOTHING
+    idle = waited - Ranges.of(worked)
+    seconds = sum((part.end - part.start).total_seconds() for part in took - idle)
     return Actual(
         stages=tuple(found),
         seconds=seconds,
@@ -97,8 +109,9 @@ def actual(
 
 def _what_it_took(stage: Build, cadence: Cadence, entries: Sequence[Entry]) -> StageActual:
     built = [e for e in entries if e.kind is Kind.BUILT]
-    first = min((e.at.timestamp() - e.seconds for e in built), default=0.0)
-    last = max((e.at.timestamp() for e in entries), default=0.0) if built else 0.0
+    runs: dict[str, list[Entry]] = defaultdict(list)
+    for entry in [*(replace(e, kind=Kind.STARTED, at=_begun(e)) for e in built), *entries]:
+        runs[entry.run].append(entry)
     return StageActual(
         model=stage.model,
         version=stage.version,
@@ -108,5 +121,10 @@ def _what_it_took(stage: Build, cadence: Cadence, entries: Sequence[Entry]) -> S
         batches=len(built),
         rows=sum(e.rows for e in built),
         bytes=sum(e.bytes for e in built),
-        seconds=last - first,
+        seconds=sum(map(seconds_at_work, runs.values())) if built else 0.0,
     )
+
+
+def _begun(entry: Entry) -> datetime:
+    """When the batch began that an entry says is built."""
+    return entry.at - timedelta(seconds=entry.seconds)

@@ -120,7 +120,9 @@ def test_ten_batches_over_four_nights(changed: Context) -> None:
     assert built.complete and routines == [True]
     nights = [NIGHT + timedelta(days=n, minutes=20 * m) for n in range(4) for m in range(3)]
     assert began == nights[:10]
-    assert built.actual.seconds < hold.seconds, "pauses are no work"
+    waited = sum((pause.end - pause.start).total_seconds() for pause in hold.waited)
+    assert built.actual.seconds < waited, "pauses are no work"
+    assert [(s.batches, s.count) for s in built.actual.stages] == [(10, 10)], "and all of the work is told"
     assert built_daily(place) == expected_daily(place.project.root)
     assert set(commits_per_interval(place, "daily").values()) == {1}
 

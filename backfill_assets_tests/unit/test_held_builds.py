@@ -121,6 +121,29 @@ def test_status_says_that_builds_are_held_and_who_waits(closed: Path) -> None:
         assert "the routine run r2 goes first" in run("status", project=closed).out
 
 
+def test_a_look_that_fails_holds_nobody_up(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is away for a moment while a build of several nights asks who else runs: it goes on."""
+    (closed / "backfill.yml").write_text(SETTINGS + 'windows: [{from: "00:00", to: "24:00"}]\n')
+
+    def away(_: str) -> None:
+        raise OSError("Connection reset by peer")
+
+    monkeypatch.setattr("backfill_assets.app.context.read_heartbeats", away)
+    place = unsparked(closed)
+    assert not place.hold().why()
+    assert build_started(place, start_apply(place, Request())).complete
+
+
+def test_what_is_complete_was_not_held(tmp_path: Path) -> None:
+    """Another run built the rest while this one was held: nothing is left to go on with."""
+    place = unsparked(write(tmp_path))
+    started, hold = start_apply(place, Request()), place.hold()
+    assert build_started(place, started, hold=place.hold()).complete
+    hold.ended = "heavy builds run in windows"
+    again = build_started(place, started, hold=hold)
+    assert again.complete and not again.held
+
+
 def test_the_packet_has_the_notice_and_the_reasons(closed: Path) -> None:
     """As of when the plan was opened: a packet that is written again is the same. Without windows it has none."""
     place = unsparked(closed)

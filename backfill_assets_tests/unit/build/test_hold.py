@@ -15,9 +15,10 @@ from backfill_assets.build.engine import Job
 from backfill_assets.build.events import BatchDone, Event, Held, Resumed
 from backfill_assets.build.hold import LOOK_AGAIN, Hold
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.core.intervals import Interval, utc
+from backfill_assets.core.errors import DataError, TransientBuildError
+from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.windows import Window, Windows
-from backfill_assets.state.ledger import Kind
+from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets_tests.fakes import World, a_model, days, nothing, ranges
 
 WINDOWS = Windows((Window(start=7 * 60, end=6 * 60),))
@@ -85,7 +86,7 @@ def test_nothing_begins_before_the_window_opens() -> None:
     began = each_takes(world, clock, 1)
     hold = clock.hold()
     assert go(world, hold, events).ok
-    assert began[0] == OPENS and hold.seconds == 50 * 60
+    assert began[0] == OPENS and hold.waited == Ranges((Interval(CLOSED, OPENS),))
     assert max(clock.waits) == LOOK_AGAIN
     held, resumed = events[:2]
     assert isinstance(held, Held) and "(07:00-06:00 UTC); the next one opens at 2024-03-01 07:00 UTC" in held.why
@@ -192,9 +193,8 @@ def test_how_things_are_is_read_after_the_wait() -> None:
     assert sum((part.end - part.start).days for part in written) == 10
 
 
-def test_audits_are_not_held() -> None:
-    """What a killed run left unaudited gets its verdicts before seven: they rewrite nothing."""
-    world, clock = World(a_model("a", "raw", batch_size=10)), Clock(CLOSED)
+def killed_unaudited(world: World) -> None:
+    """All of a is built by a run that is killed before its audits."""
 
     class Killed(BaseException):
         pass
@@ -206,4 +206,107 @@ def test_audits_are_not_held() -> None:
     with pytest.raises(Killed):
         go(world, Hold())
     world.engine.before_scan = nothing
+
+
+def test_audits_are_not_held() -> None:
+    """What a killed run left unaudited gets its verdicts before seven: they rewrite nothing."""
+    world, clock = World(a_model("a", "raw", batch_size=10)), Clock(CLOSED)
+    killed_unaudited(world)
     assert go(world, clock.hold()).ok and not clock.waits
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_audits_do_not_wait_for_the_batches_beside_them(waits: bool) -> None:
+    """Ten days are there without verdicts, two more are to be built: the ten are green before anything waits."""
+    world, clock = World(a_model("a", "raw", batch_size=10)), Clock(CLOSED)
+    killed_unaudited(world)
+    green = list[str]()
+    scan = world.engine.before_scan
+
+    def scanned(*_: object) -> None:
+        green.append(f"{clock.now:%H:%M}")
+
+    world.engine.before_scan = scanned
+    more = days("01", "12")
+    hold = clock.hold(waits=waits)
+    bench = world.bench(hold=hold, sleep=refuse, now=more.end)
+    outcome = build(bench, "a", ranges(more))
+    world.engine.before_scan = scan
+    assert green[0] == "06:10" and outcome.ok is waits
+    assert str(outcome.green) == f"2024-01-01..2024-01-{12 if waits else 10}"
+    assert outcome.requested == ranges(more) and not outcome.failures
+    assert bool(hold.ended) is not waits and bool(hold.waited) is waits
+
+
+def bad_day(clock: Clock, minutes: int = 60) -> Callable[[Job, Interval], None]:
+    """Each attempt takes so many minutes, and what the fourth of January is in cannot be computed."""
+
+    def write(job: Job, interval: Interval) -> None:
+        clock.now += timedelta(minutes=minutes)
+        if interval.holds(utc("2024-01-04")):
+            raise DataError("a row cannot be computed", why="its amount")
+
+    return write
+
+
+def began(world: World) -> list[Entry]:
+    return world.control.ledger.entries(kinds=[Kind.STARTED])
+
+
+def test_the_parts_of_a_batch_are_held() -> None:
+    """A batch of ten days fails when the window has closed. None of its parts begins, nothing of it counts as failed;
+    the next run goes on with it, and finds the bad day."""
+    world, clock = World(a_model("a", "raw", batch_size=10)), Clock(ENDS_SOON)
+    world.engine.before_write = bad_day(clock)
+    hold = clock.hold(waits=False)
+    first = go(world, hold)
+    assert hold.ended and not first.failures and not first.green
+    assert len(began(world)) == 1 and not world.control.ledger.entries(kinds=[Kind.FAILED])
+    clock.now = OPEN + timedelta(days=1)
+    again = go(world, clock.hold(waits=False))
+    assert [str(f.interval) for f in again.failures] == ["2024-01-04"]
+    assert again.green == ranges(days("01", "03"), days("05", "10"))
+
+
+def test_the_parts_of_a_batch_wait() -> None:
+    """The whole begins before six, its parts at seven, and in the night after: none of them in the hour between."""
+    world, clock, at = World(a_model("a", "raw", batch_size=10)), Clock(ENDS_SOON), list[datetime]()
+    slow = bad_day(clock, minutes=5 * 60)
+
+    def write(job: Job, interval: Interval) -> None:
+        at.append(clock.now)
+        slow(job, interval)
+
+    world.engine.before_write = write
+    done = go(world, clock.hold())
+    assert [str(f.interval) for f in done.failures] == ["2024-01-04"]
+    assert len(at) > 6 and all(WINDOWS.open_at(begun) for begun in at)
+
+
+def test_some_parts_are_held_in_the_middle() -> None:
+    """The first half was built, the second one was not begun: it is no failure, and no hopeless batch."""
+    world, clock = World(a_model("a", "raw", batch_size=10)), Clock(utc("2024-03-02T03:30"))
+    world.engine.before_write = bad_day(clock)
+    first = go(world, clock.hold(waits=False))
+    assert str(first.green) == "2024-01-06..2024-01-10" and not first.failures
+    assert not world.control.ledger.entries(kinds=[Kind.FAILED])
+
+
+def test_further_attempts_are_held() -> None:
+    """A batch fails for a reason that may pass, and the window has closed: another attempt is made at seven, or by the
+    next run. It has not failed."""
+    for waits in (True, False):
+        world, clock, at = World(a_model("a", "raw", batch_size=10)), Clock(ENDS_SOON), list[datetime]()
+
+        def write(job: Job, interval: Interval, clock: Clock = clock, at: list[datetime] = at) -> None:
+            at.append(clock.now)
+            clock.now += timedelta(minutes=30)
+            if len(at) == 1:
+                raise TransientBuildError("the network was away")
+
+        world.engine.before_write = write
+        hold = clock.hold(waits=waits)
+        done = build(world.bench(hold=hold), "a", ranges(TEN))
+        assert at == [ENDS_SOON, utc("2024-03-02T07:00")][: 1 + waits]
+        assert done.ok is waits and not done.failures
+        assert not world.control.ledger.entries(kinds=[Kind.FAILED])

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backfill_assets.cli.estimates import estimate_lines, estimate_markdown
-from backfill_assets.core.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.settings import Cost
 from backfill_assets.plan.actual import Actual, actual
@@ -476,8 +476,11 @@ def test_models_side_by_side_take_less_than_their_sum() -> None:
 # --- afterwards -------------------------------------------------------------------------------------------------------
 
 
-def it_took(*entries: Entry, stages: Sequence[Build] = (), price: Cost | None = None) -> Actual:
-    return actual(entries, stages or [a_build(PERFORMANCE, 0, 540)], MODELS, began=day(9), price=price)
+def it_took(
+    *entries: Entry, stages: Sequence[Build] = (), price: Cost | None = None, waited: Ranges = NOTHING
+) -> Actual:
+    stages = stages or [a_build(PERFORMANCE, 0, 540)]
+    return actual(entries, stages, MODELS, began=day(9), waited=waited, price=price)
 
 
 def done(first: int, end: int, took: float, at: float, **more: str) -> Entry:
@@ -518,6 +521,28 @@ def test_what_it_really_took() -> None:
     }
     assert it_took().seconds == 0
     assert it_took().cost is None
+
+
+def test_what_was_waited_is_no_work() -> None:
+    """A night of two batches, a day's wait, a third batch: all three count, and the wait does not, in the total, its
+    price and the stage. A batch that ran on when the window closed is work. Times are in hours."""
+    begins, hour = day(9), 3600.0
+    night = (done(0, 180, hour, hour), done(180, 360, 2 * hour, 3 * hour))
+    entries = (*night, done(360, 540, hour, 25 * hour))
+    waited = Ranges((Interval(begins + timedelta(hours=2), begins + timedelta(hours=24)),))
+    took = it_took(*entries, waited=waited, price=CORES)
+    [stage] = took.stages
+    assert (stage.batches, stage.count, stage.rows) == (3, 540, took.rows)
+    assert (took.seconds, stage.seconds) == (4 * hour, 4 * hour)
+    assert took.cost == pytest.approx(4 * 10)
+    opened = Ranges((Interval(begins - timedelta(hours=5), begins),))
+    assert it_took(*night, waited=opened).seconds == 3 * hour
+
+
+def test_an_attempt_that_failed_is_work() -> None:
+    """Ten minutes that came to nothing, and ten that did."""
+    begun = [replace(done(270, 540, 0, at), kind=Kind.STARTED) for at in (100, 700)]
+    assert it_took(done(0, 270, 100, 100), *begun, done(270, 540, 600, 1300)).stages[0].seconds == 1300
 
 
 @pytest.mark.parametrize(
