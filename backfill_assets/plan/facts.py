@@ -60,6 +60,8 @@ class Facts:
     """What came of comparing these, as far as somebody did."""
     written: Mapping[str, ColumnTexts] = field(default_factory=dict[str, ColumnTexts])
     """What was written about the columns of the version that the environment's pointer of a model shows."""
+    entries: EntriesByVersion = field(default_factory=dict[tuple[str, str], list[Entry]])
+    """What the ledger says of the tables of all models."""
     versions: Mapping[tuple[str, str], BuiltVersion] = field(default_factory=dict[tuple[str, str], BuiltVersion])
     """Every version that was ever built. Only looked up for a restatement of all versions; with `published`."""
     published: Mapping[tuple[str, str], Segments] = field(default_factory=dict[tuple[str, str], Segments])
@@ -174,6 +176,7 @@ def read_facts(
         out_of_sight=out_of_sight(releases),
         releases=releases,
         standing=states,
+        entries=groups,
         coverage=coverage,
         heads=heads,
         rewritten=others,

@@ -38,6 +38,7 @@ from backfill_assets.plan.stages import (
     Request,
     Stage,
 )
+from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.plan.strategy import Strategy, strategies
 from backfill_assets.plan.versions import invalidations
 from backfill_assets.plan.warnings import empty_models, overrides, warnings
@@ -60,7 +61,8 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         asked = list(dict.fromkeys(name for name, _ in request.restate))
         if request.where:
             shown = facts.environment.pointers
-            patches = with_scope(project, patches, asked, request.where, shown, facts.standing)
+            stale = stale_inputs(project, facts.environment, facts.entries)
+            patches = with_scope(project, patches, asked, request.where, shown, facts.standing, stale)
         plan = _patched(project, facts, request, patches, dict.fromkeys(asked, "computed again, as asked"))
         if request.all_versions:
             others = invalidations(request.restate, patches, facts.versions, facts.published)

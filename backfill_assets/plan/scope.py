@@ -7,17 +7,18 @@ another column, keys decide: what a key had or has in the scope is computed agai
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets.core.escaping import one_line
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import revision_of
 from backfill_assets.plan.patch import Patch, RowScope
+from backfill_assets.plan.stale_inputs import StaleInput
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.shown_state import ShownState
 
@@ -33,19 +34,23 @@ def with_scope(
     where: str,
     shown: Mapping[str, Pointer],
     standing: Mapping[str, ShownState],
+    stale: Iterable[StaleInput],
 ) -> dict[str, Patch]:
     """The patches of a restatement, of the rows for which `where` holds in the `named` models, and of the rows that
     these reach in their readers; whole where that cannot be told. `shown` is what the environment shows, `standing`
-    what is known of it.
+    what is known of it, and `stale` what of it is beside other rows than it was computed from.
 
     Raises UsageError for what is no such condition, PlanError for days that have no rows to copy.
     """
+    older: dict[str, Ranges] = {}
+    for each in stale:
+        older[each.model] = older.get(each.model, NOTHING) | each.intervals
     found: dict[str, Patch] = {}
     for name, patch in patches.items():
         model = project.models[name]
         above = [found[u.name] for u in model.upstreams if u.name in found]
         own = scope_of(project, model, where) if name in named else None
-        copied = _not_copied(shown[name], standing.get(name, ShownState()), patch)
+        copied = _not_copied(shown[name], standing.get(name, ShownState()), older.get(name, NOTHING), patch)
         if own and copied:
             raise PlanError(
                 f"{name} cannot be restated in a part of its rows: {copied}",
@@ -136,7 +141,7 @@ def _reached(project: Project, model: Model, found: Mapping[str, Patch], own: Ro
     return reached
 
 
-def _not_copied(pointer: Pointer, known: ShownState, patch: Patch) -> str:
+def _not_copied(pointer: Pointer, known: ShownState, stale: Ranges, patch: Patch) -> str:
     """Why what is shown of the days cannot be copied; "" when it can."""
     bad: dict[str, Ranges] = {
         "is of older logic": pointer.older.covers,
@@ -145,6 +150,7 @@ def _not_copied(pointer: Pointer, known: ShownState, patch: Patch) -> str:
         "was written to by others since": Ranges.of(i for part in known.foreign.values() for i in part),
         "does not pass its audits": Ranges.of(i for part in known.red.values() for i in part),
         "was built before it was over": known.partial,
+        "was computed from other rows of what it reads than are shown": stale,
     }
     said = [f"{part} {what}" for what, ranges in bad.items() if (part := ranges & patch.intervals)]
     return f"what is shown of {', '.join(said)}" if said else ""

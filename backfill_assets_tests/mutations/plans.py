@@ -86,6 +86,7 @@ COPIES = (
     broken("a scope is of the key, or goes by it", "plan/scope.py", "by_key = not grain.issuperset(name.lower() for name in named)", "by_key = False", "plan/test_scope.py"),
     broken("a reader's scope is of its key", "plan/scope.py", "if lacking := set(reached.columns) - {column.lower() for column in model.grain}:", "if lacking := set():", "plan/test_scope.py"),
     broken("what cannot be copied is not", "plan/scope.py", "if own and copied:", "if False:", "plan/test_scope.py"),
+    broken("rows beside others than they were computed from are not copied", "plan/scope.py", "than are shown\": stale,", "than are shown\": NOTHING,", "plan/test_scope.py"),
     broken("masked values are not in a scope", "plan/scope.py", "if hidden := {c.lower() for c in model.mask}", "if hidden := set()", "plan/test_scope.py"),
     broken("another scope is another revision", "plan/scope.py", "*([scope.where, scope.by_key] if scope else []), ", "", "plan/test_scope.py"),
     broken("the rows beside a scope stay as old as they are", "build/copying.py", "**(entry.inputs or {}), ", "", "plan/test_scope.py"),

@@ -15,10 +15,12 @@ from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.patch import RowScope
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.stages import Build, Plan, Request
+from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets.promote.pointers import patched
 from backfill_assets.promote.release import Released
-from backfill_assets.state.ledger import Entry, Kind
-from backfill_assets_tests.fakes import World, a_model, days
+from backfill_assets.state.ledger import Entry, Kind, by_version
+from backfill_assets_tests.fakes import NOW, World, a_model, days
 
 KEY = ("ds", "region", "shop")
 SALES = a_model("sales", "raw", grain=KEY, owner="ana")
@@ -211,3 +213,26 @@ def test_a_correction_that_came_between_is_not_undone() -> None:
     again = world.plan(asked())
     build(world, again, "over both")
     assert promoted(world, again).moved
+
+
+def test_rows_beside_others_than_they_were_computed_from_are_not_copied() -> None:
+    """The ledger would say of them that they were computed from what is restated, and nobody would notice any more."""
+
+    def stale() -> list[str]:
+        entries = by_version(world.control.ledger.entries())
+        return [s.model for s in stale_inputs(world.project, world.control.environments.read("prod"), entries)]
+
+    world = a_world(SALES, PASSING)
+    whole = world.plan(replace(asked(), where=""))
+    build(world, whole, "routine")
+    facts = world.facts()
+    alone = patched(world.project, facts, world.control.versions.all(), "sales", whole.patches["sales"])
+    world.control.environments.flip(facts.environment, [alone], release="alone", at=NOW)
+    assert stale() == ["passing"]
+    with pytest.raises(PlanError) as refused:
+        world.plan(asked("area = 'de'", "passing"))
+    assert "from other rows of what it reads" in refused.value.what
+    plan = world.plan(asked())
+    assert plan.patches["sales"].scope and "from other rows of what it reads" in plan.patches["passing"].whole
+    build(world, plan, "scoped")
+    assert promoted(world, plan).moved and not stale()
