@@ -66,10 +66,14 @@ def read_heartbeats(warehouse: str) -> list[Heartbeat]:
             ValueError, KeyError, TypeError, OverflowError, RecursionError
         ):  # somebody else's file, or one that is cut
             said: dict[str, Any] = json.loads(folder.read(info.base_name) or b"")
-            age = max((now - info.mtime).total_seconds(), 0.0)
+            age = (now - info.mtime).total_seconds()
             beat = Heartbeat(run=said["run"], home=said["home"], pid=int(said["pid"]), age=age)
-            found.append(replace(beat, routine=bool(said.get("routine"))))
+            found.append(replace(beat, routine=bool(said.get("routine")), began=_minute(said.get("began"))))
     return found
+
+
+def _minute(said: object) -> str:
+    return f"{datetime.fromisoformat(said).astimezone(UTC):%Y-%m-%d %H:%M}" if isinstance(said, str) else ""
 
 
 def machine_name() -> str:
@@ -99,6 +103,7 @@ class _Heart:
     folder: ArrowFolder
     run: str
     routine: bool = False
+    began: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
     users: int = 0
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -112,6 +117,7 @@ class _Heart:
 
     def beat(self) -> None:
         said = {"run": self.run, "home": machine_name(), "pid": os.getpid(), "at": datetime.now(UTC).isoformat()}
+        said["began"] = self.began
         said |= {"routine": True} if self.routine else {}
         with suppress(OSError):
             self.folder.write(self.name, json.dumps(said).encode())

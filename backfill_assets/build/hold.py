@@ -92,7 +92,7 @@ class Hold:
             why = f"heavy builds run in windows ({self.windows}); the next one opens at {self.windows.told(opens)}"
             return why, min(LOOK_AGAIN, (opens - now).total_seconds())
         if run := self.routine():
-            return f"the routine run {run} goes first", ROUTINE_AGAIN
+            return f"the routine run {run} goes first; if it hangs, end it, or use --outside-windows", ROUTINE_AGAIN
         return "", 0.0
 
     def _tell(self, why: str, listen: Listener) -> None:

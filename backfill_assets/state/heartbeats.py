@@ -8,7 +8,8 @@ from dataclasses import dataclass
 EVERY = 5.0
 """Seconds between two signs of life."""
 STOPPED_AFTER = 30.0
-"""Seconds without one after which a process is taken for stopped, wherever it ran."""
+"""Seconds without one after which a process is taken for stopped, wherever it ran. One from so far
+ahead says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +25,15 @@ class Heartbeat:
     age: float
     routine: bool = False
     """Whether it is a routine run: it goes before heavy builds."""
+    began: str = ""
+    """When it began, as people read it, in UTC; "" where it does not say."""
 
 
 def routine_at_work(beats: Sequence[Heartbeat], *, home: str, alive: Callable[[int], bool]) -> str:
-    """The routine run that is at work, as the process that asks can tell; "" for none."""
-    runs = sorted({beat.run for beat in beats if beat.routine})
-    return next((run for run in runs if not why_stopped(beats, run, home=home, alive=alive)), "")
+    """The routine run that is at work, and since when, as the process that asks can tell; "" for none."""
+    runs = {beat.run: beat.began for beat in sorted(beats, key=lambda b: b.run) if beat.routine}
+    run = next((run for run in runs if not why_stopped(beats, run, home=home, alive=alive)), "")
+    return f"{run} (since {runs[run]} UTC)" if run and runs[run] else run
 
 
 def why_stopped(beats: Iterable[Heartbeat], run: str, *, home: str, alive: Callable[[int], bool]) -> str:
@@ -40,9 +44,11 @@ def why_stopped(beats: Iterable[Heartbeat], run: str, *, home: str, alive: Calla
     mine = [beat for beat in beats if beat.run == run]
     if not mine:
         return "it ended without a word"
-    if any(b.age <= STOPPED_AFTER and (b.home != home or alive(b.pid)) for b in mine):
+    if any(abs(b.age) <= STOPPED_AFTER and (b.home != home or alive(b.pid)) for b in mine):
         return ""
-    newest = min(mine, key=lambda b: b.age)
+    newest = min(mine, key=lambda b: abs(b.age))
     if newest.home == home and not alive(newest.pid):
         return f"its process {newest.pid} is gone"
+    if newest.age < 0:
+        return f"its sign of life is {-newest.age:.0f} s ahead of the clock here"
     return f"no sign of life for {newest.age:.0f} s"

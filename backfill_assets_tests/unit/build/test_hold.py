@@ -129,7 +129,8 @@ def test_routine_runs_go_first() -> None:
     began = each_takes(world, clock, 1)
     assert go(world, clock.hold(), events).ok
     assert began[0] == clock.busy_until
-    assert isinstance(events[0], Held) and events[0].why == "the routine run r1 goes first"
+    assert isinstance(events[0], Held) and events[0].why.startswith("the routine run r1 goes first;")
+    assert "--outside-windows" in events[0].why
 
 
 def test_without_windows_nothing_is_asked() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from backfill_assets.state.heartbeats import STOPPED_AFTER, Heartbeat, routine_at_work, why_stopped
@@ -19,6 +21,12 @@ def beat(age: float, *, home: str = "here", pid: int = 7, run: str = "r", routin
         pytest.param([beat(2, home="there", pid=8)], "", id="a fresh one from elsewhere, where nobody can look"),
         pytest.param([beat(40, home="there")], "no sign of life for 40 s", id="an old one from elsewhere"),
         pytest.param([beat(STOPPED_AFTER + 1)], "no sign of life for 31 s", id="a process that hangs, or a new one"),
+        pytest.param(
+            [beat(-40)],
+            "its sign of life is 40 s ahead of the clock here",
+            id="one of which nobody knows how old it is",
+        ),
+        pytest.param([beat(-2)], "", id="clocks that differ by little"),
         pytest.param([beat(400, home="there"), beat(3)], "", id="two processes of which one is at work"),
         pytest.param([], "it ended without a word", id="none"),
         pytest.param([beat(2, run="other")], "it ended without a word", id="somebody else's"),
@@ -33,6 +41,12 @@ def test_who_is_at_work(beats: list[Heartbeat], why: str) -> None:
     ("beats", "run"),
     [
         pytest.param([beat(2), beat(2, run="day", routine=True)], "day", id="one that is at work"),
+        pytest.param(
+            [replace(beat(2, run="day", routine=True), began="2024-03-01 05:00")],
+            "day (since 2024-03-01 05:00 UTC)",
+            id="since when it is at work",
+        ),
+        pytest.param([beat(-40, run="day", home="there", routine=True)], "", id="one from ahead of the clock"),
         pytest.param([beat(2, run="day", pid=8, routine=True)], "", id="one that was killed here"),
         pytest.param([beat(40, run="day", home="there", routine=True)], "", id="one that stopped elsewhere"),
         pytest.param([beat(2)], "", id="none"),
