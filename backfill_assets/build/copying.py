@@ -82,7 +82,8 @@ def copied_entries(bench: Workbench, built: Entry, copied: Copied, made_by: Sour
 
 def scoped_entries(bench: Workbench, built: Entry, patch: Patch, made_by: Sources) -> list[Entry]:
     """What the ledger says of rows of a scope that were committed among copies: of each part the batch that computed
-    the others, and what that read, since these are as old as that. What is restated with it is as it was read now."""
+    the others, and what that read, since these are as old as that; and what the rows of the scope read. What is
+    restated with it is as it was read now."""
     assert patch.scope is not None
     there = bench.log.rows(built.model, built.version, built.table_commit)
     found: list[Entry] = []
@@ -94,6 +95,8 @@ def scoped_entries(bench: Workbench, built: Entry, patch: Patch, made_by: Source
             batch=entry.batch,
             began=entry.began,
             scope=patch.scope.where,
+            by_key=patch.scope.by_key,
+            read=built.inputs or {},
         )
         found.append(replace(one, inputs={**(built.inputs or {}), **(entry.inputs or {}), **now}, origin=origin))
     return found

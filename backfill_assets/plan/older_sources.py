@@ -60,12 +60,13 @@ def told_once(history: History) -> History:
     return told
 
 
-def computed(entries: EntriesByVersion, pointer: Pointer) -> Iterator[Computed]:
-    """What a pointer shows, by what its batches say that they read. Not what was adopted: no source was read for it."""
+def computed(entries: EntriesByVersion, pointer: Pointer, *, newest: bool = False) -> Iterator[Computed]:
+    """What a pointer shows, by what its batches say that they read. Not what was adopted: no source was read for it.
+    Where rows were computed beside copied ones: as old as the oldest, or as new as the `newest` of them."""
     for segment, part, entry in shown_parts(entries, pointer):
         if not is_adopted(segment.version):
-            read = cast(Pins, entry.inputs or {})
-            yield Computed(model=pointer.model, interval=part, read=read, began=entry.began)
+            read, began = entry.newest if newest else (entry.inputs or {}, entry.began)
+            yield Computed(model=pointer.model, interval=part, read=cast(Pins, read), began=began)
 
 
 def older_rows(
@@ -82,7 +83,7 @@ def older_rows(
     for name, own in groupby(sorted(rows, key=_by_model), key=_by_model):
         model, shown = project.models.get(name), environment.pointers.get(name)
         if model is not None and shown is not None:
-            beside, mine = sorted(computed(entries, shown), key=lambda c: c.interval), list(own)
+            beside, mine = sorted(computed(entries, shown, newest=True), key=lambda c: c.interval), list(own)
             for source in [u.name for u in model.upstreams if u.name in project.sources]:
                 pairs[source] += _pairs(source, mine, beside)
     found: dict[tuple[str, str], list[Interval]] = defaultdict(list)

@@ -6,7 +6,7 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, cast
@@ -48,10 +48,15 @@ class Origin:
     began: datetime
     scope: str = ""
     """Of rows that were computed within a scope: which. Those outside of it were copied."""
+    by_key: bool = False
+    """Whether that is of all rows of a key for which the scope holds."""
+    read: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What the rows of a scope were computed from: the newest that any of these rows read, while `inputs` are of the
+    oldest. Empty where there is no scope."""
 
     def to_plain(self) -> dict[str, Any]:
         """As it is stored."""
-        return {name: said for name, said in to_fields(self).items() if said or name != "scope"}
+        return {name: said for name, said in to_fields(self).items() if said or name not in ("scope", "by_key", "read")}
 
     @classmethod
     def of_plain(cls, raw: Mapping[str, Any]) -> Origin:
@@ -101,7 +106,15 @@ class Entry:
         """What computed the rows: this batch, unless all of them were copied."""
         if self.origin and not self.origin.scope:
             return self.origin
-        return Origin(version=self.version, commit=self.table_commit, batch=self.batch, began=self.began)
+        read = self.origin.read if self.origin else {}
+        return Origin(version=self.version, commit=self.table_commit, batch=self.batch, began=self.began, read=read)
+
+    @property
+    def newest(self) -> tuple[Mapping[str, object], datetime]:
+        """What the newest of the rows were computed from, and when their batch began to read it."""
+        if self.origin and self.origin.read:
+            return self.origin.read, self.at - timedelta(seconds=self.seconds)
+        return self.inputs or {}, self.began
 
     @property
     def order(self) -> tuple[int, datetime, str]:
