@@ -14,6 +14,7 @@ from backfill_assets.evidence.sentences import (
     accepted_by,
     because,
     effect,
+    in_scope,
     in_words,
     partial,
     rules_notes,
@@ -171,7 +172,7 @@ def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
     if m.kind == "new":
         return [f"it is new and has {shown}."]
     if m.kind == "restated":
-        said = [f"corrected rows for {shown}{f' where {m.ranges.where}' if m.ranges.where else ''}."]
+        said = [f"corrected {in_scope(m) if m.ranges.where else 'rows'} for {shown}."]
     elif m.kind == "relisted":
         said = ["it has other columns; its rows are those that you know."]
     elif m.kind == "extended":

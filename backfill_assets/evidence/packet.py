@@ -228,6 +228,7 @@ def _model(s: ChangedModel, inputs: Inputs) -> ModelPart:
             count=s.target.intervals.count(s.model.cadence),
             copied=_pairs(Ranges.of(i for i, e in s.batches if e.origin and not e.origin.scope)),
             where=next((e.origin.scope for _, e in s.batches if e.origin), ""),
+            by_key=any(e.origin.by_key for _, e in s.batches if e.origin),
             shown=_pairs(s.shown),
             kept=_pairs(s.kept),
             missing=_pairs(s.missing),

@@ -21,6 +21,7 @@ from backfill_assets.evidence.shape import (
 )
 from backfill_assets.evidence.value_changes import ValueChange, compared, value_changes
 from backfill_assets.plan.category import Category
+from backfill_assets.plan.scope_text import scope_rows
 from backfill_assets.state.required_approvals import titled
 
 SAID = 3
@@ -273,6 +274,11 @@ def in_words(m: ModelPart, some: Ranges) -> str:
     return f"{amount(Ranges.of(unit.cover(i) for i in some).count(unit), unit)}, {spans(some, unit)}"
 
 
+def in_scope(m: ModelPart) -> str:
+    """Of a restatement of some rows of its days: which."""
+    return scope_rows(m.ranges.where, by_key=m.ranges.by_key)
+
+
 def cadence(m: ModelPart) -> Cadence:
     """The model's cadence."""
     return Cadence(m.cadence)
@@ -293,8 +299,8 @@ def _which(m: ModelPart, place: str) -> str:
             return f"{m.model} gains {in_words(m, done)}; what it showed before stays."
         case "restated" if m.ranges.where:
             return (
-                f"{capital(spans(done, unit))}, {many} of {m.model}: only rows with {m.ranges.where} were computed "
-                "again, by the same rules, from the data as it is now. All other rows stay exactly as they were: those "
+                f"{capital(spans(done, unit))}, {many} of {m.model}: only {in_scope(m)} were computed again, "
+                "by the same rules, from the data as it is now. All other rows stay exactly as they were: those "
                 "of these days were copied, and compared with what was shown."
             )
         case "restated":

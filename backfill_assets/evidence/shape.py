@@ -95,6 +95,9 @@ class RangesPart(Part):
     where: str = Field(
         default="", description="Of which rows of it; the others are copies of what was shown. Empty: of all."
     )
+    by_key: bool = Field(
+        default=False, description="Whether that is all rows of a key for which it holds, before or after."
+    )
     shown: list[Range] = Field(description="What the environment shows of the new table after the promotion.")
     kept: list[Range] = Field(description="What it goes on to show from older tables.")
     missing: list[Range] = Field(description="What is over and not there.")

@@ -18,7 +18,13 @@ def scope_words(plan: Plan) -> list[str]:
 
 def scope_text(scope: RowScope) -> str:
     """What is done of a day: `only rows with region = 'de' are computed again; …`."""
-    rows = f"only rows with {scope.where} are computed again"
-    if scope.by_key:
-        rows = f"only rows whose key has {scope.where}, in what is shown or in what is computed, are computed again"
-    return f"{rows}; the others are copied as they are shown, and compared with that once they are written"
+    rows = scope_rows(scope.where, by_key=scope.by_key)
+    others = "the others are copied as they are shown, and compared with that once they are written"
+    columns = ", ".join(scope.columns)
+    known = f"a row whose {columns} itself was corrected leaves the old value and does not come into the new: name both"
+    return f"only {rows} are computed again; {others}{'' if scope.by_key else f'; {known}'}"
+
+
+def scope_rows(where: str, *, by_key: bool) -> str:
+    """Which rows these are: `rows with region = 'de'`."""
+    return f"rows whose key has {where}, before or after," if by_key else f"rows with {where}"
