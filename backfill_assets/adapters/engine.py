@@ -37,7 +37,7 @@ from backfill_assets.audits.sample import sample_failures
 from backfill_assets.audits.scan import scan_audits
 from backfill_assets.build.engine import AuditReads, Job, ModelInput, SourceInput
 from backfill_assets.core.digest import digest
-from backfill_assets.core.errors import BackfillError, DataError, TransientBuildError
+from backfill_assets.core.errors import BackfillError, BuildError, DataError, TransientBuildError
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import NO_ROWS, Segments
@@ -119,7 +119,11 @@ class SparkEngine:
         spark, wanted = self._session(job), self._session(job).read.format("delta").load(self._path(job)).schema
         there = job.below.cut(Ranges((interval,)))
         same = [(name.lower(), name.lower()) for name in wanted.names]
-        return renamed_frame(spark, self._warehouse, job.model, there, same, wanted)
+        try:
+            return renamed_frame(spark, self._warehouse, job.model, there, same, wanted)
+        except BuildError as error:
+            error.fix = error.fix or "restate these days whole, without --where"
+            raise
 
     def _check_scope(self, job: Job, commit: int, interval: Interval) -> None:
         """Compare what was committed outside of the job's scope with what is shown."""

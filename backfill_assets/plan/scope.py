@@ -7,6 +7,7 @@ another column, keys decide: what a key had or has in the scope is computed agai
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -63,6 +64,13 @@ def with_scope(
                 raise _Whole(copied)
             said = ""
         except _Whole as whole:
+            if own:
+                raise PlanError(
+                    f"{name} cannot be restated in a part of its rows beside what it reads: {whole}",
+                    why="all rows of its days would be computed again, and --where names some",
+                    fix=f"leave {name} out, it follows what it reads: --where is about the models that are named; or "
+                    "restate these days whole, without --where",
+                ) from None
             scope, said = None, str(whole)
         version = digest(patch.version, *([scope.where, scope.by_key] if scope else []), *(p.version for p in above))
         found[name] = replace(patch, version=revision_of(patch.version, version[:8]), scope=scope, whole=said)
@@ -134,6 +142,8 @@ def _reached(project: Project, model: Model, found: Mapping[str, Patch], own: Ro
     if text is None:
         raise _Whole("the condition cannot be written with its columns")
     reached = RowScope(where=text, columns=tuple(passed[c].lower() for c in scope.columns))
+    if hidden := {c.lower() for c in model.mask}.intersection(reached.columns):
+        raise _Whole(f"{', '.join(sorted(hidden))} is masked, and the condition would be quoted with it")
     if lacking := set(reached.columns) - {column.lower() for column in model.grain}:
         raise _Whole(f"{', '.join(sorted(lacking))} is no part of its key")
     if own is not None and own != reached:
@@ -160,12 +170,17 @@ def changed_beside(have: Coverage, version: str, shown: ShownState) -> Ranges:
     """The intervals of a restatement in a scope whose other rows were copied from a batch that is not shown any more.
     What is shown of the restatement itself is as it was promoted."""
     found: list[Interval] = []
+    parts = sorted(shown.parts, key=lambda p: p.interval)
+    ends = [p.interval.end for p in parts]
     for interval, entry in have.sources:
         if entry.origin is None or not entry.origin.scope:
             continue
-        for part in shown.parts:
+        for at in range(bisect_right(ends, interval.start), len(parts)):
+            common = (part := parts[at]).interval.intersection(interval)
+            if common is None:
+                break
             if part.segment.version != version and (part.entry is None or part.entry.batch != entry.origin.batch):
-                found.extend(Ranges((part.interval,)) & Ranges((interval,)))
+                found.append(common)
     return Ranges.of(found)
 
 

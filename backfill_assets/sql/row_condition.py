@@ -24,6 +24,10 @@ def row_condition(value: str) -> tuple[str, tuple[str, ...]]:
     (tree,) = parse(f"{_SELECT}{text}\n").statements
     for use in uses_in_text(f"{_SELECT}{text}\n"):
         raise ValueError(f"{use.name}: {use.cause.why}")
+    if tree.find(exp.Star):
+        raise ValueError("`*` stands for columns that it does not name: name them")
+    if tree.find(exp.UDTF):
+        raise ValueError("a function that makes several rows of one is no condition on one row")
     if unknown := next(tree.find_all(exp.Anonymous), None):
         raise ValueError(f"{unknown.name}() is not known: it may be a function of one's own, which nobody looks into")
     for column in tree.find_all(exp.Column):

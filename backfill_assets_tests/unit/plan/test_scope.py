@@ -13,7 +13,7 @@ from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Column, SortColumn
 from backfill_assets.plan.commands import apply_command
 from backfill_assets.plan.patch import RowScope
-from backfill_assets.plan.scope_text import scope_words
+from backfill_assets.plan.scope_text import scope_text, scope_words
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.plan.stale_inputs import stale_inputs
 from backfill_assets.promote.lifecycle import open_plan
@@ -89,6 +89,7 @@ def test_readers_follow_by_rows_or_whole() -> None:
     [
         ({"language": "python"}, "nobody can tell which rows a Python function puts together"),
         ({"grain": ("ds",)}, "area is no part of its key"),
+        ({"mask": ("Area",)}, "area is masked"),
         ({"code": "SELECT ds, upper(region) AS area FROM sales"}, "its rows do not have region as it is"),
         (
             {"code": "SELECT ds, region AS area FROM sales UNION ALL SELECT ds, 'x' FROM other"},
@@ -142,6 +143,9 @@ def test_a_column_beside_the_key() -> None:
         ("ds = current_date()", "depends on when the batch runs"),
         ("mine(region)", "is not known"),
         ("true", "names no column"),
+        ("region = 'de' AND to_json(struct(*)) LIKE '%x%'", "name them"),
+        ("region = 'de' AND hash(*) % 2 = 0", "name them"),
+        ("explode(array(region)) = 'de'", "several rows of one"),
         ("region = 'de'; DELETE FROM sales", "not one SQL expression"),
     ],
 )
@@ -150,6 +154,22 @@ def test_what_is_no_scope(where: str, why: str) -> None:
     with pytest.raises(UsageError) as refused:
         world.plan(asked(where))
     assert why in refused.value.why + refused.value.fix
+
+
+def test_a_model_that_is_named_is_not_computed_whole() -> None:
+    """It follows what it reads, or is restated whole: a condition that is asked of it counts."""
+    passing = replace(PASSING, code="SELECT ds, region, sum(total) FROM sales GROUP BY ds, region")
+    passing = replace(passing, grain=("ds", "region"))
+    both = Request(restate=(("sales", DAY), ("passing", DAY)), where=GERMANY)
+    world = a_world(SALES, passing)
+    world.project = replace(world.project, columns={**world.project.columns, "passing": ()})
+    assert world.plan(both).patches["passing"].scope == RowScope(where=GERMANY, columns=("region",))
+    world = a_world(SALES, replace(passing, language="python"))
+    world.project = replace(world.project, columns={**world.project.columns, "passing": ()})
+    assert world.plan(asked()).patches["passing"].whole
+    with pytest.raises(PlanError, match="cannot be restated in a part of its rows") as refused:
+        world.plan(both)
+    assert "leave passing out" in refused.value.fix
 
 
 def test_masked_values_are_not_quoted() -> None:
@@ -186,6 +206,7 @@ def test_the_other_rows_stay_as_old_as_they_are() -> None:
         before[days("04", "06")].batch,
     ]
     assert all(e.origin and e.origin.scope == GERMANY and e.computed_by.batch == e.batch for e in sales)
+    assert all(e.origin and e.origin.read == {"raw": {"commit": 9}} for e in sales)
     (passing,) = [e.inputs for e in entries if e.model == "passing" and e.interval == days("03")]
     assert plan.patches["sales"].version in str(passing)
     assert sum(e.rows for e in sales) == 20
@@ -236,3 +257,34 @@ def test_rows_beside_others_than_they_were_computed_from_are_not_copied() -> Non
     assert plan.patches["sales"].scope and "from other rows of what it reads" in plan.patches["passing"].whole
     build(world, plan, "scoped")
     assert promoted(world, plan).moved and not stale()
+
+
+@pytest.mark.parametrize("where", [GERMANY, ""])
+def test_a_correction_in_a_scope_is_not_undone_by_older_rows(where: str) -> None:
+    """A day has the age of its newest rows where others would come over it: new code read the source before."""
+    world = a_world(SALES)
+    old, world.project = world.project, replace(world.project, fingerprints={"sales": "sales-2"})
+    world.rows_come(days("03"))
+    new = world.project
+    waiting = world.plan()
+    apply(world.bench("v2", pins={"raw": {"commit": 2}}), waiting)
+    world.rows_come(days("03"))
+    world.project = old
+    plan = world.plan(replace(asked(day=days("03")), where=where))
+    build(world, plan, raw=3)
+    assert promoted(world, plan).moved
+    world.project = new
+    refused = promoted(world, world.plan())
+    assert not refused.moved
+    assert [str(o.intervals) for o in refused.verdict.obstacles if "older rows of source raw" in o.what] == [
+        "2024-01-03"
+    ]
+
+
+def test_how_it_is_said() -> None:
+    """A row that moved by its key alone is not found in its new place; by keys it is."""
+    scope = RowScope(where=GERMANY, columns=("region",))
+    assert "a row whose region itself was corrected leaves the old value" in scope_text(scope)
+    assert "only rows with region = 'de' are" in scope_text(scope)
+    by_key = scope_text(replace(scope, by_key=True))
+    assert "only rows whose key has region = 'de', before or after, are" in by_key and "corrected" not in by_key
