@@ -72,7 +72,7 @@ def test_the_jvm_is_killed_in_the_middle(tmp_path: Path) -> None:
 
 def test_sigterm_ends_an_apply_like_ctrl_c(tmp_path: Path) -> None:
     """Nothing else begins, what is done is recorded and said, with the command that goes on; code 143."""
-    place = Context.open(small_project(tmp_path, batch_size=1, batch_concurrency=1))
+    place = Context.open(small_project(tmp_path, days=60, batch_size=1, batch_concurrency=1))
     process = start(BACKFILL, "--project", tmp_path, "apply")
     try:
         eventually(lambda: kinds(place, Kind.BUILT), within=400, while_=lambda: process.poll() is None)
@@ -82,8 +82,8 @@ def test_sigterm_ends_an_apply_like_ctrl_c(tmp_path: Path) -> None:
         end(process)
     assert said.code == 143, said.out
     built = kinds(place, Kind.BUILT)
-    assert 0 < len(built) < 10
-    assert f"daily: {len(built)} of 10 days built" in said.out
+    assert 0 < len(built) < 60
+    assert f"daily: {len(built)} of 60 days built" in said.out
     assert "terminated" in said.out and f"backfill --project {tmp_path} apply" in said.out
     assert len(kinds(place, Kind.STARTED)) <= len(built) + 1
     assert "Traceback" not in said.out
