@@ -17,6 +17,8 @@ from backfill_assets.app.rules import approve_change, change_statements, is_chan
 from backfill_assets.core.errors import PlanError, SettingsError, UsageError
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.request_parsing import name_and_value
+from backfill_assets.plan.scope_text import scopes
+from backfill_assets.plan.stored import stored_plan
 from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rules_change import RulesChange
@@ -64,6 +66,8 @@ class Approved:
     """Who made the plan."""
     why: str = ""
     """What the plan's author said that it is for."""
+    scopes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By model: which rows of its days are computed again, where not all are."""
 
 
 def approve(context: Context, request: ApprovalRequest) -> Approved:
@@ -83,6 +87,7 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
         rules=context.rules().rules,
         authors=find_plan(context.control, given[0].plan).authors,
         why=context.control.plans.why(given[0].plan),
+        scopes=scopes(plan) if (plan := stored_plan(context.control, given[0].plan)) else {},
     )
 
 

@@ -71,7 +71,8 @@ def print_approved(done: Approved) -> None:
         owner = one.owner or "models without an owner"
         console.print(styled("[bold]{}[/] approves for {} ({}{})", one.by, owner, how, own))
         for model, ranges in one.scope.items():
-            console.print(Text(f"  {model}  {ranges}"))
+            only = f", only {done.scopes[model]}" if model in done.scopes else ""
+            console.print(Text(one_line(f"  {model}  {ranges}{only}")))
         for finding, reason in one.accepted.items():
             console.print(Text(one_line(f"  accepts {finding}: {reason}")))
         until = f"{expires(one, rules):%Y-%m-%d %H:%M} UTC"

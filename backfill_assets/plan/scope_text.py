@@ -16,6 +16,12 @@ def scope_words(plan: Plan) -> list[str]:
     return [f"{one}." for one in said]
 
 
+def scopes(plan: Plan) -> dict[str, str]:
+    """By model: which rows of its days are computed again, where not all are."""
+    found = {name: patch.scope for name, patch in plan.patches.items()}
+    return {name: scope_rows(scope.where, by_key=scope.by_key) for name, scope in found.items() if scope}
+
+
 def scope_text(scope: RowScope) -> str:
     """What is done of a day: `only rows with region = 'de' are computed again; …`."""
     rows = scope_rows(scope.where, by_key=scope.by_key)

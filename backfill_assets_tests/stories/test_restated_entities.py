@@ -173,7 +173,8 @@ def test_scopes_follow_each_other_and_never_undo_one_another(shop: Path) -> None
     (waiting,) = [r.id for r in Context.open(shop).control.plans.all() if r.live]
     clash = backfill("apply", *second, project=shop, user="dev")
     assert clash.code == 1 and waiting in clash.err, "another scope is another request: it goes on with none"
-    assert backfill("approve", waiting, project=shop, user="ana").code == 0
+    approved = backfill("approve", waiting, project=shop, user="ana")
+    assert approved.code == 0 and "regions  2024-01-02, only rows with region = 'de'" in approved.out, approved
     assert backfill("promote", waiting, project=shop, user="dev").code == 0
     finish(shop, *second)
     mixed = pd.concat([before[before["day"] != "2024-01-02"], after[after["day"] == "2024-01-02"]])
