@@ -60,12 +60,15 @@ def told_once(history: History) -> History:
     return told
 
 
-def computed(entries: EntriesByVersion, pointer: Pointer, *, newest: bool = False) -> Iterator[Computed]:
+def computed(entries: EntriesByVersion, pointer: Pointer, shown: Pointer | None) -> Iterator[Computed]:
     """What a pointer shows, by what its batches say that they read. Not what was adopted: no source was read for it.
-    Where rows were computed beside copied ones: as old as the oldest, or as new as the `newest` of them."""
+    Where rows were computed beside copied ones: as old as the oldest; as new as the newest of them where the copied
+    ones are those of what is `shown`, which nothing older is put over then."""
+    batches = {entry.batch for _, _, entry in shown_parts(entries, shown)} if shown else frozenset[str]()
     for segment, part, entry in shown_parts(entries, pointer):
         if not is_adopted(segment.version):
-            read, began = entry.newest if newest else (entry.inputs or {}, entry.began)
+            as_shown = entry.batch in batches or (entry.origin is not None and entry.origin.batch in batches)
+            read, began = entry.newest if as_shown else (entry.inputs or {}, entry.began)
             yield Computed(model=pointer.model, interval=part, read=cast(Pins, read), began=began)
 
 
@@ -83,7 +86,7 @@ def older_rows(
     for name, own in groupby(sorted(rows, key=_by_model), key=_by_model):
         model, shown = project.models.get(name), environment.pointers.get(name)
         if model is not None and shown is not None:
-            beside, mine = sorted(computed(entries, shown, newest=True), key=lambda c: c.interval), list(own)
+            beside, mine = sorted(computed(entries, shown, shown), key=lambda c: c.interval), list(own)
             for source in [u.name for u in model.upstreams if u.name in project.sources]:
                 pairs[source] += _pairs(source, mine, beside)
     found: dict[tuple[str, str], list[Interval]] = defaultdict(list)

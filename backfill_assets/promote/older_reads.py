@@ -48,7 +48,7 @@ def older_reads(
         return OlderReads()
     said = entries(ours.keys() | beside)
     reach = facts.settling.reach if facts.settling else {}
-    rows = [row for p in moving if p.model in ours for row in computed(said, p)]
+    rows = [row for p in moving if p.model in ours for row in computed(said, p, shown.pointers.get(p.model))]
     to_come = [
         Computed(model=f.model, interval=part, read=f.sources, began=facts.now) for f in frozen for part in f.intervals
     ]

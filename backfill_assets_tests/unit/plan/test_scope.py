@@ -281,6 +281,18 @@ def test_a_correction_in_a_scope_is_not_undone_by_older_rows(where: str) -> None
     ]
 
 
+@pytest.mark.parametrize("day", [days("03"), days("05")])
+def test_scopes_follow_each_other(day: Interval) -> None:
+    """Rows that are copied as they are shown are no older ones, whatever the rows beside them were computed from."""
+    world = a_world(SALES)
+    for number, region in enumerate(("de", "fr"), 2):
+        world.rows_come(days("03"))
+        plan = world.plan(asked(f"region = '{region}'", day=days("03") if region == "de" else day))
+        build(world, plan, region, raw=number)
+        done = promoted(world, plan)
+        assert done.moved, done.verdict.obstacles
+
+
 def test_how_it_is_said() -> None:
     """A row that moved by its key alone is not found in its new place; by keys it is."""
     scope = RowScope(where=GERMANY, columns=("region",))
