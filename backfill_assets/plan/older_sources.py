@@ -7,7 +7,6 @@ came to it in between: what does not reach an interval leaves its rows as they a
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import cast
 
+from backfill_assets.core.interval_index import IntervalIndex
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pin import Pin, Pins, made_anew
@@ -60,15 +60,16 @@ def told_once(history: History) -> History:
     return told
 
 
-def computed(entries: EntriesByVersion, pointer: Pointer, shown: Pointer | None) -> Iterator[Computed]:
+def computed(entries: EntriesByVersion, pointer: Pointer, beside: Pointer | None = None) -> Iterator[Computed]:
     """What a pointer shows, by what its batches say that they read. Not what was adopted: no source was read for it.
-    Where rows were computed beside copied ones: as old as the oldest; as new as the newest of them where the copied
-    ones are those of what is `shown`, which nothing older is put over then."""
-    batches = {entry.batch for _, _, entry in shown_parts(entries, shown)} if shown else frozenset[str]()
+    Where rows were computed beside copied ones, a part is as new as the newest of them; unless it is to move `beside`
+    what is shown by now and the copied rows are others than these: then it is as old as the oldest."""
+    there = {entry.batch for _, _, entry in shown_parts(entries, beside)} if beside else None
     for segment, part, entry in shown_parts(entries, pointer):
         if not is_adopted(segment.version):
-            as_shown = entry.batch in batches or (entry.origin is not None and entry.origin.batch in batches)
-            read, began = entry.newest if as_shown else (entry.inputs or {}, entry.began)
+            copied = entry.origin.batch if entry.origin else entry.batch
+            as_new = there is None or entry.batch in there or copied in there
+            read, began = entry.newest if as_new else (entry.inputs or {}, entry.began)
             yield Computed(model=pointer.model, interval=part, read=cast(Pins, read), began=began)
 
 
@@ -86,7 +87,7 @@ def older_rows(
     for name, own in groupby(sorted(rows, key=_by_model), key=_by_model):
         model, shown = project.models.get(name), environment.pointers.get(name)
         if model is not None and shown is not None:
-            beside, mine = sorted(computed(entries, shown, shown), key=lambda c: c.interval), list(own)
+            beside, mine = IntervalIndex((c.interval, c) for c in computed(entries, shown)), list(own)
             for source in [u.name for u in model.upstreams if u.name in project.sources]:
                 pairs[source] += _pairs(source, mine, beside)
     found: dict[tuple[str, str], list[Interval]] = defaultdict(list)
@@ -129,18 +130,13 @@ class _Pair:
         return (self.model, *said, *times)
 
 
-def _pairs(source: str, rows: Sequence[Computed], shown: Sequence[Computed]) -> Iterator[_Pair]:
-    ends = [c.interval.end for c in shown]
+def _pairs(source: str, rows: Sequence[Computed], shown: IntervalIndex[Computed]) -> Iterator[_Pair]:
     for row in rows:
         if (then := row.read.get(source)) is None:
             continue
-        for at in range(bisect_right(ends, row.interval.start), len(shown)):  # a slice would copy all of them
-            other = shown[at]
-            common = other.interval.intersection(row.interval)
-            if common is None:
-                break
-            now = other.read.get(source)
-            if now and _earlier(then, row.began, now, other.began):
+        for there, other in shown.meeting(row.interval):
+            now, common = other.read.get(source), there.intersection(row.interval)
+            if now and common and _earlier(then, row.began, now, other.began):
                 yield _Pair(model=row.model, interval=common, then=then, began=row.began, shown=now, later=other.began)
 
 

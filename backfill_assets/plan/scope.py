@@ -7,13 +7,13 @@ another column, keys decide: what a key had or has in the scope is computed agai
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets.core.escaping import one_line
+from backfill_assets.core.interval_index import IntervalIndex
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
@@ -170,17 +170,13 @@ def changed_beside(have: Coverage, version: str, shown: ShownState) -> Ranges:
     """The intervals of a restatement in a scope whose other rows were copied from a batch that is not shown any more.
     What is shown of the restatement itself is as it was promoted."""
     found: list[Interval] = []
-    parts = sorted(shown.parts, key=lambda p: p.interval)
-    ends = [p.interval.end for p in parts]
+    parts = IntervalIndex((part.interval, part) for part in shown.parts)
     for interval, entry in have.sources:
         if entry.origin is None or not entry.origin.scope:
             continue
-        for at in range(bisect_right(ends, interval.start), len(parts)):
-            common = (part := parts[at]).interval.intersection(interval)
-            if common is None:
-                break
+        for there, part in parts.meeting(interval):
             if part.segment.version != version and (part.entry is None or part.entry.batch != entry.origin.batch):
-                found.append(common)
+                found += Ranges((there,)) & Ranges((interval,))
     return Ranges.of(found)
 
 

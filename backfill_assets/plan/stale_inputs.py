@@ -9,13 +9,13 @@ say it (`promote/mismatches.py`).
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, cast
 
+from backfill_assets.core.interval_index import IntervalIndex
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
@@ -73,18 +73,14 @@ class _Tables:
 
 
 def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, below: Pointer) -> Iterator[StaleInput]:
-    shown = sorted(shown_parts(tables.entries, below), key=lambda s: s[1])
-    ends = [part.end for _, part, _ in shown]
+    shown = IntervalIndex((part, (segment, entry)) for segment, part, entry in shown_parts(tables.entries, below))
     found: dict[Segment, tuple[list[Interval], list[Interval]]] = defaultdict(lambda: ([], []))
     for _, part, entry in shown_parts(tables.entries, pointer):
         said = cast(Mapping[str, Mapping[str, Any]], entry.inputs or {}).get(upstream.name, {})
         if entry.through or "version" not in said or "commit" not in said:
             continue
         for window in needed(model, upstream, part):
-            for at in range(bisect_right(ends, window.start), len(shown)):  # a slice would copy all of them
-                segment, there, newest = shown[at]
-                if there.start >= window.end:
-                    break
+            for there, (segment, newest) in shown.meeting(window):
                 for late in _read_other(tables, upstream.name, said, there, newest, window):
                     intervals, of = found[segment]
                     of.append(late)
