@@ -20,43 +20,52 @@ class ViewMasks:
     masks: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mask:
+    """What of an answer is not kept: values of `hidden` outputs; and whether the query `reads` a masked table."""
+
+    hidden: frozenset[str]
+    reads: bool
+
+
 def masked_rerun(rerun: Rerun, query: ConsumerQuery, candidate: ViewMasks, shown: ViewMasks, salt: bytes) -> Rerun:
     """The rerun without values of masked columns, judged before they went.
 
     `salt` makes checksums that nobody can find a value for by trying: they compare the two answers, and nothing else.
     """
-    told = replace(rerun.candidate, error=_error(query, rerun.candidate, candidate))
+    mask = _mask(query, rerun.candidate, candidate)
+    told = replace(rerun.candidate, error=_error(rerun.candidate, mask))
     return replace(
         rerun,
-        missed=misses(query, told, _hidden(query, told, candidate)),
-        candidate=_without_values(query, rerun.candidate, candidate, salt),
-        shown=_without_values(query, rerun.shown, shown, salt) if rerun.shown is not None else None,
+        missed=misses(query, told, mask.hidden),
+        candidate=_without_values(rerun.candidate, mask, salt),
+        shown=_without_values(rerun.shown, _mask(query, rerun.shown, shown), salt) if rerun.shown is not None else None,
     )
 
 
-def _hidden(query: ConsumerQuery, answer: Answer, views: ViewMasks) -> frozenset[str]:
+def _mask(query: ConsumerQuery, answer: Answer, views: ViewMasks) -> _Mask:
+    if not reads_masked(query.sql, views.columns, views.masks):
+        return _Mask(hidden=frozenset(), reads=False)
     columns = [c.lower() for c in answer.columns]
-    return frozenset(columns) - {*shown_outputs(query.sql, columns, views.columns, views.masks)}
+    seen = shown_outputs(query.sql, columns, views.columns, views.masks)
+    return _Mask(hidden=frozenset(columns).difference(seen), reads=True)
 
 
-def _error(query: ConsumerQuery, answer: Answer, views: ViewMasks) -> str:
-    hides = answer.error and reads_masked(query.sql, views.columns, views.masks)
-    return hide_values(answer.error) if hides else answer.error
+def _error(answer: Answer, mask: _Mask) -> str:
+    return hide_values(answer.error) if answer.error and mask.reads else answer.error
 
 
-def _without_values(query: ConsumerQuery, answer: Answer, views: ViewMasks, salt: bytes) -> Answer:
-    hidden = _hidden(query, answer, views)
-    salted = answer.checksum and reads_masked(query.sql, views.columns, views.masks)
+def _without_values(answer: Answer, mask: _Mask, salt: bytes) -> Answer:
     return replace(
         answer,
-        checksum=_salted(answer.checksum, salt) if salted else answer.checksum,
+        checksum=_salted(answer.checksum, salt) if answer.checksum and mask.reads else answer.checksum,
         sample=tuple(
-            tuple(HIDDEN if c.lower() in hidden else v for c, v in zip(answer.columns, row, strict=True))
+            tuple(HIDDEN if c.lower() in mask.hidden else v for c, v in zip(answer.columns, row, strict=True))
             for row in answer.sample
         ),
-        extremes={c: ends for c, ends in answer.extremes.items() if c.lower() not in hidden},
-        sums={c: total for c, total in answer.sums.items() if c.lower() not in hidden},
-        error=_error(query, answer, views),
+        extremes={c: ends for c, ends in answer.extremes.items() if c.lower() not in mask.hidden},
+        sums={c: total for c, total in answer.sums.items() if c.lower() not in mask.hidden},
+        error=_error(answer, mask),
     )
 
 
