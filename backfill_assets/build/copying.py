@@ -18,7 +18,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import Segments
 from backfill_assets.plan.copied import Copied
-from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.patch import RowScope
 from backfill_assets.plan.strategy import Strategy
 from backfill_assets.state.ledger import DECIDING, Entry, Origin, by_version, coverage
 from backfill_assets.state.tables import DataCommit, compare_log, rows_of, vouched
@@ -80,11 +80,10 @@ def copied_entries(bench: Workbench, built: Entry, copied: Copied, made_by: Sour
     return [replace(one, inputs=entry.inputs, origin=entry.computed_by) for one, entry in _parts(built, made_by, after)]
 
 
-def scoped_entries(bench: Workbench, built: Entry, patch: Patch, made_by: Sources) -> list[Entry]:
+def scoped_entries(bench: Workbench, built: Entry, scope: RowScope, made_by: Sources) -> list[Entry]:
     """What the ledger says of rows of a scope that were committed among copies: of each part the batch that computed
     the others, and what that read, since these are as old as that; and what the rows of the scope read. What is
     restated with it is as it was read now."""
-    assert patch.scope is not None
     there = bench.log.rows(built.model, built.version, built.table_commit)
     found: list[Entry] = []
     for one, entry in _parts(built, made_by, {at: n for at, n in there.items() if built.interval.holds(at)}):
@@ -94,8 +93,8 @@ def scoped_entries(bench: Workbench, built: Entry, patch: Patch, made_by: Source
             commit=entry.table_commit,
             batch=entry.batch,
             began=entry.began,
-            scope=patch.scope.where,
-            by_key=patch.scope.by_key,
+            scope=scope.where,
+            by_key=scope.by_key,
             read=built.inputs or {},
         )
         found.append(replace(one, inputs={**(built.inputs or {}), **(entry.inputs or {}), **now}, origin=origin))

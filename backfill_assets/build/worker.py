@@ -205,7 +205,7 @@ class Worker:
         self._record(self._entry(Kind.STARTED, piece, batch=batch, attempt=attempt, reason=exception))
         if removals_of(self.bench, name) != self.removals:  # after the record: the janitor looks there
             raise removed(name)
-        made_by, patch = self._copied_from(piece, copied), self.bench.patches.get(name)
+        made_by = self._copied_from(piece, copied)
         with self._timed("write"):
             write = partial(copy, job, batch, piece, copied) if copied.segments else partial(_write, job, batch, piece)
             commit = self._compute(write, again=False)
@@ -220,8 +220,8 @@ class Worker:
         )
         if copied.segments:
             self._record(*copied_entries(self.bench, built, copied, made_by))
-        elif patch and patch.scope:
-            self._record(*scoped_entries(self.bench, built, patch, made_by))
+        elif job.scope:
+            self._record(*scoped_entries(self.bench, built, job.scope, made_by))
         else:
             self._record(built)
         with self.lock:
