@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from backfill_assets.plan.commands import apply_command, restate_command, with_why
+from backfill_assets.plan.commands import apply_command, promote_command, restate_command, with_why
 from backfill_assets.plan.stages import Plan, Promote
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.watch.notice import Notice
@@ -52,12 +52,7 @@ def next_step(plan: Plan, verdict: Verdict | None = None, stored: str = "", late
     if plan.owners:
         return NextStep(Step.OWNERS, request)
     if moves:
-        return NextStep(Step.PROMOTE, promote_command(plan))
+        return NextStep(Step.PROMOTE, promote_command(plan.request))
     if late:
         return NextStep(Step.RESTATE, restate_command(tuple(a for notice in late for a in notice.restate)))
     return NextStep(Step.NOTHING)
-
-
-def promote_command(plan: Plan) -> str:
-    """The command that promotes what a plan asks for."""
-    return apply_command(plan.request).replace("apply", "promote", 1)

@@ -54,6 +54,7 @@ def plan(
     place = open_place()
     found = preview(place, explained(request, why))
     made, claim = found.plan, found.claim
+    stored = claim.continues.id if claim.continues else ""
     if as_json:
         more = {
             "estimate": found.estimate.to_json(),
@@ -64,7 +65,7 @@ def plan(
             "rules": list(found.notes),
             "faults": [f.to_json() for f in found.faults],
             "ahead": obstacles_json(found.ahead),
-            "next": to_plain(next_step(made, found.verdict, claim.continues.id if claim.continues else "", found.late)),
+            "next": to_plain(next_step(made, found.verdict, stored, found.late)),
         }
         if found.maintenance:
             more["maintenance"] = found.maintenance.to_json()
@@ -85,7 +86,7 @@ def plan(
             place.project,
             found.estimate,
             verdict=found.verdict,
-            stored=claim.continues.id if claim.continues else "",
+            stored=stored,
             gaps=found.blocking,
             ahead=found.ahead,
             late=found.late,
@@ -181,7 +182,7 @@ def apply(
         print_amendment(started.amendment)
         print_copied(started.plan, place.project)
         print_frozen(started.whole, place.project)
-        print_ahead(started.whole, started.ahead)
+        print_ahead(started.ahead)
         if started.maintenance:
             echo(started.maintenance.sentence)
     hold = place.hold(regardless=reason, waits=not no_wait)

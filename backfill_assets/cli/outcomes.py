@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.text import Text
 
-from backfill_assets.app.next_step import promote_command
 from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, styled
@@ -15,7 +14,7 @@ from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.model import Project
 from backfill_assets.core.wording import amount
-from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.commands import apply_command, promote_command
 from backfill_assets.plan.stages import Plan, Promote
 
 
@@ -72,7 +71,7 @@ def print_next(plan: Plan, opened: str) -> None:
     """What comes after an apply that is complete; `opened` is the id of the stored plan that it worked on."""
     if any(isinstance(stage, Promote) for stage in plan.stages):
         steps = [f"backfill approve {opened}"] if opened and plan.owners else []
-        steps.append(f"backfill promote {opened}".strip() if plan.patches else promote_command(plan))
+        steps.append(f"backfill promote {opened}".strip() if plan.patches else promote_command(plan.request))
         out().print(
             styled("{} still shows what it showed. Next: ", plan.environment)
             + Text(", then ").join(Text(step, style="bold") for step in steps)

@@ -199,7 +199,7 @@ def _print_cut_offs(plan: Plan, project: Project) -> None:
         )
 
 
-def print_ahead(plan: Plan, ahead: Sequence[Obstacle]) -> None:
+def print_ahead(ahead: Sequence[Obstacle]) -> None:
     """Before anything is built: what the gate will refuse then."""
     if ahead:
         lines = ["This can be built, but not be shown then:", *ahead_lines(ahead)]

@@ -33,8 +33,8 @@ from backfill_assets.plan.frozen_text import continued_words
 from backfill_assets.plan.plan import asked_of
 from backfill_assets.plan.renamed_columns import still_copied
 from backfill_assets.plan.stages import Request
-from backfill_assets.plan.stored import stored_plan
-from backfill_assets.promote.lifecycle import find_plan, parallel_plan_text, stored_request
+from backfill_assets.plan.stored import stored_plan, stored_request
+from backfill_assets.promote.lifecycle import find_plan, parallel_plan_text
 from backfill_assets.state.plans import PlanRecord, PlanStatus
 from backfill_assets.state.required_approvals import titled
 

@@ -17,7 +17,7 @@ from backfill_assets.core.segments import NO_ROWS, logic_of
 from backfill_assets.core.settings import Cost
 from backfill_assets.evidence.inputs import ChangedModel, Inputs, Json, JudgedApproval
 from backfill_assets.evidence.tables import TableReader
-from backfill_assets.plan.actual import Actual, actual
+from backfill_assets.plan.actual import TIMED, Actual, actual
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.batch_times import USEFUL
 from backfill_assets.plan.estimate import PlanEstimate, estimate
@@ -268,6 +268,6 @@ def _at_work(entries: Sequence[Entry], stages: Sequence[Build | Audit], since: d
             (entry.model, entry.version) == (s.model, s.version) and Ranges((entry.interval,)) & s.intervals
             for s in stages
         )
-        if mine and entry.run and entry.at >= since and entry.kind in USEFUL | {Kind.STARTED}:
+        if mine and entry.run and entry.at >= since and entry.kind in TIMED:
             runs.setdefault(entry.run, []).append(entry)
     return sum(seconds_at_work(found) for found in runs.values())

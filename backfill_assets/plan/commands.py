@@ -52,6 +52,11 @@ def apply_command(request: Request, model: str = "") -> str:
     return " ".join(words)
 
 
+def promote_command(request: Request) -> str:
+    """`backfill promote` with the same options."""
+    return apply_command(request).replace("apply", "promote", 1)
+
+
 def with_why(command: str, request: Request) -> str:
     """The command, with what its author said that it is for, as a shell takes it.
 

@@ -64,9 +64,8 @@ def build(world: World, **versions: str) -> None:
     apply(world.bench(), world.plan())
 
 
-def test_two_promotions_that_do_not_fit() -> None:
-    """Prod shows a. Bob promotes b, built from it; in between Ana promotes the next a. Bob is refused: b would stand
-    beside an a that it was not built from."""
+def built_twice() -> World:
+    """Version 1 of a is shown; version 2 is built, compared and approved."""
     world = World(*MODELS)
     build(world)
     assert world.release(Request(select=("a",))).moved
@@ -77,6 +76,13 @@ def test_two_promotions_that_do_not_fit() -> None:
     apply(world.bench(), plan)
     world.prove(opened.plan.id)
     world.approve(opened.plan.id)
+    return world
+
+
+def test_two_promotions_that_do_not_fit() -> None:
+    """Prod shows a. Bob promotes b, built from it; in between Ana promotes the next a. Bob is refused: b would stand
+    beside an a that it was not built from."""
+    world = built_twice()
     bob, ana = promotion(world, "b"), promotion(world, "a", a="2")
     done, looks = release(world, bob, meanwhile=lambda: release(world, ana))
     assert not done.moved and looks == 2
@@ -164,21 +170,6 @@ def test_a_routine_run_alone(history: ProjectHistory) -> None:
     done, looks = release(history.world, routine.look)
     assert done.moved and looks == 1 and not routine.held
     assert {p.model for p in done.verdict.pointers} == set("abc")
-
-
-def built_twice() -> World:
-    """Version 1 of a is shown; version 2 is built, compared and approved."""
-    world = World(*MODELS)
-    build(world)
-    assert world.release(Request(select=("a",))).moved
-    world.project = a_project(*MODELS, versions={"a": "2"})
-    plan = world.plan(Request(select=("a",)))
-    opened = open_plan(world.control, plan, by="ana", views=lambda: None)
-    assert opened
-    apply(world.bench(), plan)
-    world.prove(opened.plan.id)
-    world.approve(opened.plan.id)
-    return world
 
 
 def only(world: World) -> PlanRecord:
