@@ -10,14 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from backfill_assets.adapters.data_files import data_files
 from backfill_assets.adapters.delta_errors import delta_reason
+from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.folder import file_system
+from backfill_assets.adapters.log_folder import LOG, check_log
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
-from backfill_assets.core.errors import BackfillError
+from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.plan.versions import shown_segments
+from backfill_assets.state.approvals import DamagedApproval
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.table_contents import with_counts
@@ -72,6 +77,7 @@ def check_integrity(control: Control, warehouse: str, *, every_file: bool) -> In
     log = DeltaTableLog(warehouse)
     for name, pointer in pointers:
         problems += _tried(partial(with_counts, log, [pointer]), f"{name} {pointer.model}")[1]
+    problems += _tried(partial(check_logs, control, warehouse), "tables")[1]
     files, wrong = _files(environments or (), warehouse, every_file)
     with ThreadPoolExecutor(max_workers=4) as pool:
         damaged = [problem for problem in pool.map(_damage, files) if problem]
@@ -82,6 +88,32 @@ def check_integrity(control: Control, warehouse: str, *, every_file: bool) -> In
         rows=sum(f.rows for f in files),
         problems=tuple(dict.fromkeys([*problems, *wrong, *damaged])),
     )
+
+
+def check_logs(control: Control, warehouse: str) -> int:
+    """Look at the log of every version's table on a local disk, shown or not; returns how many there are.
+
+    Raises StateError, which names those that are damaged and what to do with each.
+    """
+    found, damaged = 0, list[tuple[str, str, bool]]()
+    shown = shown_segments(control.lasting())
+    where = local(warehouse)
+    for folder in sorted(log.parent for log in Path(where).glob(f"[!_.]*/*/{LOG}")) if where else ():
+        found += 1
+        try:
+            check_log(str(folder))
+        except StateError as error:
+            damaged.append((str(folder), error.why, (folder.parent.name, folder.name) in shown))
+    if damaged:
+        lost = [folder for folder, _, is_shown in damaged if not is_shown]
+        again = f"; no environment shows {', '.join(lost)}: deleted, `backfill apply` builds what is wanted of it again"
+        raise StateError(
+            f"the logs of {len(damaged)} of {found} tables are damaged; nothing is read from them",
+            why="; ".join(f"{folder}: {why}" for folder, why, _ in damaged),
+            fix="backfill warehouse --repair sets a newest entry aside that nobody was told of; what was acknowledged "
+            f"comes back from a backup (backfill restore SRC){again if lost else ''}",
+        )
+    return found
 
 
 def _records(control: Control) -> tuple[int, list[str]]:
@@ -104,7 +136,7 @@ def _records(control: Control) -> tuple[int, list[str]]:
         "plans": lambda: [control.plans.document(plan) for plan in plans()],
         "proofs": lambda: [proof for plan in plans() for proof in control.proofs.of(plan)],
         "rules": changes,
-        "approvals": lambda: control.approvals.of([*plans(), *changes()]),
+        "approvals": lambda: control.approvals.recorded([*plans(), *changes()]),
         "contracts": lambda: [said for name in names() for said in control.contracts.read(name)],
         "releases": control.releases.everywhere,
         "removals": control.removals.all,
@@ -114,6 +146,7 @@ def _records(control: Control) -> tuple[int, list[str]]:
     for name, read in readers.items():
         found, wrong = _tried(read, name)
         count += len(found) if isinstance(found, list | dict) else 0
+        problems += [str(f) for f in found if isinstance(f, DamagedApproval)] if isinstance(found, list) else []
         problems += wrong
     return count, problems
 

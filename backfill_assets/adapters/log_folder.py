@@ -96,9 +96,13 @@ def check_log(location: str, commit: int | None = None, *, every: bool = True) -
     raise damaged(location, problem)
 
 
-def damaged(location: str, why: str) -> StateError:
-    """The refusal to read a table whose log is not whole."""
-    return StateError(
+class DamagedLogError(StateError):
+    """The log of a Delta table is not whole."""
+
+
+def damaged(location: str, why: str) -> DamagedLogError:
+    """The refusal to read a table whose log is not whole; `fix` is for tables of the warehouse."""
+    return DamagedLogError(
         f"the log of the table {location} is damaged; nothing is read from it",
         why=why,
         fix="backfill warehouse --repair sets a newest entry aside that nobody was told of; restore the folder from a "

@@ -26,6 +26,7 @@ from backfill_assets.adapters.source_days import (
     value_span,
 )
 from backfill_assets.adapters.source_pins import FilePins, files_at
+from backfill_assets.adapters.source_table import source_table
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import LATEST, NOTHING, Interval, Ranges, utc
@@ -53,7 +54,7 @@ class SourceChanges:
 
 def _delta(source: Source, path: str, since: int) -> SourceHistory:
     """The commits after `since` that changed rows, as far as the log reaches back."""
-    table = open_table(path)
+    table = source_table(source)
     if table is None:
         return SourceHistory(unwatched=f"there is no Delta table at {path}")
     head, log = table.version(), _Log(path)

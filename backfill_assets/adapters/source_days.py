@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from backfill_assets.adapters.csv_days import csv_days, is_readable, span_of
 from backfill_assets.adapters.source_pins import files_at
-from backfill_assets.adapters.table_log import open_table
+from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
 
@@ -42,7 +42,7 @@ def source_days(source: Source, pin: Mapping[str, object]) -> Ranges | None:
     if source.time_column is None or source.path is None:
         return None
     if source.format == "delta":
-        spans = _delta(source.path, source.time_column, cast("int | None", pin.get("commit")))
+        spans = _delta(source, source.time_column, cast("int | None", pin.get("commit")))
     elif "://" in source.path:
         return None
     else:
@@ -59,8 +59,8 @@ def source_days(source: Source, pin: Mapping[str, object]) -> Ranges | None:
     return Ranges.of(found)
 
 
-def _delta(path: str, column: str, commit: int | None) -> Iterable[Ranges | None]:
-    table = open_table(path, commit)
+def _delta(source: Source, column: str, commit: int | None) -> Iterable[Ranges | None]:
+    table = source_table(source, commit)
     return () if table is None else delta_days(table, column).values()
 
 

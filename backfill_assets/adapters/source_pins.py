@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from backfill_assets.adapters.table_log import open_table
+from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.model import Source
 from backfill_assets.core.pin import Pin, made_anew
@@ -22,7 +22,7 @@ class FilePins:
         if source.path is None:
             return {"unpinned": f"catalog table {source.table}: read as it is when the build runs"}
         if source.format == "delta":
-            table = open_table(source.path)
+            table = source_table(source)
             if table is None:
                 raise _absent(source, "there is no Delta table")
             return {"commit": table.version(), "table": str(table.metadata().id)}
@@ -41,11 +41,11 @@ class FilePins:
         """Why a Delta source cannot be read as a pin says any more; "" when it can. Its log is read, no rows."""
         assert source.path is not None
         commit = cast(int, pin["commit"])
-        head = open_table(source.path)
+        head = source_table(source)
         if head is None or head.version() < commit:
             return f"the table at {source.path} was made anew: it has no commit {commit} any more"
         try:
-            then = open_table(source.path, commit)
+            then = source_table(source, commit)
         except StateError as error:
             return f"its log does not say any more what it was at commit {commit}: {error.why}"
         assert then is not None

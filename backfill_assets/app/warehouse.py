@@ -8,7 +8,7 @@ from pathlib import Path
 from backfill_assets.adapters.accepting import WarehouseStatus, adopt, forget, warehouse_status
 from backfill_assets.adapters.account import account
 from backfill_assets.adapters.backup import Manifest, backup
-from backfill_assets.adapters.integrity import IntegrityReport, check_integrity
+from backfill_assets.adapters.integrity import IntegrityReport, check_integrity, check_logs
 from backfill_assets.adapters.repair import SetAside, repair
 from backfill_assets.adapters.restore import Restored, restore
 from backfill_assets.adapters.warehouse import open_store
@@ -83,3 +83,9 @@ def restore_warehouse(root: Path, source: Path, *, over_newer: bool) -> BroughtB
 def check_warehouse(context: Context, *, every_file: bool) -> IntegrityReport:
     """Look at everything that the warehouse holds, and say what is damaged. `every_file`: not a few of each table."""
     return check_integrity(context.control, context.warehouse, every_file=every_file)
+
+
+def check_tables(context: Context) -> int:
+    """Look at the logs of all versions' tables, shown or not: how many there are. Raises StateError, which names those
+    that are damaged."""
+    return check_logs(context.control, context.warehouse)

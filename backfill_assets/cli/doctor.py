@@ -31,6 +31,7 @@ def examine(root: Path) -> list[DoctorCheck]:
     """Look at everything; a check that fails does not stop the others."""
     from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars
     from backfill_assets.app.context import Context
+    from backfill_assets.app.warehouse import check_tables
     from backfill_assets.defs.dagster_home import ensure_home
     from backfill_assets.project.settings import load_settings
     from backfill_assets.promote.interrupted_pins import interrupted_pins
@@ -63,6 +64,7 @@ def examine(root: Path) -> list[DoctorCheck]:
         ),
         _check("project", project),
         _check("state", state),
+        _check("tables", lambda: f"the logs of {check_tables(Context.open(root))} tables are whole"),
         _check("dagster home", lambda: str(ensure_home(root))),
     ]
 

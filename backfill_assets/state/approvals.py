@@ -79,6 +79,23 @@ class Approval:
         return json.dumps({**self.more, **said}, sort_keys=True) + "\n"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DamagedApproval:
+    """A record whose statement was cut, or edited to be none: what it was about nobody can say any more."""
+
+    plan: str
+    account: str
+    at: datetime
+    why: str
+
+    def __str__(self) -> str:
+        by = f" by {self.account}" if self.account else ""
+        return (
+            f"an approval of {self.plan}, of {self.at:%Y-%m-%d %H:%M:%S} UTC{by} in _control/approvals, is damaged and "
+            f"counts for nothing ({self.why})"
+        )
+
+
 FORMAT = 1
 """How statements are written; those that say none are of the first format."""
 FORMATTED: Mapping[str, Any] = {"format": FORMAT}
@@ -160,26 +177,27 @@ class Approvals:
         self._table.compact()
 
     def of(self, plans: list[str]) -> list[Approval]:
-        """What was recorded for these plans, oldest first. Raises StateError for what is no statement."""
+        """What was recorded for these plans, oldest first, but what is damaged: an approval only ever opens the gate,
+        and one that nobody can read counts for nothing. Raises StateError for one of a newer format."""
+        return [a for a in self.recorded(plans) if isinstance(a, Approval)]
+
+    def recorded(self, plans: list[str]) -> list[Approval | DamagedApproval]:
+        """The same with what is damaged."""
         rows = sorted(
             self._table.read({"plan": plans}), key=lambda r: (cast(int, r["sequence"]), cast(datetime, r["at"]))
         )
-        return [approval for row in rows if (approval := _approval(row)).plan in plans]
+        return [found for row in rows if (found := _approval(row)).plan in plans]
 
 
-def _approval(row: Row) -> Approval:
-    """Raises StateError for one that cannot be read: nobody can say what it was about."""
+def _approval(row: Row) -> Approval | DamagedApproval:
     try:
         given = approval_of(cast(str, row["statement"]), cast(str, row["signature"]))
     except NewerError as error:
         fix = "upgrade this program; what it does not understand, it does not judge"
         raise StateError(f"an approval of {row['plan']} cannot be read", why=str(error), fix=fix) from None
     except ValueError as error:
-        by = f" by {row['account']}" if row["account"] else ""
-        raise StateError(
-            f"an approval of {row['plan']} is damaged",
-            why=f"_control/approvals has one of {row['at']:%Y-%m-%d %H:%M:%S} UTC{by} that is no statement: {error}",
-            fix=f"restore _control/approvals from a backup; nothing that {row['plan']} is about can be judged before",
-        ) from None
+        return DamagedApproval(
+            plan=cast(str, row["plan"]), account=cast(str, row["account"]), at=cast(datetime, row["at"]), why=str(error)
+        )
     account, recorded = cast(str, row["account"]), cast(datetime, row["recorded"])
     return replace(given, account=account, host=cast(str, row["host"]), recorded=recorded if account else None)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from backfill_assets.adapters.log_folder import LOG, entry_name
 from backfill_assets.app.context import Context
 from backfill_assets_tests.projects import Said, backfill_here, release_by_hand, small_project
+from backfill_assets_tests.unsparked import build, unsparked
 
 
 @pytest.fixture
@@ -84,6 +86,26 @@ def test_a_flipped_bit(root: Path) -> None:
         said = run(root, *command, code=1)
         assert file.name in said.out and "backfill restore SRC" in said.out, said
     assert run(root, "verify", "--all", "--json", code=1).json["problems"]
+
+
+def test_a_log_that_was_cut_of_a_table_that_nothing_shows(root: Path) -> None:
+    """`doctor` and `verify --all` name it, with what to do: without a backup it is deleted, and built again."""
+    build(unsparked(root))
+    place = Context.open(root)
+    version = place.project.fingerprints["daily"]
+    table = Path(place.warehouse, "daily", version)
+    assert version != place.control.environments.read("prod").pointers["daily"].version
+    (table / LOG / entry_name(1)).write_bytes(b"")
+    for command in (["doctor"], ["doctor", "--deep"], ["verify", "--all"]):
+        said = " ".join(run(root, *command, code=1).out.split())
+        assert f"{table}: {entry_name(1)} is empty" in said, said
+    assert f"no environment shows {table}: deleted, `backfill apply` builds" in " ".join(
+        run(root, "doctor", code=1).out.split()
+    )
+    shutil.rmtree(table)
+    build(unsparked(root))
+    assert run(root, "verify", "--all", code=0)
+    assert unsparked(root).facts().coverage["daily"].complete
 
 
 def test_evidence_where_nothing_can_be_written(root: Path) -> None:
