@@ -17,7 +17,7 @@ from backfill_assets.project.draft import Draft, DraftRead
 from backfill_assets.project.fingerprint import sql_logic
 from backfill_assets.project.header import parse_header
 from backfill_assets.sql.nondeterministic import FunctionUse, uses_in_query
-from backfill_assets.sql.parsing import Sql, SqlError, parse
+from backfill_assets.sql.parsing import LargeQueryError, Sql, SqlError, named_by_text, parse
 
 _EXAMPLE = "WHERE event_time >= :start AND event_time < :end"
 _PARAMETERS = ("start", "end")
@@ -108,12 +108,10 @@ def _query(path: Path, code: str, code_line: int, problems: list[Problem]) -> Sq
         if len(sql.statements) == 1 and (end := _semicolon(sql)) is not None:
             sql = parse(code[:end].rstrip())
     except SqlError as error:
-        report(
-            error.line,
-            error.what,
-            error.why,
-            "correct the query at this line; a name that is a keyword as well goes in backticks: `select`",
-        )
+        fix = "correct the query at this line; a name that is a keyword as well goes in backticks: `select`"
+        if isinstance(error, LargeQueryError):
+            fix = "make parts of it models of their own, or join a table of constants, which often says the same"
+        report(error.line, error.what, error.why, fix)
         return None
     if not sql.statements or not sql.tokens:
         report(1, "the model has no query", fix="write one SELECT below the header")
@@ -129,6 +127,9 @@ def _query(path: Path, code: str, code_line: int, problems: list[Problem]) -> Sq
         fix = "write a SELECT that gives the rows; the system writes the table"
         report(sql.tokens[0].line, f"a model is a query, not {word}", "a model only says what rows it has", fix)
         return None
+    for line in named_by_text(sql):
+        why = "nobody can follow it: neither masks nor what the model reads"
+        report(line, "IDENTIFIER(…) names something by a text", why, "write the name itself, without IDENTIFIER")
     for parameter, line in sql.parameters.items():
         if parameter not in _PARAMETERS:
             what = f"unknown parameter `:{parameter}`" if parameter != "?" else "a `?` parameter"

@@ -94,10 +94,11 @@ def resolve(sql: Sql, upstreams: Mapping[str, tuple[str, tuple[Column, ...]]], *
 
 
 def _beyond(node: exp.Expr) -> bool:
-    """What sqlglot tells wrong columns of: a field left out of `*`, and the column that grouping by a window makes."""
+    """What sqlglot tells wrong columns of: a field left out of `*`, the column that grouping by a window makes, and
+    what is named by a text."""
     if isinstance(node, exp.Star):
         return any(isinstance(c, exp.Column) and c.table for c in node.args.get("except_") or [])
-    return node.name.lower() in ("window", "session_window")
+    return node.name.lower() in ("window", "session_window", "identifier")
 
 
 def _named(names: list[tuple[str, int] | None], outputs: Outputs) -> Resolved:

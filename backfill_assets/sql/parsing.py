@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -23,6 +23,8 @@ STARTS_AT = "starts_at"
 """The key of a SELECT's meta data under which the offset of its first token is."""
 
 
+MOST_UNIONS, MOST_PIPES = 1000, 200
+_UNIONS, _PIPES = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT), (TokenType.PIPE_GT,)
 TOO_DEEP = "it is nested too deeply to be understood"
 
 
@@ -101,6 +103,14 @@ class SqlError(Exception):
         return f"SQL syntax error{f' in column {self.column}' if self.column else ''}: this is not valid SQL"
 
 
+class LargeQueryError(SqlError):
+    """It has more parts than anybody wants to wait for: what follows columns through them is quadratic, or worse."""
+
+    @property
+    def what(self) -> str:
+        return "this query is too large"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
     """A table named in a FROM or JOIN: text[start:end] is its name, `alias_at` where an alias would have to be put."""
@@ -152,6 +162,7 @@ def parse(code: str) -> Sql:
     except TokenError as error:
         line = code.count("\n", 0, error.end or 0) + 1
         raise SqlError("a string, a quoted name or a comment is not closed", line) from None
+    _check_size(tokens)
     _check_commas(code, tokens)
     _check_comments(code, tokens)
     found, columns_known = readable(tokens)
@@ -181,7 +192,8 @@ def parse(code: str) -> Sql:
                     columns.append(node)
             elif isinstance(node, exp.Placeholder):
                 named.add(node.name or "?")
-    references = tuple(r for t in tables if (r := _reference(code, tokens, t)) is not None)
+    behind = frozenset(t.start for before, t in pairwise(tokens) if before.token_type is TokenType.TABLE)
+    references = tuple(r for t in tables if (r := _reference(code, tokens, t, behind)) is not None)
     dotted = {r.key for r in references if "." in r.name}
     return Sql(
         code=code,
@@ -192,6 +204,15 @@ def parse(code: str) -> Sql:
         parameters=_parameters(tokens, named),
         columns_known=columns_known,
     )
+
+
+def _check_size(tokens: Sequence[Token]) -> None:
+    for kinds, most, name in ((_UNIONS, MOST_UNIONS, "UNION"), (_PIPES, MOST_PIPES, "|>")):
+        found = [t for t in tokens if t.token_type in kinds]
+        if len(found) > most:
+            raise LargeQueryError(
+                f"it has {name} {len(found):,} times, at most {most:,} are followed", found[most].line
+            )
 
 
 def _check_commas(code: str, tokens: Sequence[Token]) -> None:
@@ -213,6 +234,14 @@ def _check_comments(code: str, tokens: Sequence[Token]) -> None:
                 line = code.count("\n", 0, comment.start()) + 1
                 column = comment.start() - code.rfind("\n", 0, comment.start())
                 raise SqlError("a comment that ends with `\\` takes in the next line in Spark", line, column)
+
+
+def named_by_text(sql: Sql) -> Iterator[int]:
+    """The lines on which a text names a column, a table or a function: `IDENTIFIER('email')`."""
+    for token, following in pairwise(sql.tokens):
+        is_word = token.token_type is TokenType.VAR and token.text.upper() == "IDENTIFIER"
+        if is_word and following.token_type is TokenType.L_PAREN:
+            yield token.line
 
 
 def splice(code: str, replacements: Mapping[str, str]) -> str:
@@ -246,7 +275,8 @@ def _lack(found: re.Match[str]) -> str:
     return f"`{_SIGNS.get(found[1], found[1].upper())}` lacks a part"
 
 
-def _reference(code: str, tokens: list[Token], table: exp.Table) -> Reference | None:
+def _reference(code: str, tokens: list[Token], table: exp.Table, behind: frozenset[int]) -> Reference | None:
+    """A table's name in the text; `behind` the word TABLE are the tokens that begin at these offsets."""
     parts = table.parts
     if not all(isinstance(p, exp.Identifier) and p.meta_get("start") is not None for p in parts):
         return None  # a table-valued function, VALUES, …
@@ -255,7 +285,7 @@ def _reference(code: str, tokens: list[Token], table: exp.Table) -> Reference | 
     first, last = parts[0], parts[-1]
     end = last.meta_get("end") + 1
     alias = table.args.get("alias")
-    aliased = bool(alias and alias.this) or _behind_table(tokens, first.meta_get("start"))  # `TABLE t` takes none
+    aliased = bool(alias and alias.this) or first.meta_get("start") in behind  # `TABLE t` takes none
     sampled = not aliased and table.args.get("sample") is not None
     return Reference(
         name=".".join(p.name for p in parts),
@@ -267,10 +297,6 @@ def _reference(code: str, tokens: list[Token], table: exp.Table) -> Reference | 
         time_travel=table.args.get("version") is not None,
         node=table,
     )
-
-
-def _behind_table(tokens: list[Token], start: int) -> bool:
-    return any(before.token_type is TokenType.TABLE for before, token in pairwise(tokens) if token.start == start)
 
 
 def _is_cte(table: exp.Table) -> bool:
