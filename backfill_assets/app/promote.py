@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -15,6 +15,8 @@ from backfill_assets.app.gate import promotion_case
 from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.prove import prove_built
 from backfill_assets.app.release import release_by_case
+from backfill_assets.compare.codec import diff_from_json
+from backfill_assets.compare.expect import expectations, judge_moves
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import PlanError
 from backfill_assets.plan.amendment import Amendment
@@ -27,6 +29,7 @@ from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Attempt, Sealing
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
+from backfill_assets.state.proofs import DIFF, newest_proofs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +59,8 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
     """Move the environment to the code's versions, or to what a stored plan built, if the gate is open.
 
     Finishes or withdraws an interrupted promotion first. Raises
-    PromotionError when another one is under way, PlanError for an unknown plan, and for a plan and a request.
+    PromotionError when another one is under way, PlanError for an unknown plan, and for a plan and a request,
+    UsageError for an expectation of what nobody knows.
     """
     asked = request or Request()
     if plan and asked != Request():
@@ -65,6 +69,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
             why="a stored plan says itself what it is about",
             fix=f"backfill promote {plan}",
         )
+    expectations(context.project.column_names, asked.expect_moved, asked.expect_unmoved)
     stored = find_plan(context.control, plan) if plan else None
     asked = stored_request(context.control, stored.id) if stored else asked
     before = context.control.environments.read(context.environment)
@@ -102,7 +107,28 @@ def _look(context: Context, asked: Request, named: str) -> _Planned:
         show_candidate(context, record.id, facts)
         prove_built(context, record.id, plan, facts)
         case = promotion_case(context, asked, context.facts(), plan, stored)
+    case = replace(case, surprises=() if stored else tuple(_surprises(context, case)))
     return _Planned(case=case, plan=plan, amendment=amendment)
+
+
+def _surprises(context: Context, case: Case) -> Iterator[Obstacle]:
+    """What this promotion expects otherwise than was compared for the plans that it rests on, which did not know it."""
+    for review in vouching(case):
+        known = stored_request(context.control, review.record.id)
+        expected = expectations(
+            context.project.column_names,
+            [name for name in case.request.expect_moved if name not in known.expect_moved],
+            [name for name in case.request.expect_unmoved if name not in known.expect_unmoved],
+        )
+        if not expected:
+            continue
+        diff = diff_from_json(newest_proofs(review.proofs)[DIFF].document)
+        for surprise in judge_moves(diff, expected).surprises:
+            yield Obstacle(
+                model=surprise.expected.model,
+                what=str(surprise),
+                remedy=f"look at it: backfill diff {review.record.id}; it is promoted without that expectation",
+            )
 
 
 def _evidence(context: Context, stored: PlanRecord | None, sealing: Sealing[_Planned]) -> Mapping[str, str]:

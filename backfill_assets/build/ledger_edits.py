@@ -10,7 +10,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
-from backfill_assets.core.segments import NO_ROWS
+from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.plan import asked_of
@@ -72,7 +72,8 @@ def withdraw(
 ) -> tuple[Withdrawn, ...]:
     """Make intervals of the code's versions missing again, and those that were built from them. Again is harmless.
 
-    Raises PlanError, having written nothing, for an unknown model and for intervals that an environment shows.
+    Raises PlanError, having written nothing, for an unknown model and for intervals that an environment shows; and
+    for those that somebody published meanwhile, which stay shown.
     """
     select_models(project, [name for name, _ in asked])
     groups = by_version(control.ledger.entries(kinds=DECIDING))
@@ -105,7 +106,21 @@ def withdraw(
         for part, batch in [*((p, e.batch) for p, e in built), *((p, "") for p in named & have.empty)]:
             entries.append(Entry(**blank, interval=part, batch=batch, at=datetime.now(UTC)))  # pyright: ignore[reportArgumentType]
     control.ledger.append(entries)
+    if found:
+        control.environments.fence()  # promotions that commit after it judge again, and see the withdrawal
+        _refuse_published(found, shown_segments(control.lasting()))
     return tuple(found)
+
+
+def _refuse_published(found: Sequence[Withdrawn], shown: Mapping[tuple[str, str], Segments]) -> None:
+    seen = {d.model: part for d in found if (part := d.intervals & shown.get((d.model, d.version), NO_ROWS).covers)}
+    if seen:
+        days = " ".join(f"--restate {name}:{part}" for name, parts in seen.items() for part in parts)
+        raise PlanError(
+            f"{', '.join(f'{name} {parts}' for name, parts in seen.items())} was published while it was withdrawn",
+            why="it stays shown, and the ledger knows no batch of it any more: `watch` names it as well",
+            fix=f"compute it again beside what is shown: backfill apply {days}",
+        )
 
 
 def invalidate(control: Control, log: TableLog, stages: Sequence[Invalidate], *, now: datetime, run: str) -> None:

@@ -19,7 +19,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Owned
 from backfill_assets.state.approval_validity import Genuine, objection, trusted
-from backfill_assets.state.approvals import Approval
+from backfill_assets.state.approvals import Approval, DamagedApproval
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.proofs import CONSUMERS, DIFF, KEPT, Finding, Proof, newest_proofs
 from backfill_assets.state.required_approvals import Roles, merged_roles, needed_from
@@ -46,6 +46,7 @@ class PlanReview:
     plan sees replaced."""
     proofs: Sequence[Proof] = ()
     approvals: Sequence[Approval] = ()
+    damaged: Sequence[DamagedApproval] = ()
 
     def showing(self, pointers: Sequence[Pointer]) -> PlanReview:
         """The same plan where an environment would show these pointers of their models."""

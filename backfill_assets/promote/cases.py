@@ -21,7 +21,7 @@ from backfill_assets.promote.gate import ROWS, Case, Purpose, Verdict, gate
 from backfill_assets.promote.older_reads import OlderReads, older_reads
 from backfill_assets.promote.planned import propose_plan
 from backfill_assets.promote.proposal import Proposal, propose
-from backfill_assets.state.approvals import Approval
+from backfill_assets.state.approvals import Approval, DamagedApproval
 from backfill_assets.state.control import Control
 from backfill_assets.state.ledger import DECIDING, EntriesByVersion, by_version
 from backfill_assets.state.plans import PlanRecord
@@ -114,13 +114,15 @@ class Cases:
         versions: Mapping[tuple[str, str], Version],
     ) -> PlanReview:
         pointers = propose_plan(self.project, facts, versions, record, self.stored(record)).pointers
+        recorded = self.control.approvals.recorded([record.id])
         return PlanReview(
             record=record,
             pointers=pointers,
             changed=find_changed_rows(self.project, facts, self.log, pointers).changed,
             replaced=replaced,
             proofs=self.control.proofs.of(record.id),
-            approvals=self.control.approvals.of([record.id]),
+            approvals=[a for a in recorded if isinstance(a, Approval)],
+            damaged=[a for a in recorded if isinstance(a, DamagedApproval)],
         )
 
     def complete(self, facts: Facts, record: PlanRecord) -> Verdict:

@@ -81,6 +81,8 @@ class Case:
     """What of it was computed from older rows than are shown. Of routine runs nobody looks."""
     way_back: tuple[Obstacle, ...] = ()
     """What a rollback finds in its way."""
+    surprises: tuple[Obstacle, ...] = ()
+    """What whoever promotes expects otherwise than it was compared."""
     gaps: tuple[Gap, ...] = ()
     """What is not known and has to be, before history is rewritten."""
     reviews: tuple[PlanReview, ...] = ()
@@ -346,6 +348,21 @@ def accepted(case: Case) -> Iterator[Obstacle]:
         yield Obstacle(model=finding.model, what=finding.text, remedy=_accept(review, finding, lacking, about))
 
 
+def as_expected(case: Case) -> Iterator[Obstacle]:
+    """It moved as whoever promotes expects, whatever others accepted."""
+    yield from case.surprises
+
+
+def legible(case: Case) -> Iterator[Obstacle]:
+    """Where somebody's yes is missing, no record of one is damaged. Given again, it opens the gate all the same."""
+    if not unapproved(case) and not any(unaccepted(case)):
+        return
+    for review, about in {h.record.id: (h, s) for h, s in _about(case)}.values():
+        for record in review.damaged:
+            remedy = f"approve it again: backfill approve {review.record.id}"
+            yield Obstacle(model=", ".join(about.scope), what=str(record), remedy=remedy)
+
+
 def texts_hold(case: Case) -> Iterator[Obstacle]:
     """Where another text built the version that counts as the code's, both were compared, and gave the same rows."""
     moving = {(p.model, p.version) for p in case.pointers}
@@ -372,6 +389,7 @@ ROWS: tuple[Rule, ...] = (
 """What holds of everything that is shown."""
 HISTORY: tuple[Rule, ...] = (
     way_back, not_in_place, only_more, copied_as_shown, scopes_as_shown, known, approved, compared, accepted,
+    as_expected, legible,
 )  # fmt: skip
 """What holds beside that where published rows change."""
 CODE: tuple[Rule, ...] = (texts_hold,)

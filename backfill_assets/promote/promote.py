@@ -53,7 +53,8 @@ def promote(
     The same commit records the release, with what the `note` says of it.
 
     Raises LostRaceError, having moved nothing, when the environment moved since, another promotion is under way, or
-    `check` raises it: that is asked before views are expanded, and again right before the commit.
+    `check` raises it: that is asked before views are expanded, and again right before each
+    attempt to commit.
     Killed at any point, the next promotion (or `recover`) puts the views right.
     """
     release = release or new_release()
@@ -62,8 +63,7 @@ def promote(
 
     def flip(current: Environment) -> Environment:
         now = datetime.now(UTC)
-        check()
-        return environments.flip(current, pointers, remove=remove, release=release, at=now, note=note)
+        return environments.flip(current, pointers, remove=remove, release=release, at=now, note=note, check=check)
 
     if views is None:
         return flip(seen)

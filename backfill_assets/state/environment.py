@@ -7,7 +7,8 @@ are the record of each release, written by the commit that moves the pointers, a
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
@@ -121,17 +122,20 @@ class Environments:
         release: str,
         at: datetime,
         note: ReleaseNote | None = None,
+        check: Callable[[], object] = lambda: None,
     ) -> Environment:
         """Move the given pointers (and drop the models in `remove`) in one commit, all or nothing.
 
         `note` is what is said of the release; without one this is none, but a candidate that follows its plan. A lost
-        race is retried when the environment is as `seen` had it: another one moved. Otherwise LostRaceError, and
+        race is retried when the environment is as `seen` had it: another one moved. `check` is asked before each
+        attempt, and says no by raising. Otherwise LostRaceError, and
         nothing moved: whoever moves models looked at those beside them, too.
         """
         models = sorted({p.model for p in pointers} | set(remove))
         rows = [_to_row(seen.name, p, release, at) for p in pointers]
         current = seen
         for _ in range(_ATTEMPTS):
+            check()
             self.refuse_twin(current)
             refuse_other_letters(seen.name, current.pointers.keys() - set(remove), [p.model for p in pointers])
             _refuse_removed(current, pointers, since=seen.revision)
@@ -149,6 +153,15 @@ class Environments:
                         fix="run `backfill plan` to see what is left to do, then promote again",
                     ) from None
         raise PromotionError(f"{seen.name} is too busy", why="every attempt lost its race", fix="try again in a minute")
+
+    def fence(self) -> None:
+        """Move nothing, in a commit: whoever flips after it has looked at the records again, as it loses its race."""
+        for _ in range(_ATTEMPTS):
+            with suppress(ConflictError):
+                where = {"environment": [FENCE]}
+                self._table.replace([], where=where, revision=self._table.revision(), note={"environment": FENCE})
+                return
+        raise StateError("environments are too busy", why="every attempt lost its race", fix="try again in a minute")
 
     def _commit(
         self, seen: Environment, rows: Sequence[Row], models: Sequence[str], release: str, record: Row | None = None
@@ -205,6 +218,8 @@ def releases_of(environment: str) -> str:
 _ATTEMPTS = 20
 _JOURNAL = ""
 """The model name of the row that holds the open promotion."""
+FENCE = "/fence"
+"""The environment of commits that move nothing; it has no rows."""
 REMOVALS = "/removals"
 """Under which name the table keeps what the janitor removes; see `removals.py`."""
 MARKED, GONE = "condemned", "gone"

@@ -12,9 +12,12 @@ import pytest
 
 from backfill_assets.app.approve import approval_statements, approve_plan
 from backfill_assets.app.context import Context
+from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.prove import prove_built
 from backfill_assets.compare.diff import ColumnMove, Diff, DiffColumn, ModelDiff, RowCounts, RowGroup, Stats
 from backfill_assets.contracts.rerun import Answer, Rerun, Reruns
+from backfill_assets.core.errors import UsageError
 from backfill_assets.plan.proof import Drift, KeptModels
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.fakes import days, ranges
@@ -117,6 +120,21 @@ def test_what_should_not_have_moved(tmp_path: Path, said: Said) -> None:
     place = changed(tmp_path)
     [what] = in_the_way(place, Request(expect_unmoved=("daily.total",)))
     assert "total changed in 4 rows" in what, what
+
+
+def test_what_was_compared_before_is_held_against_what_is_expected_now(tmp_path: Path, said: Said) -> None:
+    """`promote --expect-unmoved` of rows that a plan without it compared; a name that nobody knows is told at once."""
+    said.diff = a_diff("total")
+    place = changed(tmp_path)
+    [plan] = [p for p in place.control.plans.all() if p.live]
+    prove_built(place, plan.id, plan_request(place), place.facts())
+    said.asked.clear()
+    [what] = in_the_way(place, Request(expect_unmoved=("daily.total",)))
+    assert "daily.total should not have moved, but total changed in 4 rows" in what, what
+    with pytest.raises(UsageError, match="names no model"):
+        promote_plan(place, Request(expect_unmoved=("dialy",)))
+    assert in_the_way(place, Request(expect_unmoved=("daily.n",), expect_moved=("daily.total",))) == []
+    assert said.asked == []
 
 
 def test_a_kept_table(tmp_path: Path, said: Said) -> None:

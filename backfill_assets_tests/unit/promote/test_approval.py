@@ -20,8 +20,9 @@ from backfill_assets.promote.lifecycle import abandon, find_plan, open_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.promote import promote
 from backfill_assets.state.approval_validity import Genuine, trusted
-from backfill_assets.state.approvals import Approval, approval_of
+from backfill_assets.state.approvals import APPROVALS, Approval, approval_of
 from backfill_assets.state.proofs import Finding
+from backfill_assets.state.store import MemoryTable
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days, ranges
 
 MODELS = (a_model("a", "raw", owner="ana@x"), a_model("b", "a", owner="bo@x"), a_model("c", owner="cy@x"))
@@ -119,6 +120,23 @@ def test_each_owner_is_asked() -> None:
     board.say("ana@x", "ana@x")
     assert [o.model for o in board.objections()] == ["b"]
     board.say("bo@x")
+    assert board.objections() == []
+
+
+def test_a_damaged_record_of_a_yes() -> None:
+    """It is named where that yes is missing, with what opens the gate again; nothing else waits for it."""
+    board = Board(ApprovalRules(owners={"ana@x": ("ana@x",), "bo@x": ("bo@x",)}))
+    board.say("bo@x", "bo@x")
+    said = board.say("ana@x", "ana@x")
+    assert board.objections() == []
+    table = board.world.store.table(APPROVALS)
+    assert isinstance(table, MemoryTable)
+    table.rows = [{**r, "statement": "{" if r["statement"] == said.statement else r["statement"]} for r in table.rows]
+    asked, named = board.objections()
+    assert asked.model == "a" and "needs approval by ana@x" in asked.what
+    assert f"an approval of {board.plan}" in named.what and "by ana@x in _control/approvals, is damaged" in named.what
+    assert named.remedy == f"approve it again: backfill approve {board.plan}"
+    board.say("ana@x", "ana@x")
     assert board.objections() == []
 
 

@@ -80,6 +80,13 @@ def test_what_a_rollback_finds_in_its_way(board: Board) -> None:
     assert said(replace(board.case(), way_back=(lost,))) == ["files cannot be read"]
 
 
+def test_what_whoever_promotes_expects_otherwise(board: Board) -> None:
+    for owner in ("ana@x", "bo@x"):
+        board.say("eve@x", owner)
+    surprise = Obstacle(model="a", what="a should not have moved, but did", remedy="look at it")
+    assert said(replace(board.case(), surprises=(surprise,))) == ["a should not have moved, but did"]
+
+
 def test_rows_that_were_computed_from_declared_empty_ones() -> None:
     """They are complete by the ledger, and there is nothing behind them."""
     world = World(a_model("a", "raw"), a_model("b", "a"))

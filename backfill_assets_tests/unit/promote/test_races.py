@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from backfill_assets.build.apply import apply
 from backfill_assets.build.ledger_edits import withdraw
-from backfill_assets.core.errors import PromotionError
+from backfill_assets.core.errors import PlanError, PromotionError
 from backfill_assets.core.model import Project
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.published import published
@@ -18,7 +19,8 @@ from backfill_assets.promote.gate import Case
 from backfill_assets.promote.lifecycle import abandon, open_plan
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.release import Released, Sealing, release_case
-from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets.state.environment import Environment, Environments
+from backfill_assets.state.ledger import Entry, Kind, Ledger
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets_tests.fakes import NOW, Catalog, FakeViews, World, a_project, attempted, days, sealed
 from backfill_assets_tests.unit.promote.rollback_world import MODELS, ProjectHistory
@@ -188,6 +190,39 @@ def test_a_day_that_is_withdrawn_before_the_commit_is_not_published() -> None:
     done, looks = release(world, promotion(world, "a"), meanwhile)
     assert looks == 2 and not done.moved
     assert not world.control.environments.read("prod").pointers
+
+
+def test_a_day_that_is_withdrawn_after_the_last_check_is_not_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between that and the commit: the commit loses its race, and all is judged again."""
+    world, commit = World(*MODELS), Environments._commit
+    build(world)
+
+    def late(self: Environments, *given: Any) -> Environment:
+        monkeypatch.undo()
+        assert withdraw(world.control, world.tables, world.project, [("a", days("05"))], now=NOW, by="bo")
+        return commit(self, *given)
+
+    monkeypatch.setattr(Environments, "_commit", late)
+    done, looks = release(world, promotion(world, "a"))
+    assert looks == 2 and not done.moved
+    assert not world.control.environments.read("prod").pointers
+
+
+def test_a_day_that_is_published_while_it_is_withdrawn_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The promotion was first, after the withdrawal had its look: whoever withdraws is told, with what to do."""
+    world, append = World(*MODELS), Ledger.append
+    build(world)
+
+    def late(self: Ledger, entries: Sequence[Entry]) -> None:
+        monkeypatch.undo()
+        done, _ = release(world, promotion(world, "a"))
+        assert done.moved
+        append(self, entries)
+
+    monkeypatch.setattr(Ledger, "append", late)
+    with pytest.raises(PlanError, match="a 2024-01-05 was published while it was withdrawn") as told:
+        withdraw(world.control, world.tables, world.project, [("a", days("05"))], now=NOW, by="bo")
+    assert told.value.fix.endswith("backfill apply --restate a:2024-01-05")
 
 
 def test_a_plan_that_is_abandoned_before_the_commit_approves_nothing() -> None:
