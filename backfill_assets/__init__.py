@@ -1,4 +1,7 @@
-"""What does a person import? Definitions, the model decorator, reading and a Spark session; all load lazily."""
+"""What does a person import? Definitions, the model decorator, reading, a Spark session, and the root of all errors.
+
+This is all of the Python API (docs/api.md); what takes long to import is imported when it is called.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.core.errors import BackfillError
 from backfill_assets.python_models.decorator import model
 
 if TYPE_CHECKING:
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
     from dagster import Definitions
     from pyspark.sql import SparkSession
 
-__all__ = ["build_definitions", "model", "read", "spark"]
+__all__ = ["BackfillError", "build_definitions", "model", "read", "spark"]
 
 
 def build_definitions(project: str | Path | None = None) -> Definitions:

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 TESTS = "backfill_assets_tests"
-GENERATED = ("cli", "architecture", "audits", "categories", "contracts")
+GENERATED = ("api", "cli", "architecture", "audits", "categories", "contracts")
 """Pages of which parts come from the code."""
 CHECKS = {
     "style": ["ruff", "check", "."],

@@ -64,6 +64,14 @@ def _spelling(parameter: Any) -> str:
     return max(parameter.opts, key=len).lstrip("-")
 
 
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"backfill {version('backfill-assets')}")
+        raise typer.Exit
+
+
 @app.callback()
 def _root(
     context: typer.Context,
@@ -78,6 +86,9 @@ def _root(
     untrusted: Annotated[
         bool,
         typer.Option("--untrusted", help="The files may be a stranger's: execute none of their code, write nothing."),
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Say which release this is.")
     ] = False,
 ) -> None:
     if project is not None:
