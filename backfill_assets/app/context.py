@@ -29,13 +29,14 @@ from backfill_assets.core.errors import SettingsError, StateError
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.files.untrusted import UNTRUSTED
 from backfill_assets.plan.dropped_columns import with_hidden_columns, with_stored_definitions
 from backfill_assets.plan.facts import Facts, bounded_now, read_facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.patch import Patch
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Records
-from backfill_assets.project.settings import UNTRUSTED, project_root
+from backfill_assets.project.settings import project_root
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import refuse_other_letters
 from backfill_assets.state.heartbeats import routine_at_work

@@ -14,9 +14,9 @@ from typer.core import TyperCommand
 
 from backfill_assets.cli.terminal import err, print_json
 from backfill_assets.core.errors import SettingsError
+from backfill_assets.files.untrusted import UNTRUSTED, is_untrusted
 from backfill_assets.plan.options import check_options
 from backfill_assets.plan.stages import Plan
-from backfill_assets.project.settings import UNTRUSTED, is_untrusted
 
 if TYPE_CHECKING:
     from backfill_assets.app.carry_out import Follow

@@ -20,7 +20,6 @@ from backfill_assets.cli.base import (
 from backfill_assets.cli.request import Empty, NoWait, OutsideWindows, Promote, Sample, Why, explained, with_request
 from backfill_assets.cli.terminal import echo, print_json
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.escaping import markdown
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.stages import Request
@@ -33,6 +32,14 @@ def plan(
     why: Why = None,
     as_json: AsJson = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
+    page_url: Annotated[
+        str,
+        typer.Option(envvar="BACKFILL_PAGE_URL", metavar="URL", help="With --markdown: where the page of {plan} is."),
+    ] = "",
+    packet_url: Annotated[
+        str,
+        typer.Option(envvar="BACKFILL_PACKET_URL", metavar="URL", help="And where the packet of {plan} is."),
+    ] = "",
 ) -> None:
     """Say what changed and what is missing.
 
@@ -41,9 +48,9 @@ def plan(
     """
     from backfill_assets.app.preview import preview
     from backfill_assets.cli.faults import print_faults
-    from backfill_assets.cli.impact import impact_markdown, print_impacts
-    from backfill_assets.cli.maintenance import maintenance_markdown, print_maintenance
-    from backfill_assets.cli.plan_markdown import plan_markdown
+    from backfill_assets.cli.impact import print_impacts
+    from backfill_assets.cli.maintenance import print_maintenance
+    from backfill_assets.cli.plan_comment import Links, plan_comment
     from backfill_assets.cli.plan_text import print_plan
     from backfill_assets.cli.plans import claim_json, print_amendment, print_claim
     from backfill_assets.cli.preflight import hint
@@ -51,6 +58,7 @@ def plan(
     from backfill_assets.cli.rules import print_notes
     from backfill_assets.cli.uncovered import print_uncovered, uncovered_json
 
+    links = Links(page=page_url, packet=packet_url)
     place = open_place()
     found = preview(place, explained(request, why))
     made, claim = found.plan, found.claim
@@ -71,15 +79,7 @@ def plan(
             more["maintenance"] = found.maintenance.to_json()
         print_json(made.to_json() | more)
     elif as_markdown:
-        said = (*(found.amendment.words if found.amendment else ()), *found.notes)
-        notes = "".join(f"\n\n**{markdown(note)}.**" for note in said)
-        notes += "".join(f"\n\n**{markdown(str(fault))}**" for fault in found.faults)
-        echo(
-            plan_markdown(made, place.project, found.estimate, gaps=found.blocking, ahead=found.ahead)
-            + impact_markdown(made, found.impacts)
-            + maintenance_markdown(found.maintenance)
-            + notes
-        )
+        echo(plan_comment(found, place.project, links))
     else:
         print_plan(
             made,

@@ -23,11 +23,25 @@ from backfill_assets.promote.obstacle import Obstacle
 
 
 def plan_markdown(
-    plan: Plan, project: Project, estimate: PlanEstimate, gaps: Sequence[Gap] = (), ahead: Sequence[Obstacle] = ()
+    plan: Plan,
+    project: Project,
+    estimate: PlanEstimate,
+    gaps: Sequence[Gap] = (),
+    ahead: Sequence[Obstacle] = (),
+    first: Sequence[str] = (),
 ) -> str:
-    """The plan as a comment of a pull request; `gaps` and what is `ahead` close the gate whatever is built."""
+    """The plan as a comment of a pull request; `gaps` and what is `ahead` close the gate whatever is built. `first`:
+    lines that come before all else."""
     why = [f"**Why:** {markdown(plan.request.why)}", ""] if plan.request.why else []
-    lines = [f"## Plan `{plan.id}` for {plan.environment}", "", *why, "| model | change | to do |", "|---|---|---|"]
+    begin = [*first, ""] if first else []
+    lines = [
+        f"## Plan `{plan.id}` for {plan.environment}",
+        "",
+        *begin,
+        *why,
+        "| model | change | to do |",
+        "|---|---|---|",
+    ]
     work = {stage.model: stage for stage in plan.work}
     for name in plan.models:
         change, stage = plan.changes.get(name), work.get(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from backfill_assets.core.errors import Problem
+from backfill_assets.files.untrusted import is_untrusted
 
 LARGEST = 4_000_000
 """Bytes of a file that somebody wrote by hand, at most."""
@@ -22,6 +23,9 @@ def read_text(file: Path, problems: list[Problem], *, missing: bool = False) -> 
     try:
         if missing and not file.exists() and not file.is_symlink():
             return None
+        if is_untrusted() and file.exists() and file.resolve() != file.absolute():
+            why = "the files may be a stranger's, and a message about this one would tell of another file"
+            return refuse("this leads to another place", why, "put the file itself in its place")
         if file.is_dir():
             return refuse("this is a folder, not a file", "", "rename or remove the folder, and write a file")
         if file.exists() and not file.is_file():

@@ -128,6 +128,13 @@ NEEDS = (
         command="consumers", option="plan", other="check", why="without it the consumers are only listed",
         instead="backfill consumers --check --plan PLAN",
     ),
+    *(
+        Needs(
+            command="plan", option=option, other="markdown", why="only Markdown has links",
+            instead=f"backfill plan --markdown --{option} https://…/{{plan}}",
+        )
+        for option in ("page-url", "packet-url")
+    ),
 )  # fmt: skip
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.model import Project
 from backfill_assets.files.cache_files import read_private, write_private
+from backfill_assets.files.untrusted import is_untrusted
 from backfill_assets.project.files import audit_files, model_files
 from backfill_assets.project.records import ReadRecords, Records, named, no_records
-from backfill_assets.project.settings import cache_folder, is_untrusted, state_root
+from backfill_assets.project.settings import cache_folder, state_root
 
 _PACKAGE = Path(__file__).parent.parent
 _READERS = ("core", "files", "sql", "python_models", "audits", "project")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from backfill_assets.core.errors import Problem, ProjectError, SettingsError
 from backfill_assets.core.settings import Settings
+from backfill_assets.files.untrusted import is_untrusted
 from backfill_assets.project.locations import resolve_location, wrong_location
 
 SETTINGS_FILE = "backfill.yml"
@@ -73,14 +74,6 @@ def state_root(root: Path) -> Path:
 def cache_folder(root: Path) -> Path:
     """Where what can be made again is kept: BACKFILL_CACHE, else beside the project's state."""
     return Path(os.environ.get("BACKFILL_CACHE") or state_root(root) / ".backfill" / "cache")
-
-
-UNTRUSTED = "BACKFILL_UNTRUSTED"
-
-
-def is_untrusted() -> bool:
-    """Whether whoever started this process says that the project's files may be a stranger's."""
-    return os.environ.get(UNTRUSTED, "").strip().lower() not in ("", "0", "false", "no")
 
 
 def read_settings(root: Path, problems: list[Problem]) -> Settings:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from backfill_assets.app.context import Context
 from backfill_assets.app.plan import plan_request
 from backfill_assets.cli.base import READING, app
-from backfill_assets.core.errors import SettingsError, StateError
+from backfill_assets.core.errors import ProjectError, SettingsError, StateError
 from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Recorded
 from backfill_assets.python_models import compiled as python_sql
@@ -113,3 +113,17 @@ def test_plan_says_it(tmp_path: Path, untrusted: None, monkeypatch: pytest.Monke
     monkeypatch.setenv("BACKFILL_PROJECT", str(root))
     done = CliRunner().invoke(app, ["--untrusted", "plan", "--markdown"], catch_exceptions=False)
     assert done.exit_code == 0 and "Python models were not executed" in done.output
+
+
+@pytest.mark.parametrize("name", ["sources.yml", "backfill.yml", "models/mine.sql", "models/mine.py"])
+def test_links_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A stranger's link to a file of the machine: a message about it would tell of its content."""
+    root = project(tmp_path / "project", roi_py=SELECTING)
+    secret = tmp_path / "credentials"
+    secret.write_text("[default]\naws_secret_access_key = hunter2\n")
+    (root / name).unlink(missing_ok=True)
+    (root / name).symlink_to(secret)
+    monkeypatch.setenv("BACKFILL_UNTRUSTED", "1")
+    with pytest.raises(ProjectError) as raised:
+        load_project(root)
+    assert "leads to another place" in str(raised.value) and "aws_secret" not in str(raised.value)
