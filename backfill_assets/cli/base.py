@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 from typer.core import TyperCommand
 
-from backfill_assets.cli.terminal import err, print_json
+from backfill_assets.cli.terminal import echo, err, print_json
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.files.untrusted import UNTRUSTED, is_untrusted
 from backfill_assets.plan.options import check_options
@@ -68,7 +68,7 @@ def _tell_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"backfill {version('backfill-assets')}")
+        echo(f"backfill {version('backfill-assets')}")
         raise typer.Exit
 
 
