@@ -102,6 +102,8 @@ def _noted(settings: Settings, root: Path) -> dict[str, int]:
     known = {f"{CONTROL}/{name}": commit for name, commit in identity.tables.items()} if identity else {}
     table = f"{CONTROL}/{ENVIRONMENTS.name}"
     releases = [known.get(table, -1), memory.commit if memory else -1]
+    for name, commit in (memory.tables if memory else {}).items():
+        known[f"{CONTROL}/{name}"] = max(known.get(f"{CONTROL}/{name}", -1), commit)
     return known | {table: max(releases)}
 
 

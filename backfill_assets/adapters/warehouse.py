@@ -92,7 +92,7 @@ class WarehouseGuard(Guard):
     def after_append(self, table: str, rows: Sequence[Row]) -> None:
         if table in JUDGED_BY or any(row.get("kind") == Kind.WITHDRAWN.value for row in rows):
             with suppress(OSError, StateError):  # it is recorded: the next note makes up for this one
-                _note(self._settings.warehouse)
+                write_memory(self._root, self._settings.warehouse, _note(self._settings.warehouse))
 
     def after_replace(self, table: str, rows: Sequence[Row], note: Mapping[str, str], commit: int) -> None:
         if table in JUDGED_BY:
@@ -237,7 +237,13 @@ def write_memory(root: Path, where: str, identity: Identity | None) -> None:
     """Remember how far a warehouse has come; None: forget it. A folder that cannot be written remembers nothing."""
     said = None
     if identity is not None and (last := identity.release) is not None:
-        said = Memory(warehouse=identity.warehouse, generation=identity.generation, release=last.id, commit=last.commit)
+        said = Memory(
+            warehouse=identity.warehouse,
+            generation=identity.generation,
+            release=last.id,
+            commit=last.commit,
+            tables={t: commit for t, commit in identity.tables.items() if t in JUDGED_BY},
+        )
     if read_memory(root, where) == said:
         return
     known: Any = {}

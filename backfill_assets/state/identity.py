@@ -102,6 +102,8 @@ class Memory:
     generation: int
     release: str
     commit: int
+    tables: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Control table of what people said → the newest commit of it that was noted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +162,11 @@ def refuse(found: WarehouseState, *, project: str, memory: Memory | None) -> Non
         )
     if memory is not None and (memory.generation, memory.commit) > (identity.generation, last.commit if last else -1):
         raise _older(where, f"this project has seen release {memory.release}, after what {IDENTITY} knows")
+    if memory is not None and memory.generation == identity.generation:
+        since = {t: c for t, c in memory.tables.items() if found.heads.get(t, -1) < c}
+        if since:
+            seen = ", ".join(f"commit {c} of {t}" for t, c in sorted(since.items()))
+            raise _older(where, f"this project has seen {seen}, after what {IDENTITY} knows")
 
 
 def _refuse_lost(found: WarehouseState, memory: Memory | None) -> None:

@@ -200,6 +200,23 @@ def test_what_people_said_after_the_newest_release_is_not_lost_unnoticed(house: 
     house.open()
 
 
+@pytest.mark.parametrize("name", [name for name in SAID if name != "a withdrawal"])
+def test_what_people_said_is_remembered_where_the_whole_folder_is_older(house: House, name: str) -> None:
+    """A snapshot of all of it, `warehouse.json` too, from before a change of the rules or an approval: the project's
+    folder has seen more. What was adopted, or restored, is taken as it is."""
+    kept = house.warehouse.parent / "kept"
+    shutil.copytree(house.warehouse, kept)
+    SAID[name](open_store(house.settings, house.root))
+    shutil.rmtree(house.warehouse)
+    kept.rename(house.warehouse)
+    error = refused(house, "lost, or older than they were")
+    assert "this project has seen commit" in error.why
+    adopt(house.settings, house.root, by="ana", why="as it is")
+    house.open()
+    SAID[name](open_store(house.settings, house.root))
+    house.open()
+
+
 def test_builds_are_not_noted_one_by_one(house: House) -> None:
     """The ledger grows with every batch."""
     before = (house.warehouse / IDENTITY).read_bytes()
