@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from backfill_assets.sql.parsing import SqlError, parse
+from backfill_assets.sql.parsing import SqlError, named_by_text, parse
 
 
 def condition(value: object) -> str:
@@ -51,6 +51,8 @@ def _expression(value: object) -> tuple[str, exp.Expr]:
     only = tree.expressions[0]
     if isinstance(only, exp.Alias | exp.Aliases | exp.Star):
         raise ValueError("an expression has no name and no `*`")
+    if any(named_by_text(sql)):
+        raise ValueError("IDENTIFIER(…) names something by a text, which no mask follows: write the name itself")
     if sql.parameters:
         raise ValueError("parameters are known in `sql` audits only")
     if only.find(exp.Query, exp.Window):

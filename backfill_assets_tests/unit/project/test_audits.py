@@ -116,6 +116,7 @@ CASES: list[tuple[str, str, str, str]] = [
     ("- expression: ds >= :start", "parameters are known in `sql`", "- expression:", ""),
     ("- expression: 1 = 1; DROP TABLE x", "not one SQL expression", "- expression:", ""),
     ("- aggregate: {metric: spend, min: 0}", "it aggregates nothing", "- aggregate: {", ""),
+    ("- aggregate: {metric: max(IDENTIFIER('spend')), min: 0}", "names something by a text", "- aggregate: {", ""),
     ("- aggregate: {metric: sum(spend)}", "needs `min`, `max`", "- aggregate: {", ""),
     ("- aggregate: {metric: sum(sped), min: 1}", "`sped` is not a column", "did you mean `spend`?", ""),
     ("- range: {column: clicks, min: few}", "`clicks` is bigint, and 'few' is not a number", "write a number", ""),
