@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.commands import run_command
-from backfill_assets.adapters.jvm import jvm_answers
-from backfill_assets.adapters.spark_errors import causes, engine_died, spark_reason
+from backfill_assets.adapters.spark_errors import causes, died, spark_reason
 from backfill_assets.adapters.spark_views import show_environment
 from backfill_assets.contracts.masked_answers import ViewMasks, masked_rerun
 from backfill_assets.contracts.rerun import SAMPLE, Answer, Rerun, evaluated, rerun
@@ -97,8 +96,8 @@ def ask(spark: SparkSession, query: ConsumerQuery, sql: str) -> Answer:
     try:
         return _ask(spark, query, sql)
     except (PySparkException, Py4JError) as error:
-        if not jvm_answers():  # no answer at all, which is not the query's fault
-            raise engine_died(f"ask the query {query.name}") from error
+        if (gone := died(f"ask the query {query.name}")) is not None:  # no answer at all: not the query's fault
+            raise gone from error
         return Answer(error=spark_reason(causes(error))[:300])
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.adapters.jvm import jvm_answers
-from backfill_assets.adapters.spark_errors import as_build_error
+from backfill_assets.adapters.spark_errors import as_build_error, died
 from backfill_assets.compare.answer import Cells, answer, cells, different, moving, samples, shown, windows
 from backfill_assets.compare.diff import ModelDiff
 from backfill_assets.compare.pairs import by_kind
@@ -60,7 +59,8 @@ def diff_model(
         )
     except (PySparkException, Py4JError) as error:
         masked = bool(question.mask)
-        found = as_build_error(error, f"compare {question.model.name}", gone=not jvm_answers(), masked=masked)
+        doing = f"compare {question.model.name}"
+        found = as_build_error(error, doing, gone=died(doing), masked=masked)
         raise found from None if masked else error
 
 

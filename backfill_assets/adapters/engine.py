@@ -16,12 +16,12 @@ from backfill_assets.adapters.audit_views import AuditViews
 from backfill_assets.adapters.batch_rows import column, comparable, content_hash, needs_keys, settled
 from backfill_assets.adapters.durable import sync_commits
 from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame, range_arguments, renamed_frame
-from backfill_assets.adapters.jvm import current_jvm, jvm_answers
+from backfill_assets.adapters.jvm import current_jvm
 from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.model_code import load_function
 from backfill_assets.adapters.scoped_rows import changed_outside, scoped_rows
 from backfill_assets.adapters.source_keys import SourceKeys
-from backfill_assets.adapters.spark_errors import as_build_error, engine_died, own_code_error
+from backfill_assets.adapters.spark_errors import as_build_error, died, own_code_error
 from backfill_assets.adapters.table_log import (
     DeltaTableLog,
     batch_metadata,
@@ -377,11 +377,11 @@ class SparkEngine:
         except BackfillError as error:
             raise error from (None if masked else error.__cause__)
         except (PySparkException, Py4JError) as error:
-            found = as_build_error(error, doing, root=self._root, gone=not jvm_answers(self._jvm), masked=masked)
+            found = as_build_error(error, doing, root=self._root, gone=died(doing, self._jvm), masked=masked)
             raise found from (None if masked else error)
         except Exception as error:  # a Python model's own code; or the connection to a JVM that is gone
-            if not jvm_answers(self._jvm):
-                raise engine_died(doing) from (None if masked else error)
+            if (gone := died(doing, self._jvm)) is not None:
+                raise gone from (None if masked else error)
             code = model.path if model.language != "sql" else None
             raise own_code_error(error, doing, code, masked=masked) from (None if masked else error)
 

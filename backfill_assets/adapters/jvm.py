@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -16,6 +17,10 @@ from typing import Any
 
 MOST_WORDS = 10_000_000
 """Bytes that the file of JVMs' own words may have before the next one begins it anew."""
+OUT_OF_MEMORY = (52, 3)
+"""How Spark ends its JVM (`SparkExitCode.OOM`), and a JVM itself that is told to (`-XX:+ExitOnOutOfMemoryError`)."""
+ENDS_WITHIN = 10
+"""Seconds that a JVM which does not answer may take to end."""
 LOCK = threading.Lock()
 """Held by whoever opens a session or lets go of one."""
 
@@ -76,6 +81,16 @@ def jvm_answers(jvm: object | None = None) -> bool:
     except Exception:
         return False
     return True
+
+
+def ran_out_of_memory(jvm: object | None = None) -> bool:
+    """Whether a JVM that does not answer any more ended itself because its heap was full, as its exit code says."""
+    gateway: Any = jvm or current_jvm()
+    if (process := getattr(gateway, "proc", None)) is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        return process.wait(ENDS_WITHIN) in OUT_OF_MEMORY
+    return False
 
 
 def forget_session() -> None:

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from backfill_assets.adapters.jvm import jvm_answers, ran_out_of_memory
 from backfill_assets.core.errors import (
     BuildError,
     DataError,
     EngineDiedError,
+    EngineOutOfMemoryError,
     RunEndedError,
     SourceChangedError,
     TransientBuildError,
@@ -64,17 +66,29 @@ class JavaCause:
 
 
 def as_build_error(
-    error: Exception, doing: str, *, root: Path | None = None, gone: bool = False, masked: bool = False
+    error: Exception, doing: str, *, root: Path | None = None, gone: EngineDiedError | None = None, masked: bool = False
 ) -> BuildError:
-    """The error as one of ours; `doing` completes “cannot …”. `gone`: Spark's JVM does not answer any more. `masked`:
-    its message may hold values that nobody should see."""
-    if gone:
-        return engine_died(doing)
+    """The error as one of ours; `doing` completes “cannot …”. `gone`: what happened where Spark's JVM does not answer
+    any more. `masked`: its message may hold values that nobody should see."""
+    if gone is not None:
+        return gone
     return classified(causes(error), doing, root=root, masked=masked)
 
 
-def engine_died(doing: str) -> EngineDiedError:
-    """What a dead JVM is called."""
+def died(doing: str, jvm: object | None = None) -> EngineDiedError | None:
+    """What happened to a JVM (None: the process's) that does not answer any more; None when it answers."""
+    return None if jvm_answers(jvm) else engine_died(doing, memory=ran_out_of_memory(jvm))
+
+
+def engine_died(doing: str, *, memory: bool = False) -> EngineDiedError:
+    """What a dead JVM is called; `memory`: for want of which it ended."""
+    if memory:
+        return EngineOutOfMemoryError(
+            f"cannot {doing}: Spark's JVM ran out of memory",
+            why="what was computed at once did not fit into its heap (`spark.driver.memory`), and it ended itself",
+            fix="raise `spark.driver.memory` in backfill.yml (`spark:`), or lower the models' `batch_size:` or "
+            "`batch_concurrency:`, then run the same command again: finished batches are kept",
+        )
     return EngineDiedError(
         f"cannot {doing}: Spark's JVM died",
         why="it was killed, or ran out of memory; no model's code is to blame for the message that is left of it",

@@ -38,8 +38,7 @@ def _replace_engine(bench: Workbench, model: str, engine: Engine, error: EngineD
         if len(bench.dead_engines.engines) >= MOST_RESTARTS:
             raise RunEndedError(
                 f"{error.what}, for the second time in this run",
-                why="it was killed, or ran out of memory, again; no model's code is to blame for the message that is "
-                "left of it",
+                why=error.why,
                 fix="raise `spark.driver.memory` (or the limit of the container), or lower the models' `batch_size:` "
                 "or `batch_concurrency:`; then run the same command again: finished batches are kept",
             ) from error

@@ -26,7 +26,15 @@ from backfill_assets.build.events import Audited, BatchDivided, BatchDone, Batch
 from backfill_assets.build.outcome import Failure
 from backfill_assets.build.reads import audit_reads
 from backfill_assets.build.recheck import current_coverage, removals_of, removed
-from backfill_assets.core.errors import BackfillError, BuildError, EngineDiedError, HeldError, RunEndedError, StateError
+from backfill_assets.core.errors import (
+    BackfillError,
+    BuildError,
+    EngineDiedError,
+    EngineOutOfMemoryError,
+    HeldError,
+    RunEndedError,
+    StateError,
+)
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.pin import Pins
 from backfill_assets.core.segments import NO_ROWS, Segments, is_adopted
@@ -154,7 +162,7 @@ class Worker:
             return state.attempt_number - deaths > retries
 
         for attempt in Retrying(
-            retry=retry_if_exception(self._may_pass),
+            retry=retry_if_exception(lambda error: self._may_pass(error, interval)),
             stop=enough,
             wait=wait_exponential_jitter(initial=1, max=60),
             sleep=self.bench.sleep,
@@ -164,7 +172,9 @@ class Worker:
             with attempt:
                 attempt_it(attempt.retry_state.attempt_number)
 
-    def _may_pass(self, error: BaseException) -> bool:
+    def _may_pass(self, error: BaseException, interval: Interval) -> bool:
+        if isinstance(error, EngineOutOfMemoryError) and self.job.model.cadence.count(interval) > 1:
+            return False  # the same again would end the next engine as well: it is divided
         return isinstance(error, BackfillError) and error.retryable and not self.bench.stop.is_set()
 
     def _compute(self, do: Callable[[Engine], T], *, again: bool = True) -> T:

@@ -121,6 +121,12 @@ class EngineDiedError(TransientBuildError):
     divisible = False
 
 
+class EngineOutOfMemoryError(EngineDiedError):
+    """It ended because what was computed at once did not fit into its memory. A part of it may."""
+
+    divisible = True
+
+
 class RunEndedError(BuildError):
     """Nothing else of this run can succeed either: what is done is kept, and the same command goes on from there."""
 

@@ -14,11 +14,12 @@ from backfill_assets.core.errors import (
     BuildError,
     DataError,
     EngineDiedError,
+    EngineOutOfMemoryError,
     SourceChangedError,
     StateError,
     TransientBuildError,
 )
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.state.ledger import Entry, Kind, Ledger
 from backfill_assets_tests.fakes import FakeEngine, World, a_model, days, ranges
 
@@ -150,6 +151,31 @@ def test_a_dead_engine_is_replaced_once_and_nothing_is_lost() -> None:
     assert outcome.ok and len(mortals.forgotten) == 1
     assert [type(e) for e in world.events].count(EngineRestarted) == 1
     assert failed(world) == []
+
+
+def test_a_batch_that_was_too_much_for_the_memory_is_divided() -> None:
+    """An engine that ended for want of memory is replaced, and the batch is tried in parts: the same again would end
+    the next one. A single day is tried once more."""
+    world = World(a_model("a", batch_size=4, batch_concurrency=1, retries=0))
+    mortals = Mortals(world)
+
+    def too_much(_: object, interval: Interval) -> None:
+        if Cadence.DAILY.count(interval) > 2:
+            raise EngineOutOfMemoryError(f"cannot build a {interval}: Spark's JVM ran out of memory")
+
+    mortals.current.before_write = too_much
+    assert go(world, **mortals.bench()).ok
+    assert len(mortals.forgotten) == 1
+    assert [str(e.interval) for e in world.events if isinstance(e, BatchDivided)] == ["2024-01-01..2024-01-04"]
+    world = World(a_model("a", batch_size=1, retries=0))
+    mortals = Mortals(world)
+    first = mortals.current
+
+    def once(*_: object) -> None:
+        raise EngineOutOfMemoryError("cannot build a: Spark's JVM ran out of memory")
+
+    first.before_write = once
+    assert go(world, **mortals.bench()).ok and mortals.forgotten == [first]
 
 
 def test_many_batches_at_once_see_one_death() -> None:
