@@ -28,7 +28,7 @@ from backfill_assets.plan.leases import targets
 from backfill_assets.plan.maintenance import Maintenance
 from backfill_assets.plan.sample import sample_plan
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.lifecycle import Opened
+from backfill_assets.promote.lifecycle import Opened, ended_text
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.text_checks import TextCheck
@@ -70,7 +70,9 @@ class Built:
     facts: Facts
     """How things are now that it is built."""
     held: str = ""
-    """Why it ended before all was begun; "" unless it was not to wait."""
+    """Why it ended before all was begun: it was not to wait, or somebody ended its plan while it did; "" otherwise."""
+    goes_on: bool = True
+    """Whether the same request goes on from there: not where its plan has ended."""
     candidate: Environment | None
     """What the plan's own environment shows; None when the plan was ended meanwhile, or none was stored."""
 
@@ -137,13 +139,23 @@ def build_started(
     `hold` is asked before each batch; None: what the settings say, and it waits.
     """
     began, hold = datetime.now(UTC), hold or context.hold()
+    if started.stored:
+        hold.plan_ended = lambda: ended_text(context.control, started.stored)
     carried = carry_out(context, started.plan, run=run, follow=follow, hold=hold)
     actual = measure_run(context, started.plan, carried.run, began, hold.waited)
     every = started.whole.request.all_versions
     facts = context.facts(every_version=every) if carried.run else started.facts
     candidate = show_candidate(context, started.stored, facts) if started.stored else None
     held = "" if carried.ok else hold.ended
-    return Built(started=started, carried=carried, actual=actual, facts=facts, candidate=candidate, held=held)
+    return Built(
+        started=started,
+        carried=carried,
+        actual=actual,
+        facts=facts,
+        candidate=candidate,
+        held=held,
+        goes_on=not hold.with_plan,
+    )
 
 
 def check_built(context: Context, built: Built) -> Checked:

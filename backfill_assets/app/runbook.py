@@ -16,6 +16,7 @@ from backfill_assets.app.preflight import find_gaps
 from backfill_assets.app.watch import watch_environment
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.codec import to_plain
+from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import BackfillError, PlanError, UsageError
 from backfill_assets.core.pointer import lists
 from backfill_assets.plan.commands import apply_command
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _OURS = ("# Runbook of plan ", "# Safety checklist of plan ", "# Migration note: ", "Subject: ")
 """How the files begin: no other file is written over."""
+_AS_WRITTEN = "<!-- as `backfill runbook` wrote it: {} -->"
+"""The last line of a file, with a digest of all before it: what a person wrote into it since is not written over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +68,8 @@ def look_for_runbook(context: Context, plan: str | None = None) -> Runbook:
 def write_runbook(found: Runbook, to: str) -> tuple[Path, ...]:
     """Write the documents: into a folder, or all of them into one `.md` file. The files.
 
-    Raises UsageError for a place that cannot be written to, or where another file is.
+    Raises UsageError for a place that cannot be written to, and where a file is that is another one, or that somebody
+    edited since it was written: then nothing is written at all.
     """
     from backfill_assets.evidence.runbook import runbook_text
 
@@ -77,17 +81,34 @@ def write_runbook(found: Runbook, to: str) -> tuple[Path, ...]:
         else:
             texts = {place / name: text for name, text in found.documents.items()}
         for path in texts:
-            if path.exists() and not path.read_text("utf-8", "replace").startswith(_OURS):
-                raise UsageError(
-                    f"{path} is another file", why="nothing is written over it", fix="name another place for --out"
-                )
+            if path.exists():
+                _refuse_to_lose(path)
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
+            path.write_text(f"{text.rstrip()}\n\n{_last_line(text)}\n", "utf-8")
     except (OSError, RuntimeError) as error:  # RuntimeError: nobody has that home
         why = (error.strerror if isinstance(error, OSError) else "") or str(error)
         raise UsageError(f"{place} cannot be written", why=why, fix="name another place for --out") from error
     return tuple(texts)
+
+
+def _refuse_to_lose(path: Path) -> None:
+    text = path.read_text("utf-8", "replace")
+    if not text.startswith(_OURS):
+        raise UsageError(
+            f"{path} is another file", why="nothing is written over it", fix="name another place for --out"
+        )
+    said, _, last = text.rstrip().rpartition("\n")
+    if last != _last_line(said):
+        raise UsageError(
+            f"{path} was edited since it was written",
+            why="what somebody ticked or noted in it would be lost; nothing is written over it",
+            fix="rename it to keep it, or name another place for --out",
+        )
+
+
+def _last_line(text: str) -> str:
+    return _AS_WRITTEN.format(digest(text.rstrip()))
 
 
 def _known(context: Context, record: PlanRecord) -> PlanEvidence:

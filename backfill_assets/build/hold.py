@@ -25,7 +25,7 @@ def real_clock() -> datetime:
     return datetime.now(UTC)
 
 
-def _no_routine() -> str:
+def _nothing() -> str:
     return ""
 
 
@@ -39,14 +39,18 @@ class Hold:
     """Why batches begin whatever else runs, also outside of the windows; "": they do not."""
     waits: bool = True
     """Whether it waits until the next batch may begin; otherwise nothing more begins, and the run ends."""
-    routine: Callable[[], str] = _no_routine
+    routine: Callable[[], str] = _nothing
     """The routine run that is under way; "" for none."""
+    plan_ended: Callable[[], str] = _nothing
+    """Why the plan that is built is not wanted any more; "" as long as it is open. Looked at by who waits."""
     now: Callable[[], datetime] = real_clock
     """The clock on the wall."""
     sleep: Callable[[threading.Event, float], object] = threading.Event.wait
     """Waits for the event, so many seconds at most."""
     ended: str = ""
     """Why no batch begins any more; "" as long as one may."""
+    with_plan: bool = False
+    """Whether that is so because the plan has ended: no run goes on with it."""
     _since: datetime | None = None
     """Since when it waits; None: batches begin."""
     _waited: list[Interval] = field(default_factory=list[Interval])
@@ -68,13 +72,18 @@ class Hold:
 
     def may_begin(self, stop: threading.Event, listen: Listener) -> bool:
         """Wait until a batch may begin; False where none begins any more, as the run stops or does not wait."""
+        waited = False
         while not stop.is_set() and not self.ended:
             why, seconds = self._why()
+            if waited and (over := self.plan_ended()):
+                self._end(over, listen)
+                return False
             self._tell(why, listen)
             if not why:
                 return True
             if self.waits:
                 self.sleep(stop, seconds)
+                waited = True
         return False
 
     def exception(self) -> str:
@@ -95,15 +104,26 @@ class Hold:
             return f"the routine run {run} goes first; if it hangs, end it, or use --outside-windows", ROUTINE_AGAIN
         return "", 0.0
 
+    def _end(self, why: str, listen: Listener) -> None:
+        with self._lock:
+            if self.ended:  # another thread saw it
+                return
+            self.ended, self.with_plan = why, True
+            self._stop_waiting()
+            listen(Held(why=why, waits=False))
+
+    def _stop_waiting(self) -> None:
+        now = self.now()
+        if self._since is not None and self._since < now:
+            self._waited.append(Interval(self._since, now))
+        self._since = None
+
     def _tell(self, why: str, listen: Listener) -> None:
         with self._lock:
-            now = self.now()
             if why and self.waits and self._since is None:
-                self._since = now
-            if not why and self._since is not None:
-                if self._since < now:
-                    self._waited.append(Interval(self._since, now))
-                self._since = None
+                self._since = self.now()
+            if not why:
+                self._stop_waiting()
             if why and not self.waits:
                 self.ended = why
             if why != self._told:

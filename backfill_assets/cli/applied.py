@@ -22,7 +22,7 @@ def print_applied(place: Context, built: Built, checked: Checked, *, last: bool)
     started, outcomes = built.started, built.carried.outcomes
     print_outcomes(started.plan, outcomes, place.project, started.stored)
     if built.held:
-        echo(f"nothing more was begun: {built.held}; the same command goes on from there")
+        echo(f"nothing more was begun: {built.held}{'; the same command goes on from there' * built.goes_on}")
     print_text_checks(checked.texts, place.project)
     if outcomes:
         echo(comparison(started.estimate, built.actual))

@@ -195,7 +195,7 @@ def apply(
     else:
         print_applied(place, built, checked, last=not promote)
     if not built.complete or not checked.equal:
-        raise typer.Exit(HELD if built.held and not built.failed else INCOMPLETE)
+        raise typer.Exit(HELD if built.held and built.goes_on and not built.failed else INCOMPLETE)
     if promote:
         tell_promoted(promote_applied(place, started), as_json=as_json)
 

@@ -58,12 +58,13 @@ class VersionTables(dg.IOManager):
             bench = self._runs.bench(step)
             plan = plan_of(place, step, model, interval, bench.pins)  # what is in its way is said before any building
             bench = as_planned(place, step, bench, plan, model, interval) if plan else bench
-            bench = replace(bench, hold=hold_of(place, step.run.tags))
+            bench = replace(bench, hold=hold_of(place, step.run.tags, plan))
             with bench.beating():
                 obj.outcome = build(bench, model.name, Ranges((interval,)))
             worked = worked_on(place, step, plan) if plan else Worked(metadata={})
             if bench.hold.ended and not obj.outcome.ok:
-                worked = replace(worked, problems=(held_text(bench.hold.ended), *worked.problems))
+                said = held_text(bench.hold.ended, goes_on=not bench.hold.with_plan)
+                worked = replace(worked, problems=(said, *worked.problems))
         report(place, step, model, obj.outcome, worked)
 
     def load_input(self, context: dg.InputContext) -> DataFrame:

@@ -59,7 +59,7 @@ def apply_job(workspace: Context) -> dg.JobDefinition:
         with short_failures():
             checked = check_built(place, built)
         log_checked(context, checked)
-        bad = [held_text(built.held)] if built.held else []
+        bad = [held_text(built.held, goes_on=built.goes_on)] if built.held else []
         bad += [failure_text(workspace.project.models[n], o) for n, o in built.carried.outcomes.items() if not o.ok]
         bad += problems(checked.texts)
         bad += [f"{b.model}: {b.intervals} waits for {b.upstream}: {b.needs}" for b in started.plan.blocked]

@@ -202,9 +202,10 @@ def _remedy(outcome: Outcome) -> str:
     return "materialize the same range again"
 
 
-def held_text(why: str) -> str:
-    """Why a run that does not wait ended before all was begun."""
-    return f"nothing more was begun: {why}\nfix: launch the same again then: it goes on from there"
+def held_text(why: str, *, goes_on: bool = True) -> str:
+    """Why a run ended before all was begun: it does not wait, or nothing `goes_on` with its plan, which has ended."""
+    fix = "launch the same again then: it goes on from there" if goes_on else "launch it again if it is to be built"
+    return f"nothing more was begun: {why}\nfix: {fix}"
 
 
 def done_text(model: Model, outcome: Outcome) -> str:

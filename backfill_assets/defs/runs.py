@@ -36,6 +36,7 @@ from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.stages import Plan
+from backfill_assets.promote.lifecycle import ended_text
 
 BACKFILL_TAG = "dagster/backfill"
 PLAN_TAG = "backfill/plan"
@@ -126,10 +127,14 @@ def run_name(run: dg.DagsterRun) -> str:
     return run.tags.get(BACKFILL_TAG) or run.run_id
 
 
-def hold_of(place: Context, tags: Mapping[str, str]) -> Hold:
-    """What holds the steps of a run up. Raises UsageError for a reason that says nothing."""
+def hold_of(place: Context, tags: Mapping[str, str], plan: str) -> Hold:
+    """What holds the steps of a run up that builds of a stored plan ("": of none). Raises UsageError for a reason that
+    says nothing."""
     reason = reason_of(tags.get(OUTSIDE_WINDOWS_TAG), f"the tag {OUTSIDE_WINDOWS_TAG}")
-    return place.hold(regardless=reason, waits=tags.get(NO_WAIT_TAG, "").lower() not in ("true", "1", "yes"))
+    hold = place.hold(regardless=reason, waits=tags.get(NO_WAIT_TAG, "").lower() not in ("true", "1", "yes"))
+    if plan:
+        hold.plan_ended = lambda: ended_text(place.control, plan)
+    return hold
 
 
 def following(step: dg.OpExecutionContext) -> Follow:

@@ -171,6 +171,10 @@ def _readers(known: PlanEvidence) -> Iterator[ChecklistLine]:
         yield ChecklistLine(step=3, what=what, state="open", why=why)
     else:
         yield ChecklistLine(step=3, what=what, state="not needed", why="nobody is listed who reads what changes")
+    if notice := packet.maintenance:
+        what, left = "The maintenance notice was sent", any(m.ranges.missing for m in packet.models)
+        why = f"no record says so; {notice.sentence}" if left else "all of it is built"
+        yield ChecklistLine(step=3, what=what, state="open" if left else "not needed", why=why)
 
 
 def _built(packet: Packet) -> Iterator[ChecklistLine]:

@@ -45,6 +45,14 @@ def runbook(known: PlanEvidence, lines: Sequence[ChecklistLine]) -> str:
         said += [*shell([one_line(command) for command in step.commands]), "", step.look, ""]
         said += [_told(line) for line in lines if line.step == number]
         said += [""]
+    if notice := known.packet.maintenance:
+        said += [
+            "## Maintenance notice (draft)",
+            "",
+            markdown(f"As of when the plan was opened: {notice.sentence}."),
+            "",
+        ]
+        said += [notice.notice.rstrip(), ""]
     said += ["## To go back", "", markdown(known.packet.rollback.text), "", *shell(_back(known)), ""]
     return "\n".join(said)
 

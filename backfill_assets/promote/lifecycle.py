@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from backfill_assets.core.errors import ConflictError, PlanError, PromotionError, StateError
+from backfill_assets.core.errors import BackfillError, ConflictError, PlanError, PromotionError, StateError
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
@@ -286,6 +286,15 @@ def _takes_away(move: PointerMove, version: str | None) -> bool:
         {logic for s in (p.segments if p else ()) for logic in (s.version, s.logic)} for p in (move.before, move.after)
     )
     return version in before - after
+
+
+def ended_text(control: Control, plan: str) -> str:
+    """That a plan was ended, and when; "" as long as it is open, and while nobody can tell."""
+    with suppress(OSError, BackfillError):  # a store that is away for a moment
+        record = find_plan(control, plan)
+        if not record.live:
+            return f"plan {record.id} was {record.status.value} at {record.since:%Y-%m-%d %H:%M} UTC"
+    return ""
 
 
 def find_plan(control: Control, name: str) -> PlanRecord:

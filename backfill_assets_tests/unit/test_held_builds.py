@@ -6,9 +6,11 @@ import json
 import re
 import signal
 import subprocess
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import dagster as dg
@@ -17,10 +19,14 @@ import pytest
 from backfill_assets.adapters.heartbeat import read_heartbeats, sending_heartbeats
 from backfill_assets.app import routine
 from backfill_assets.app.apply import build_started, start_apply
+from backfill_assets.app.candidate import abandon_plan
 from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import write_evidence
+from backfill_assets.build.hold import Hold
 from backfill_assets.core.windows import Window, Windows
 from backfill_assets.plan.stages import Request
+from backfill_assets.promote import lifecycle
+from backfill_assets.promote.lifecycle import ended_text
 from backfill_assets.state.ledger import Kind
 from backfill_assets_tests.dagster_place import KEYS, Place, a_place, execute, failure_of, materialize, with_changes
 from backfill_assets_tests.fakes import a_model
@@ -82,6 +88,30 @@ def test_a_run_that_waits_can_be_ended(closed: Path, number: int, code: int) -> 
     assert [p.id for p in place.control.plans.all()] == [plan.id] and not place.control.ledger.entries()
 
 
+def test_a_plan_that_is_abandoned_while_its_run_waits(closed: Path) -> None:
+    """The run ends by itself, has built nothing, and says why; its candidate is not shown again."""
+    place = unsparked(closed)
+    started, hold = start_apply(place, Request()), place.hold()
+    hold.sleep = lambda stop, seconds: abandon_plan(place, started.stored)
+    built = build_started(place, started, hold=hold)
+    assert built.held.startswith(f"plan {started.stored} was abandoned at ") and not built.goes_on
+    assert not built.complete and built.candidate is None and not place.control.ledger.entries()
+
+
+def test_a_look_at_its_plan_that_fails_ends_no_run(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is away for a moment: the plan counts as open."""
+    place = unsparked(closed)
+    plan = start_apply(place, Request()).stored
+    abandon_plan(place, plan)
+    assert ended_text(place.control, plan)
+
+    def away(*_: object) -> None:
+        raise OSError("Connection reset by peer")
+
+    monkeypatch.setattr(lifecycle, "find_plan", away)
+    assert not ended_text(place.control, plan)
+
+
 def test_a_plan_stays_the_same_whatever_windows_say(closed: Path) -> None:
     """They are no part of it: a stored plan is gone on with, byte by byte. Without them nothing is said of them."""
     run("apply", "--no-wait", project=closed)
@@ -107,6 +137,10 @@ def test_the_notice_is_attached_to_the_plan(closed: Path) -> None:
     assert "<details><summary>Maintenance notice (draft)</summary>\n\nSubject: Maintenance: daily" in folded
     assert said["consumers"] == [{"consumer": "board", "owner": ""}] and said["done"] is None and said["opens"]
     assert "Subject: Maintenance: daily" in said["notice"]
+    run("apply", "--no-wait", project=closed)
+    runbook = run("runbook", project=closed).out
+    assert "## Maintenance notice (draft)" in runbook and "Subject: Maintenance: daily" in runbook
+    assert "- [ ] The maintenance notice was sent (open): no record says so; builds in windows (" in runbook
 
 
 def test_status_says_that_builds_are_held_and_who_waits(closed: Path) -> None:
@@ -215,6 +249,49 @@ def test_ranges_take_it_from_tags(
     assert result.success is ok and bool(place.opened) is ok
     if not ok:
         assert "nothing more was begun: heavy builds run in windows (" in failure_of(result, "base")
+
+
+class Pause:
+    """The wall clock of a run that waits: each look moves it half an hour on, and something may happen meanwhile."""
+
+    def __init__(self, place: Place, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], None]) -> None:
+        self.now, self.looks, self.meanwhile = datetime.now(UTC), 0, meanwhile
+        place.clock = lambda: self.now
+        monkeypatch.setattr("backfill_assets.app.context.Hold", partial(Hold, sleep=self.sleep))
+
+    def sleep(self, stop: threading.Event, seconds: float) -> None:
+        self.now, self.looks = self.now + timedelta(seconds=seconds), self.looks + 1
+        self.meanwhile()
+
+
+@pytest.mark.parametrize("way", ["job", "range"])
+def test_a_run_goes_on_by_itself_after_a_pause(
+    place: Place, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """In its own step: it opens no session before the window does, and then builds all in that one run."""
+    opened_early = list[bool]()
+    pause = Pause(place, monkeypatch, lambda: opened_early.append(bool(place.opened)))
+    done = execute(place, instance, "apply") if way == "job" else materialize(place, instance, "base", last=KEYS[1])
+    assert done.success and pause.looks > 1000 and not any(opened_early)
+    began = {e.at for e in place.control.ledger.entries() if e.kind is Kind.STARTED}
+    assert began and len(instance.get_runs()) == 1
+
+
+@pytest.mark.parametrize("way", ["job", "range"])
+def test_a_run_whose_plan_is_abandoned_in_the_pause(
+    place: Place, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """It fails at its next look, says so, and has built nothing."""
+
+    def abandon_it() -> None:
+        for record in place.control.plans.all():
+            abandon_plan(place, record.id)
+
+    pause = Pause(place, monkeypatch, abandon_it)
+    done = execute(place, instance, "apply") if way == "job" else materialize(place, instance, "base", last=KEYS[1])
+    said = failure_of(done, "build_what_is_missing" if way == "job" else "base")
+    assert not done.success and pause.looks == 1 and not place.opened
+    assert re.search(r"nothing more was begun: plan \w+ was abandoned at ", said) and "fix: launch it again if" in said
 
 
 def test_routine_runs_are_first_in_the_queue(place: Place) -> None:

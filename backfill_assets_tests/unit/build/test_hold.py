@@ -133,6 +133,33 @@ def test_routine_runs_go_first() -> None:
     assert "--outside-windows" in events[0].why
 
 
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_a_plan_that_ends_while_its_run_waits(at_once: int) -> None:
+    """What was built before is kept, and audited; nothing more begins when the window opens, and it is told once."""
+    world, clock, events = World(a_model("a", "raw", batch_concurrency=at_once)), Clock(ENDS_SOON), list[Event]()
+    each_takes(world, clock, 5)
+    hold, ended = clock.hold(), list[str]()
+    hold.plan_ended = lambda: "".join(ended)
+    clock.waiting = lambda: ended.append("plan p was abandoned") if not ended else None
+    found = go(world, hold, events)
+    assert found.green == Ranges.of(part for _, part in world.engine.writes) != Ranges((TEN,)) and not found.failures
+    assert (hold.ended, hold.with_plan) == ("plan p was abandoned", True)
+    assert [e.why for e in events if isinstance(e, Held) and not e.waits] == ["plan p was abandoned"]
+    assert hold.waited and clock.now < utc("2024-03-02T07:00"), "it does not wait for the window first"
+
+
+def test_who_never_waits_is_asked_nothing_of_the_plan() -> None:
+    """Within a window batches begin without a look at the records."""
+
+    def looked() -> str:
+        raise AssertionError
+
+    world, clock = World(a_model("a", "raw")), Clock(OPEN)
+    hold = clock.hold()
+    hold.plan_ended = looked
+    assert go(world, hold).ok
+
+
 def test_without_windows_nothing_is_asked() -> None:
     """Neither the clock nor who else runs."""
 
