@@ -24,7 +24,7 @@ from backfill_assets.defs.runs import PLAN_TAG, following, run_name
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.copied_text import copied_words
-from backfill_assets.plan.estimate_text import duration
+from backfill_assets.plan.estimate_text import comparison, duration, saving
 from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.scope_text import scope_words
@@ -59,6 +59,10 @@ def apply_job(workspace: Context) -> dg.JobDefinition:
         with short_failures():
             checked = check_built(place, built)
         log_checked(context, checked)
+        if built.carried.outcomes:
+            Log(context).info(comparison(started.estimate, built.actual))
+            if built.complete and not started.sample and (less := saving(started.estimate, built.actual)):
+                Log(context).info(less)
         bad = [held_text(built.held, goes_on=built.goes_on)] if built.held else []
         bad += [failure_text(workspace.project.models[n], o) for n, o in built.carried.outcomes.items() if not o.ok]
         bad += problems(checked.texts)
@@ -162,6 +166,8 @@ def _log_started(context: dg.OpExecutionContext, place: Context, started: Starte
         log.info(started.maintenance.sentence)
     if command := smallest_command(plan):
         log.info(f"instead: {command}")
+    if less := saving(started.estimate):
+        log.info(less)
     for found in plan.rewired:
         log.info(f"{found.model}: {found.text}")
     if started.stored:

@@ -10,11 +10,12 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Consumer, Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, logic_of
 from backfill_assets.core.settings import Cost
+from backfill_assets.core.settling import settling_windows
 from backfill_assets.evidence.inputs import ChangedModel, Inputs, Json, JudgedApproval
 from backfill_assets.evidence.tables import TableReader
 from backfill_assets.plan.actual import TIMED, Actual, actual
@@ -34,6 +35,7 @@ from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets.state.proofs import Proof, newest_proofs
 from backfill_assets.state.releases import PointerMove
 from backfill_assets.state.rules import RulesInForce
+from backfill_assets.state.settling import LAST_LOOK, settling
 from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage
 from backfill_assets.state.versions import Version, VersionRecords
 
@@ -71,6 +73,7 @@ def gather(
     versions = control.versions.all()
     entries = control.ledger.entries([t.model for t in plan.targets])
     groups = by_version(entries)
+    unsettled = _unsettled(project, control, plan, said.now, set(before or ()))
     subjects = tuple(
         _subject(
             project, control, log, tables, versions, target,
@@ -79,6 +82,7 @@ def gather(
             pinned=pinned.get(target.model),
             patch=patch.intervals if (patch := said.patches.get(target.model)) else None,
             now=said.now,
+            unsettled=unsettled.get(target.model),
         )
         for target in plan.targets
     )  # fmt: skip
@@ -151,6 +155,7 @@ def _subject(
     pinned: Pointer | None,
     patch: Ranges | None,
     now: datetime,
+    unsettled: datetime | None,
 ) -> ChangedModel:
     name, version = target.model, target.version
     record = versions.get((name, version))
@@ -172,6 +177,7 @@ def _subject(
         complete=have.complete,
         shown=shown,
         kept=kept,
+        provisional=shown - shown.until(model.cadence.floor(unsettled)) if unsettled else NOTHING,
         missing=((patch if patch is not None else model.expected(now)) - have.complete) | left_out,
         table=tables.state(name, version, commit) if commit >= 0 else None,
         batches=batches,
@@ -180,6 +186,18 @@ def _subject(
         new_rows=_within(log.rows(name, version, commit), shown) if commit >= 0 else {},
         rewired=_rewired(project, old, record),
     )
+
+
+def _unsettled(
+    project: Project, control: Control, plan: PlanRecord, now: datetime, shown: Collection[str]
+) -> dict[str, datetime]:
+    """Model → the instant after which its intervals that end are provisional, at `now`: by the rules in force; by the
+    files for what is not `shown` yet, as its first release records these."""
+    found = settling(control, plan.environment, now)
+    declared = settling_windows(project)
+    new = {t.model for t in plan.targets} - shown - found.since.keys()
+    first = {name: found.clock - declared[name] - LAST_LOOK for name in new if name in declared}
+    return {**found.since, **first}
 
 
 def _rewired(project: Project, old: Version | None, new: Version | None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from backfill_assets.audits.result import AuditResult
-from backfill_assets.core.intervals import Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Consumer, Model
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.evidence.tables import TableState
@@ -47,6 +47,8 @@ class ChangedModel:
     kept: Ranges
     """What it goes on to show from older tables."""
     missing: Ranges
+    provisional: Ranges = NOTHING
+    """What of `shown` is not settled by the clock of the plan."""
     table: TableState | None
     batches: tuple[tuple[Interval, Entry], ...]
     """The BUILT entries of what is shown."""

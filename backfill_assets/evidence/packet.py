@@ -232,6 +232,7 @@ def _model(s: ChangedModel, inputs: Inputs) -> ModelPart:
             shown=_pairs(s.shown),
             kept=_pairs(s.kept),
             missing=_pairs(s.missing),
+            provisional=_pairs(s.provisional),
             partial=bool(s.kept or s.missing),
         ),
         table=_table(s),

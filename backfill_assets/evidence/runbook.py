@@ -10,7 +10,7 @@ from backfill_assets.core.wording import listed
 from backfill_assets.evidence.checklist import ChecklistLine, PlanEvidence, State, checklist, state_of
 from backfill_assets.evidence.formatting import moment
 from backfill_assets.evidence.notes import activation, cutover_message, stays, to_do, updated
-from backfill_assets.evidence.sentences import effect, in_words, partial
+from backfill_assets.evidence.sentences import effect, in_words, partial, unsettled
 from backfill_assets.evidence.shape import ColumnPart, ModelPart
 from backfill_assets.evidence.steps import Words, shell, steps
 
@@ -82,7 +82,7 @@ def migration_note(known: PlanEvidence) -> str:
         "",
         *_bullets(activation(packet, known.activated, known.until)),
     ]
-    said += _bullets(_since(m) for m in packet.models)
+    said += _bullets(sentence for m in packet.models for sentence in (_since(m), *unsettled(m)))
     said += [
         "",
         "## Who sees it, and how",

@@ -208,7 +208,7 @@ def accepted_by(packet: Packet, finding: FindingPart) -> str:
 
 def reminders(packet: Packet) -> list[str]:
     """What nobody may overlook."""
-    said = [sentence for m in packet.models for sentence in partial(m)]
+    said = [sentence for m in packet.models for sentence in (*partial(m), *unsettled(m))]
     said += [f"{sentence[0].upper()}{sentence[1:]}." for sentence in packet.plan.amended]
     said += rules_notes(packet)
     place = packet.plan.environment
@@ -250,6 +250,14 @@ def reminders(packet: Packet) -> list[str]:
 def rules_notes(packet: Packet) -> list[str]:
     """That approvals are off, and where the project's files say other rules than those in force."""
     return [f"{note}." for note in (packet.rules.notes if packet.rules else ())]
+
+
+def unsettled(m: ModelPart) -> list[str]:
+    """That days of it are provisional, where some are."""
+    part = ranges_from_json(m.ranges.provisional)
+    if not part:
+        return []
+    return [f"Provisional: {in_words(m, part)} of {m.model}. Rows may still come; routine runs replace it then."]
 
 
 def partial(m: ModelPart) -> list[str]:

@@ -101,6 +101,11 @@ class RangesPart(Part):
     shown: list[Range] = Field(description="What the environment shows of the new table after the promotion.")
     kept: list[Range] = Field(description="What it goes on to show from older tables.")
     missing: list[Range] = Field(description="What is over and not there.")
+    provisional: list[Range] = Field(
+        default=[],
+        description="What of the shown was not settled at the plan's `now`: rows of it may still come, and routine runs"
+        " replace it then.",
+    )
     partial: bool = Field(description="Whether the new logic or data is in a part of history only.")
 
 

@@ -67,6 +67,17 @@ def two_models(**versions: str) -> World:
     return World(a_model("daily", "raw"), a_model("sums", "daily"), versions=versions)
 
 
+def test_days_that_are_not_settled() -> None:
+    """By the plan's clock. What was never shown has the window of the files, as its first release will record."""
+    world = World(a_model("daily", "raw", settle=2 * 86400.0), a_model("sums", "daily"), a_model("other", "raw2"))
+    made = packet(gathered(world, opened(world)))
+    said = {m.model: m.ranges.provisional for m in made.models}
+    last = (days("08").start.isoformat(), days("10").end.isoformat())
+    assert said == {"daily": [last], "sums": [last], "other": []}
+    told = [line for line in made.summary.mind if "Provisional: " in line]
+    assert told[0].startswith("Provisional: 3 days, from 8 to 10 January 2024 of daily. Rows") and len(told) == 2, told
+
+
 def changed(world: World) -> World:
     """The same warehouse with newer code of `daily`."""
     newer = two_models(daily="2", sums="2")
