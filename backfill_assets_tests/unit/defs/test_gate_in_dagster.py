@@ -229,3 +229,14 @@ def test_a_restatement_from_the_jobs(instance: dg.DagsterInstance) -> None:
     segments = place.control.environments.read("prod").pointers["base"].segments
     again = [str(Ranges((s.interval,))) for s in segments if s.version != "base-1"]
     assert again == ["2024-01-03..2024-01-04"]
+
+
+def test_the_job_says_what_it_took_and_what_that_saves(instance: dg.DagsterInstance) -> None:
+    """Before and after it is built, against building everything again; as `backfill apply` does."""
+    place = a_place(a_model("base", "raw"), a_model("second", "base"))
+    assert execute(place, instance, "apply", promote=True).success
+    edited = loaded(place, base="base-2")
+    done = execute(edited, instance, "apply", forward_only="2024-01-08")
+    said = [entry.user_message for entry in instance.all_logs(done.run_id)]
+    assert len([line for line in said if line.startswith("Building everything again (10 days of base, ")]) == 2, said
+    assert [line for line in said if line.startswith("Took ")], said
