@@ -90,13 +90,14 @@ def spark(*, environment: str | None = None, project: str | Path | None = None) 
     from backfill_assets.adapters.warehouse import open_store
     from backfill_assets.project.settings import load_settings, project_root
     from backfill_assets.state.control import Control
+    from backfill_assets.state.settling import provisional_parts
 
     root = project_root(project)
     settings = load_settings(root)
-    shown = Control.over(open_store(settings, root, remember=False)).environments.read(
-        _meant(environment, settings.environment)
-    )
-    return show_environment(spark_session(root, settings), shown, settings.warehouse)
+    control = Control.over(open_store(settings, root, remember=False))
+    shown = control.environments.read(_meant(environment, settings.environment))
+    parts = provisional_parts(control, shown, settings.now())
+    return show_environment(spark_session(root, settings), shown, settings.warehouse, provisional=parts)
 
 
 def _meant(environment: str | None, default: str) -> str:

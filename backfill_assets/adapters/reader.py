@@ -15,12 +15,12 @@ from backfill_assets.adapters.delta_errors import delta_reason
 from backfill_assets.adapters.folder import file_system
 from backfill_assets.adapters.table_log import open_table, table_contents
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
+from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Entry, coverage
-from backfill_assets.state.settling import Settling
+from backfill_assets.state.settling import Settling, shown_cadence
 from backfill_assets.state.table_contents import changed_table_error, difference
 from backfill_assets.state.versions import Version, table_path
 
@@ -73,8 +73,7 @@ def settled_part(
 
     `entries` are the ledger's, by model and version. Raises StateError where nothing of it is settled.
     """
-    record = versions.get((pointer.model, pointer.version))
-    cadence = Cadence(str(record.definition["cadence"])) if record else Cadence.MONTHLY
+    cadence = shown_cadence(pointer, versions)
     provisional = known.provisional(pointer.model, cadence, pointer.covers)
     open_ = pointer.covers - pointer.covers.until(cadence.floor(known.clock))
     for segment in pointer.segments:

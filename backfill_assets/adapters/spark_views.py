@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.table_log import DeltaTableLog
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.views import expanded_view, plain_view, view_name
 from backfill_assets.state.environment import Environment, schema_name
@@ -16,10 +17,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+PROVISIONAL = "backfill.provisional"
+"""A property of the views of models that have a settling window: what of them was provisional when it was written, or
+nothing. `SHOW TBLPROPERTIES` reads it."""
+
+
 def show_environment(
-    spark: SparkSession, environment: Environment, warehouse: str, models: Collection[str] | None = None
+    spark: SparkSession,
+    environment: Environment,
+    warehouse: str,
+    models: Collection[str] | None = None,
+    provisional: Mapping[str, Ranges] | None = None,
 ) -> SparkSession:
-    """Give the session the environment's views (of these models; None: all), all of one revision. Returns the session.
+    """Give the session the environment's views (of these models; None: all), all of one revision, with what of them is
+    `provisional`. Returns the session.
 
     A shared catalog has them already: nothing is done there. Raises StateError when a table does not give what was
     promoted: Spark says nothing when a table's log is damaged.
@@ -28,15 +39,22 @@ def show_environment(
     with_counts(DeltaTableLog(warehouse), [environment.pointers[m] for m in wanted])
     if not is_shared_catalog(spark):
         spark.sql(f"CREATE DATABASE IF NOT EXISTS `{schema_name(environment.name)}`")
-        SparkViews(spark, warehouse).settle(environment, wanted)
+        SparkViews(spark, warehouse, provisional=lambda _: provisional or {}).settle(environment, wanted)
     return spark
 
 
 class SparkViews:
     """A ViewCatalog over the session catalog of a Spark session."""
 
-    def __init__(self, spark: SparkSession, warehouse: str, grace: timedelta = timedelta(seconds=5)) -> None:
-        self._spark, self._warehouse = spark, warehouse
+    def __init__(
+        self,
+        spark: SparkSession,
+        warehouse: str,
+        grace: timedelta = timedelta(seconds=5),
+        provisional: Callable[[Environment], Mapping[str, Ranges]] = lambda _: {},
+    ) -> None:
+        """`provisional` says what an environment shows provisionally, of each model that has a window."""
+        self._spark, self._warehouse, self._provisional = spark, warehouse, provisional
         self.grace = grace
 
     def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
@@ -44,13 +62,18 @@ class SparkViews:
         self._put(schema_name(environment), old.model, query)
 
     def settle(self, environment: Environment, models: Collection[str]) -> None:
-        schema = schema_name(environment.name)
+        schema, provisional = schema_name(environment.name), self._provisional(environment)
         for model in models:
             pointer = environment.pointers.get(model)
             if pointer is None:
                 self._spark.sql(f"DROP VIEW IF EXISTS {view_name(schema, model)}")
-            else:
-                self._put(schema, model, plain_view(pointer, self._warehouse))
+                continue
+            self._put(schema, model, plain_view(pointer, self._warehouse))
+            if (part := provisional.get(model)) is not None:
+                said = f"SET TBLPROPERTIES ('{PROVISIONAL}' = '{part}')"
+            else:  # it had a window once
+                said = f"UNSET TBLPROPERTIES IF EXISTS ('{PROVISIONAL}')"
+            self._spark.sql(f"ALTER VIEW {view_name(schema, model)} {said}")
 
     def drifted(self, environment: Environment) -> dict[str, str]:
         """Model → what its view says otherwise than the environment, while no promotion is open."""

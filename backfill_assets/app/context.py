@@ -38,13 +38,13 @@ from backfill_assets.project.loader import load_project
 from backfill_assets.project.records import Records
 from backfill_assets.project.settings import project_root
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import refuse_other_letters
+from backfill_assets.state.environment import Environment, refuse_other_letters
 from backfill_assets.state.heartbeats import routine_at_work
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.read_only import ReadOnlyStore
 from backfill_assets.state.releases import refuse_lost
 from backfill_assets.state.rules import RulesInForce, declared_rules
-from backfill_assets.state.settling import Settling, settling, settling_by
+from backfill_assets.state.settling import Settling, provisional_parts, settling, settling_by
 from backfill_assets.state.store import Store
 from backfill_assets.state.upgrades import under_known_names, versions_by_this_release
 
@@ -127,6 +127,10 @@ class Context:
     def settling(self) -> Settling:
         """Which intervals of what is shown are provisional. Raises StateError."""
         return settling(self.control, self.environment, self.now())
+
+    def provisional(self, environment: Environment) -> dict[str, Ranges]:
+        """Model → what of it an environment shows provisionally, of all that have a window there. Raises StateError."""
+        return provisional_parts(self.control, environment, self.now())
 
     def now(self) -> datetime:
         return self.project.settings.now()
@@ -276,4 +280,4 @@ class Context:
         from backfill_assets.adapters.spark_views import SparkViews
 
         grace = timedelta(seconds=self.project.settings.cutover_grace)
-        return SparkViews(self.spark, self.warehouse, grace)
+        return SparkViews(self.spark, self.warehouse, grace, self.provisional)

@@ -45,7 +45,8 @@ def query_views(context: Context, query: str, *, environment: str | None, limit:
     shown = context.control.environments.read(name)
     environments = context.control.environments.names()
     query = _in_schemas(query, environments)
-    spark = show_environment(context.spark, shown, context.warehouse, _mentioned(query, name))
+    parts = context.provisional(shown)
+    spark = show_environment(context.spark, shown, context.warehouse, _mentioned(query, name), parts)
     for other in environments:
         if other != name and (models := _mentioned(query, other)):
             show_environment(spark, context.control.environments.read(other), context.warehouse, models)
@@ -60,7 +61,7 @@ def show_views(context: Context, *, environment: str | None) -> ShownViews:
 
     name = environment or context.environment
     shown = context.control.environments.read(name)
-    spark = show_environment(context.spark, shown, context.warehouse)
+    spark = show_environment(context.spark, shown, context.warehouse, provisional=context.provisional(shown))
     views = tuple(f"{schema_name(name)}.{model}" for model in shown.pointers)
     return ShownViews(spark=spark, views=views, revision=shown.revision)
 

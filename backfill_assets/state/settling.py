@@ -12,9 +12,12 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.control import Control
+from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release
 from backfill_assets.state.rules import RulesKind, RulesRecord
+from backfill_assets.state.versions import Version
 
 LAST_LOOK = timedelta(days=1)
 """Routine runs come once a day: the one after the window reads the last rows that came within it."""
@@ -50,6 +53,20 @@ class Settling:
 def settling(control: Control, environment: str, now: datetime) -> Settling:
     """The same from the records of an environment. Raises StateError when its rules are not what was written."""
     return settling_by(control.rules.of(environment), control.releases.all(environment), now)
+
+
+def provisional_parts(control: Control, environment: Environment, now: datetime) -> dict[str, Ranges]:
+    """Model → what of it an environment shows provisionally, of all that have a window there."""
+    found = settling(control, environment.name, now)
+    shown = [p for p in environment.pointers.values() if p.model in found.since]
+    versions = control.versions.all() if shown else {}
+    return {p.model: found.provisional(p.model, shown_cadence(p, versions), p.covers) for p in shown}
+
+
+def shown_cadence(pointer: Pointer, versions: Mapping[tuple[str, str], Version]) -> Cadence:
+    """The cadence of what a pointer shows; the longest one where no version is recorded."""
+    record = versions.get((pointer.model, pointer.version))
+    return Cadence(str(record.definition["cadence"])) if record else Cadence.MONTHLY
 
 
 def settling_by(records: Sequence[RulesRecord], releases: Sequence[Release], now: datetime) -> Settling:

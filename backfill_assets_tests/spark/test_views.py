@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.adapters.spark_views import SparkViews
+from backfill_assets.adapters.spark_views import PROVISIONAL, SparkViews
 from backfill_assets.app.context import Context
 from backfill_assets.app.gate import judge_plan
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.errors import PromotionError
-from backfill_assets.core.intervals import utc
+from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.state.environment import Environment
-from backfill_assets_tests.projects import build_all, small_project
+from backfill_assets_tests.projects import build_all, days, small_project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,6 +96,26 @@ def test_an_expanded_view_turns_with_the_commit(spark: SparkSession, shop: Shop)
 
     shop.views.settle(flipped, ["daily"])
     assert spark.sql(f"SELECT * FROM {shop.view}").columns == ["ds", "kind", "n", "most", "total"]
+
+
+def test_a_view_says_what_of_it_is_provisional(spark: SparkSession, shop: Shop) -> None:
+    """As a property that SQL reads, written with each release; gone once the model has no window, and not drift."""
+    provisional = {"daily": Ranges((days("2024-01-02", "2024-01-03"),))}
+    views = SparkViews(spark, shop.place.warehouse, provisional=lambda environment: provisional)
+
+    def said() -> dict[str, str]:
+        rows = spark.sql(f"SHOW TBLPROPERTIES {shop.view}").collect()
+        return {row["key"]: row["value"] for row in rows if row["key"] == PROVISIONAL}
+
+    for _ in range(2):  # made before, and altered
+        views.settle(shop.first, ["daily"])
+        assert said() == {PROVISIONAL: "2024-01-02..2024-01-03"} and "daily" not in views.drifted(shop.first)
+    provisional["daily"] = Ranges()
+    views.settle(shop.first, ["daily"])
+    assert said() == {PROVISIONAL: ""}, "it has a window, and all of it is settled"
+    del provisional["daily"]
+    views.settle(shop.first, ["daily"])
+    assert said() == {}
 
 
 def test_the_branch_that_is_off_reads_no_files(spark: SparkSession, shop: Shop) -> None:

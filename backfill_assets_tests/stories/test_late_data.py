@@ -14,6 +14,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import backfill_assets
+from backfill_assets.adapters.spark_views import PROVISIONAL
 from backfill_assets.app.context import Context
 from backfill_assets.app.routine import extend
 from backfill_assets.defs.build_definitions import build_definitions
@@ -27,16 +28,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 FIRST, BEGIN, END = date(2024, 1, 1), date(2024, 2, 2), date(2024, 2, 6)
-SOURCES = """\
-sources:
-  - {name: raw.ad_events, path: data/ad_events, time_column: landed_on, settle: 3 days}
-  - {name: raw.conversions, path: data/conversions, time_column: landed_on, settle: 14 days}
-  - name: raw.campaigns
-    format: csv
-    path: data/campaigns
-    options: {header: "true"}
-    columns: {campaign_id: int, campaign_name: string, channel: string}
-"""
+SOURCES = (EMBEDDED_PROJECT / "sources.yml").read_text().replace("path: .backfill/", "path: ")
+"""The demo's: they say how late rows come."""
 NAMES = ["ds", "campaign_id", "impressions", "clicks", "spend", "conversions"]
 
 
@@ -146,5 +139,8 @@ def test_late_conversions(spark: SparkSession, tmp_path: Path, environment: str)
         "campaign_performance": "2024-01-22",
         "campaign_trends_monthly": "2024-01-01",
     }
+    read = f"SHOW TBLPROPERTIES {environment}.campaign_performance ('{PROVISIONAL}')"
+    said = backfill_assets.spark(project=root, environment=environment).sql(read).collect()
+    assert [row["value"] for row in said] == ["2024-01-22..2024-02-05"], "SQL reads it"
     control = Context.open(root).control
     assert not control.approvals.of([record.id for record in control.plans.all()])
