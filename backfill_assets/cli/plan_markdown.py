@@ -18,7 +18,6 @@ from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Build, Plan
-from backfill_assets.plan.strategy import PROOF
 from backfill_assets.promote.obstacle import Obstacle
 
 
@@ -56,7 +55,7 @@ def plan_markdown(
         lines += ["", f"**A revert**: `{name}` has the code of release {markdown(release)} again."]
     for name, way in plan.strategies.items():
         if has_history(plan.changes.get(name)):
-            lines += ["", f"`{name}` by **{way}**: {PROOF[way]}."]
+            lines += ["", f"`{name}` by **{way}**: {markdown(plan.proof_of(name))}."]
     for sentence in (*scope_words(plan), *copied_words(plan, project.models), *frozen_words(plan, project.models)):
         lines += ["", markdown(sentence)]
     for found in plan.rewired:

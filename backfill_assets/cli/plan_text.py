@@ -26,7 +26,6 @@ from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
-from backfill_assets.plan.strategy import PROOF
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.watch.notice import Notice
@@ -221,7 +220,7 @@ def _change_lines(plan: Plan, name: str) -> list[Text]:
     ]
     reads = [Text(one_line(found.text), style="yellow") for found in plan.rewired if found.model == name]
     way = plan.strategies.get(name)
-    how = [Text(f"{way}: {PROOF[way]}", style="dim")] if way and has_history(change) else []
+    how = [Text(one_line(f"{way}: {plan.proof_of(name)}"), style="dim")] if way and has_history(change) else []
     if change is None or (change.category in (Category.NEW, Category.UNCHANGED) and not because and not given):
         return [*given, *how]
     if release := plan.reverts.get(name):

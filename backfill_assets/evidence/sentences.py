@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from backfill_assets.compare.coverage import COVERAGE
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_from_json, utc
 from backfill_assets.core.wording import amount, listed
 from backfill_assets.evidence.formatting import capital, count, day, every, few, moment, number, percent, spans
@@ -36,11 +37,18 @@ def summary(packet: Packet) -> Summary:
         depends=who_depends(packet),
         tests=[
             *(tests_of(m, [c for c in packet.checks if c.model == m.model]) for m in packet.models),
+            *(f"{line}." for line in filled(packet)),
             *answers(packet),
         ],
         accepted=[*who_accepted(packet.approvals), *still_needed(packet)],
         mind=reminders(packet),
     )
+
+
+def filled(packet: Packet) -> list[str]:
+    """How far new columns are filled, where their author said how far they should be."""
+    diff = packet.data_diff
+    return list(diff.document.get(COVERAGE, ())) if diff is not None and diff.holds is not False else []
 
 
 def headline(packet: Packet) -> str:

@@ -49,6 +49,7 @@ def apply_command(request: Request, model: str = "") -> str:
     words += [f"--strategy {shlex.quote(f'{name}={way}')}" for name, way in request.strategies]
     words += [f"--expect-moved {shlex.quote(name)}" for name in request.expect_moved]
     words += [f"--expect-unmoved {shlex.quote(name)}" for name in request.expect_unmoved]
+    words += [f"--expect-filled {shlex.quote(said)}" for said in request.expect_filled]
     return " ".join(words)
 
 

@@ -32,7 +32,7 @@ class Needs:
 
 
 RANGE = ("start", "end", "end-bounded")
-EXPECTED = ("expect-moved", "expect-unmoved")
+EXPECTED = ("expect-moved", "expect-unmoved", "expect-filled")
 APART = (
     Apart(
         option="restate", others=("select",), why="a restatement names its models itself",

@@ -73,6 +73,10 @@ REQUEST_OPTIONS = (
         name="expect-unmoved", kind=list, metavar="MODEL[.COLUMN]",
         help="It should not move; if it does, its owner has to accept that.",
     ),
+    Option(
+        name="expect-filled", kind=list, metavar="MODEL.COLUMN=SHARE[@DAY]",
+        help="So many rows of a new column should have a value, as in 95%@2023-06-01; else its owner has to accept it.",
+    ),
 )  # fmt: skip
 """What every request may say: those of `plan`, `apply` and `promote`."""
 WHY = Option(name="why", metavar="TEXT", help="What the change is for: kept with the plan, told to all.")

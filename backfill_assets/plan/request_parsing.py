@@ -17,7 +17,8 @@ def request_of(
     *, start: str | None = None, end: str | None = None, select: Sequence[str] = (), restate: Sequence[str] = (),
     where: str | None = None, forward_only: str | None = None, end_bounded: bool = False, ignore_cron: bool = False,
     all_versions: bool = False, strategy: Sequence[str] = (), expect_moved: Sequence[str] = (),
-    expect_unmoved: Sequence[str] = (), why: str | None = None, spell: Callable[[str], str] = "--{}".format,
+    expect_unmoved: Sequence[str] = (), expect_filled: Sequence[str] = (), why: str | None = None,
+    spell: Callable[[str], str] = "--{}".format,
 ) -> Request:  # fmt: skip
     """The request that texts say; `spell` writes an option's name as its user does.
 
@@ -25,6 +26,7 @@ def request_of(
     """
     wrong: list[UsageError] = []
     lists = {"select": select, "restate": restate, "expect-moved": expect_moved, "expect-unmoved": expect_unmoved}
+    lists["expect-filled"] = expect_filled
     for name, texts in lists.items():
         if any(not part.strip() for text in texts for part in (text.split(",") if name == "select" else (text,))):
             fix = f"name what is meant, or leave {spell(name)} out: without it everything is"
@@ -55,7 +57,7 @@ def request_of(
         restate=tuple(d for d in days if d is not None), where=(where or "").strip(), all_versions=all_versions,
         forward_only=since,
         strategies=tuple(w for w in ways if w is not None),
-        expect_moved=tuple(expect_moved), expect_unmoved=tuple(expect_unmoved),
+        expect_moved=tuple(expect_moved), expect_unmoved=tuple(expect_unmoved), expect_filled=tuple(expect_filled),
         why=(why or "").strip(),
     )  # fmt: skip
 

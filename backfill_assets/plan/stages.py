@@ -130,6 +130,8 @@ class Request:
     expect_moved: tuple[str, ...] = ()
     """What should be different afterwards: `model`, or `model.column`."""
     expect_unmoved: tuple[str, ...] = ()
+    expect_filled: tuple[str, ...] = ()
+    """How far new columns should be filled: `model.column=95%@2023-06-01`."""
     why: str = field(default="", compare=False)
     """What the change is for, in its author's words. It decides nothing: requests with other words ask for the same."""
 
@@ -139,7 +141,7 @@ class Request:
 
     def decided(self) -> dict[str, Any]:
         """What of it is part of what is to be done, as plain values."""
-        later = {"where"}  # what earlier releases did not have leaves no trace in ids where nobody asked for it
+        later = {"where", "expect_filled"}  # earlier releases had none: they are in no id where nobody asked for them
         return {n: said for n, said in self.to_plain().items() if n != "why" and (said or n not in later)}
 
     @classmethod
@@ -241,6 +243,12 @@ class Plan:
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
+    def proof_of(self, model: str) -> str:
+        """What has to hold of a model afterwards, by its strategy and by what its author expects of new columns."""
+        said = (text.strip().partition(".") for text in self.request.expect_filled)
+        filled = [rest for name, _, rest in said if name == model]
+        return PROOF[self.strategies[model]] + (f"; expected to be filled: {', '.join(filled)}" if filled else "")
+
     @property
     def work(self) -> tuple[Build | Audit, ...]:
         """The stages that make data, in dependency order."""
@@ -274,7 +282,9 @@ class Plan:
             "kept": dict(self.kept),
             "patches": to_plain(self.patches),
             "changes": {name: change_json(change, self.because.get(name, ())) for name, change in self.changes.items()},
-            "strategies": {name: {"strategy": s.value, "proof": PROOF[s]} for name, s in self.strategies.items()},
+            "strategies": {
+                name: {"strategy": s.value, "proof": self.proof_of(name)} for name, s in self.strategies.items()
+            },
             "reverts": dict(self.reverts),
             "views": to_plain(self.views),
             "copies": to_plain(self.copies),

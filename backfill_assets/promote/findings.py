@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from backfill_assets.compare.coverage import Coverage
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import Expectation, judge_moves
 from backfill_assets.contracts.rerun import Reruns
@@ -51,6 +52,13 @@ def unexpected(
         ]
     surprises = judge_moves(diff, [*implied, *expected]).surprises
     return (*found, *(Finding(name=str(s.expected), model=s.expected.model, text=str(s)) for s in surprises))
+
+
+def unfilled(coverage: Iterable[Coverage]) -> tuple[Finding, ...]:
+    """New columns that are not filled as far as their author expected."""
+    return tuple(
+        Finding(name=f"{c.expected}.filled", model=c.expected.model, text=str(c)) for c in coverage if not c.met
+    )
 
 
 def incomparable(lost: Mapping[str, Mapping[str, Ranges]]) -> tuple[Finding, ...]:
