@@ -103,7 +103,7 @@ class AuditViews:
         match read:
             case ShownModel():
                 frame = model_frame(self._spark, self._warehouse, read.model, read.segments)
-                return self._of_model(frame, read.model, read.segments.covers, read.model.mask)
+                return self._of_model(frame, read.model, read.segments.covers | read.empty, read.model.mask)
             case SourceInput():
                 check_pin(read)
                 frame = input_frame(self._spark, self._warehouse, read)

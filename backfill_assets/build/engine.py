@@ -85,10 +85,11 @@ def _input_json(read: Input) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownModel:
-    """Another model as audits look at it: in these segments of its tables."""
+    """Another model as audits look at it: in these segments of its tables, beside what is declared `empty` of it."""
 
     model: Model
     segments: Segments
+    empty: Ranges = NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,9 +59,9 @@ def _table(bench: Workbench, shown: Environment, model: Model, name: str, pins: 
     if name in bench.project.sources:
         return SourceInput(source=bench.project.sources[name], pin=pins[name])
     if name in bench.project.models:
-        found = ShownModel(model=bench.project.models[name], segments=_segments(bench, shown, name))
-        if found.segments:
-            return found
+        segments, empty = _segments(bench, shown, name)
+        if segments:
+            return ShownModel(model=bench.project.models[name], segments=segments, empty=empty)
     raise BuildError(
         f"the audits of {model.name} look at {name}, which has no rows yet",
         why=f"it is not built, and {bench.environment} does not show it",
@@ -69,8 +69,9 @@ def _table(bench: Workbench, shown: Environment, model: Model, name: str, pins: 
     )
 
 
-def _segments(bench: Workbench, shown: Environment, name: str) -> Segments:
-    """The code's version of a model as far as it is green, as a candidate shows it; else what the environment shows."""
+def _segments(bench: Workbench, shown: Environment, name: str) -> tuple[Segments, Ranges]:
+    """The code's version of a model as far as it is green, as a candidate shows it, and what is declared empty of that;
+    else what the environment shows."""
     pointer, logic, patch = shown.pointers.get(name), bench.project.fingerprints[name], bench.patches.get(name)
     groups = by_version(bench.control.ledger.entries([name], kinds=DECIDING))
     version = patch.version if patch else logic
@@ -79,7 +80,7 @@ def _segments(bench: Workbench, shown: Environment, name: str) -> Segments:
     have = there.coverage
     green = Segments.of_table(version, there.head, have.green)
     if patch:
-        return green.over(patch.below or (pointer.segments if pointer else NO_ROWS))
+        return green.over(patch.below or (pointer.segments if pointer else NO_ROWS)), NOTHING
     if green:
-        return segments_beside(pointer, logic, have).over(green)
-    return pointer.segments if pointer else NO_ROWS
+        return segments_beside(pointer, logic, have).over(green), have.empty
+    return pointer.segments if pointer else NO_ROWS, NOTHING

@@ -49,6 +49,19 @@ def test_what_audits_look_at_is_built_first() -> None:
     assert Ranges.of(s.interval for s in read.segments) == ALL - ranges(days("03"))
 
 
+def test_another_models_day_that_is_declared_empty_is_no_gap() -> None:
+    """Its month is whole; a day that is not there at all is one."""
+    world = World(a_model("b", batch_size=10), audited("reconcile", metric="count(*)", of="b", period="monthly"))
+    quiet = days("03")
+    request = Request(start=quiet.start, end=quiet.end, select=("b",))
+    assert declare_empty(world.control, world.project, world.facts(), request, by="ana") == {"b": ranges(quiet)}
+    world.engine.cell = lambda job, unit: Cell(failures={"rows_ok": int(job.model.name == "b" and unit == days("05"))})
+    go(world)
+    read = world.engine.audit_reads["a"].tables["b"]
+    assert isinstance(read, ShownModel) and read.empty == ranges(quiet)
+    assert ALL - read.segments.covers - read.empty == ranges(days("05"))
+
+
 def test_what_is_nowhere_is_a_failure_that_says_so() -> None:
     """The rows stay, unaudited; once the other table is built, they are audited without being built again."""
     world = World(a_model("b", batch_size=10), audited("relationships", columns=("id",), to="b"))
