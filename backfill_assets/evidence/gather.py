@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 
@@ -189,7 +190,7 @@ def _subject(
 
 
 def _unsettled(
-    project: Project, control: Control, plan: PlanRecord, now: datetime, shown: Collection[str]
+    project: Project, control: Control, plan: PlanRecord, now: datetime, shown: AbstractSet[str]
 ) -> dict[str, datetime]:
     """Model → the instant after which its intervals that end are provisional, at `now`: by the rules in force; by the
     files for what is not `shown` yet, as its first release records these."""
