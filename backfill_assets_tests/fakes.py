@@ -577,6 +577,10 @@ class MortalTable:
         self._check()
         return self.table.revision()
 
+    def state(self) -> str:
+        self._check()
+        return self.table.state()
+
     def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
         self._check()
         return self.table.read_at(where)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.delta_errors import delta_reason
 from backfill_assets.adapters.durable import sync_since
+from backfill_assets.adapters.growing_table import (
+    JOIN_EVERY,
+    PROPERTIES,
+    REMOVE_EVERY,
+    join_files,
+    remove_old,
+    small_files,
+)
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import ConflictError, StateError
 from backfill_assets.state.store import ColumnType, ControlTable, Filter, Row, TableSpec, matches, numbered
@@ -73,44 +82,63 @@ class DeltaControlTable:
         columns = ", ".join(f'"{name}"' for name in names)
         with self._readable():
             found = QueryBuilder().register("t", table).execute(f"SELECT {columns} FROM t{condition}").read_all()
-        values = [found.column(name).to_pylist() for name in names]
-        blank = {name: _BLANK[kind] for name, kind in self._spec.columns.items()}
-        rows: list[Row] = [
-            blank | {name: value for name, value in zip(names, row, strict=True) if value is not None}
-            for row in zip(*values, strict=True)
-        ]
+        values: list[Iterable[object]] = []
+        for name, kind in self._spec.columns.items():
+            column = None if name in younger else found.column(name)
+            blank = _BLANK[kind]
+            if column is None:
+                values.append(repeat(blank, found.num_rows))
+            elif column.null_count:
+                values.append([blank if value is None else value for value in column.to_pylist()])
+            else:
+                values.append(column.to_pylist())
+        rows: list[Row] = [dict(zip(self._spec.columns, row, strict=True)) for row in zip(*values, strict=True)]
         return rows, table.version()
 
     def revision(self) -> int:
         table = self._open()
         return table.version() if table else -1
 
+    def state(self) -> str:
+        table = self._open()
+        return f"{table.metadata().id} {table.version()}" if table else ""
+
     def append(self, rows: Sequence[Row]) -> None:
-        self._append(rows)
+        if self._spec.sequence:
+            self._append_numbered(rows)
+        else:
+            self._append(rows)
         self._guard.after_append(self._spec.name, rows)
 
     def _append(self, rows: Sequence[Row]) -> None:
         from deltalake import CommitProperties, write_deltalake
+
+        # Appends never exclude each other, so the only way to fail is to run out of attempts (15 by default).
+        patient = CommitProperties(max_commit_retries=_ATTEMPTS)
+        table = self._whole()
+        with self._durable(table.version()):
+            write_deltalake(table, self._arrow(rows), mode="append", commit_properties=patient)
+
+    def _append_numbered(self, rows: Sequence[Row]) -> None:
+        from deltalake import CommitProperties, write_deltalake
         from deltalake.exceptions import CommitFailedError
 
-        if not self._spec.sequence:
-            # Appends never exclude each other, so the only way to fail is to run out of attempts (15 by default).
-            patient = CommitProperties(max_commit_retries=_ATTEMPTS)
-            table = self._whole()
-            with self._durable(table.version()):
-                write_deltalake(table, self._arrow(rows), mode="append", commit_properties=patient)
-            return
         once = CommitProperties(max_commit_retries=0)
         for _ in range(_ATTEMPTS):
             with _APPENDING:  # threads of one process need not race each other
                 table = self._whole()
-                mine = numbered(rows, self._spec, table.version() + 1)
-                with self._durable(table.version()), suppress(CommitFailedError):  # somebody else has that number
+                commit = table.version() + 1
+                mine = numbered(rows, self._spec, commit)
+                with self._durable(commit - 1), suppress(CommitFailedError):  # somebody else has that number
                     write_deltalake(table, self._arrow(mine), mode="append", commit_properties=once)
-                    return
-        raise StateError(
-            f"{self._location} is too busy", why="every attempt lost its race", fix="try again in a minute"
-        )
+                    break
+        else:
+            raise StateError(
+                f"{self._location} is too busy", why="every attempt lost its race", fix="try again in a minute"
+            )
+        if self._spec.grows and commit % JOIN_EVERY == 0:
+            with suppress(StateError), _APPENDING:  # the rows are recorded: whoever comes after makes up for it
+                self._tidy(remove=commit % REMOVE_EVERY == 0)
 
     def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
         from deltalake import CommitProperties, write_deltalake
@@ -138,10 +166,25 @@ class DeltaControlTable:
     def compact(self, most_files: int = 64) -> None:
         from deltalake.exceptions import CommitFailedError
 
+        if self._spec.grows:
+            self._tidy(most_files)
+            return
         table = self._open()
         if table and len(table.file_uris()) > most_files:
             with self._durable(table.version()), suppress(CommitFailedError):  # somebody else compacts right now
                 table.optimize.compact()
+
+    def _tidy(self, most_files: int = 0, *, remove: bool = True) -> None:
+        from deltalake.exceptions import CommitFailedError
+
+        if (table := self._open()) is None:
+            return
+        with self._durable(table.version()), suppress(CommitFailedError):  # somebody else does it right now
+            if small_files(table) > most_files:
+                join_files(table)
+        if remove and (table := self._open()) is not None:
+            with self._durable(table.version()), suppress(CommitFailedError):
+                remove_old(table, self._location)
 
     def _younger(self, table: DeltaTable) -> set[str]:
         """The columns that came with a later release than the one that made the table."""
@@ -222,7 +265,7 @@ class DeltaControlTable:
                 schema=Schema.from_arrow(ArrowSchema(fields)),
                 mode="ignore",
                 partition_by=[self._spec.partition] if self._spec.partition else None,
-                configuration=KEEP_FOR_EVER,
+                configuration={**KEEP_FOR_EVER, **(PROPERTIES if self._spec.grows else {})},
                 # With retries, the loser of a race commits its metadata again, which fails whoever is appending.
                 commit_properties=CommitProperties(max_commit_retries=0),
             )

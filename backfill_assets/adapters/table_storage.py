@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -53,10 +53,7 @@ class DeltaTableStorage:
             return Readable(broken=(f"there is no table at {location}",))
         files = [file for file in data_files(table) if interval.holds(file.at)]
         whole = {file.path: file for file in files}
-        system, root = _file_system(location)
-        with ThreadPoolExecutor(max_workers=8) as pool:
-            found = pool.map(lambda file: _problem(system, root, file, footers), whole.values())
-            problems = dict(zip(whole, found, strict=True))
+        problems = _problems(location, list(whole.values()), footers)
         return Readable(
             files=len(whole),
             rows=sum(f.rows for f in files),
@@ -77,21 +74,47 @@ class DeltaTableStorage:
             system.delete_dir(path)
 
 
-def _problem(system: FileSystem, root: str, file: IntervalFile, footer: bool) -> str:
-    """What is wrong with a data file: its size and its footer are looked at, not its rows. Empty when nothing is."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def _problems(location: str, files: Sequence[IntervalFile], footers: bool) -> dict[str, str]:
+    """Path → what is wrong with a data file: its size and (`footers`) its footer are looked at, not its rows. Empty
+    when nothing is."""
+    system, root = _file_system(location)
+    places = [file.path if file.elsewhere else f"{root}/{file.path}" for file in files]
+    found: list[str] = []
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        few = [slice(at, at + _AT_ONCE) for at in range(0, len(files), _AT_ONCE)]
+        for problems in pool.map(lambda part: _sizes(system, places[part], files[part]), few):
+            found += problems
+        if footers:
+            read = pool.map(lambda p, f, why: why or _footer(system, p, f), places, files, found)
+            found = list(read)
+    return dict(zip((file.path for file in files), found, strict=True))
+
+
+_AT_ONCE = 500
+
+
+def _sizes(system: FileSystem, places: Sequence[str], files: Sequence[IntervalFile]) -> list[str]:
     from pyarrow.fs import FileType
 
-    place = file.path if file.elsewhere else f"{root}/{file.path}"
     try:
-        info = system.get_file_info(place)
-        if info.type != FileType.File:
-            return f"{file.path} is missing"
-        if info.size != file.bytes:
-            return f"{file.path} has {info.size} bytes, not {file.bytes}"
-        if not footer:
-            return ""
+        infos = system.get_file_info(list(places))
+    except OSError as error:
+        return [f"{file.path}: {str(error).splitlines()[0]}" for file in files]
+    return [
+        f"{file.path} is missing"
+        if info.type != FileType.File
+        else f"{file.path} has {info.size} bytes, not {file.bytes}"
+        if info.size != file.bytes
+        else ""
+        for file, info in zip(files, infos, strict=True)
+    ]
+
+
+def _footer(system: FileSystem, place: str, file: IntervalFile) -> str:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
         with system.open_input_file(place) as opened:
             rows = pq.ParquetFile(opened).metadata.num_rows
     except (OSError, pa.ArrowException) as error:

@@ -15,7 +15,7 @@ from backfill_assets.plan.faults import Fault
 from backfill_assets.promote.interrupted_pins import InterruptedPin, interrupted_pins
 from backfill_assets.state.at_work import seconds_at_work
 from backfill_assets.state.heartbeats import Heartbeat, why_stopped
-from backfill_assets.state.ledger import Entry, Kind
+from backfill_assets.state.ledger import Entry, Kind, by_version
 from backfill_assets.state.pinned import PinnedConsumer, pinned_consumers
 
 
@@ -156,12 +156,12 @@ def read_status(place: Context) -> ProjectStatus:
     """The project's status, from the ledger and the environment."""
     facts = place.facts()
     models = facts.bounded(place.project).models
-    entries = place.control.ledger.entries()
+    entries = by_version(place.control.ledger.entries())
     beats, here = read_heartbeats(place.warehouse), machine_name()
     found: list[ModelStatus] = []
     for name, model in models.items():
         version, covered = place.project.fingerprints[name], facts.coverage[name]
-        mine = [e for e in entries if (e.model, e.version) == (name, version)]
+        mine = entries.get((name, version), [])
         pointer = facts.environment.pointers.get(name)
         missing = model.expected(facts.now) - covered.complete
         begun = unfinished(mine)

@@ -21,7 +21,7 @@ from backfill_assets.watch.conclusion import Watched, conclude
 from backfill_assets.watch.facts import PinFacts, WatchFacts
 from backfill_assets.watch.late import late_sources, unsettled
 from backfill_assets.watch.notice import Notice
-from backfill_assets.watch.watch import read_watch_facts, watch
+from backfill_assets.watch.watch import read_source_facts, read_watch_facts, watch
 
 if TYPE_CHECKING:
     from backfill_assets.adapters.spark_views import SparkViews
@@ -34,17 +34,27 @@ def watch_environment(context: Context) -> Watched:
     """
     views = context.shared_views()
     unfinished = interrupted_pins(context.control, context.environment, now=datetime.now(UTC))
-    found = replace(_look(context, views), pins=_pins(context, views), interrupted=unfinished)
+    found = _source_facts(context)
+    found = read_watch_facts(found, context.control, context.log, context.storage, SourceChanges())
+    shown = found.environment
+    ready_for_both = shown.promotion is not None  # the views are, and say so
+    found = replace(
+        found,
+        adopted=adopted_tables(context.warehouse, shown),
+        views={} if views is None or ready_for_both else views.drifted(shown),
+        pins=_pins(context, views),
+        interrupted=unfinished,
+    )
     notices = watch(found)
-    return Watched(environment=found.environment.name, notices=notices, closing=conclude(found, notices))
+    return Watched(environment=shown.name, notices=notices, closing=conclude(found, notices))
 
 
 def find_late(context: Context) -> tuple[Notice, ...]:
-    """What is shown and was built before its sources changed: files are looked at, not into; no session.
+    """What is shown and was built before its sources changed; no session.
 
     Raises StateError, PlanError when what is shown cannot be read as a project.
     """
-    return tuple(notice for notice in late_sources(_look(context, None, footers=False)) if notice.finding)
+    return tuple(notice for notice in late_sources(_source_facts(context)) if notice.finding)
 
 
 def find_unsettled(context: Context) -> Mapping[str, Ranges]:
@@ -52,7 +62,7 @@ def find_unsettled(context: Context) -> Mapping[str, Ranges]:
 
     Raises StateError, PlanError when what is shown cannot be read as a project.
     """
-    return unsettled(_look(context, None, footers=False))
+    return unsettled(_source_facts(context))
 
 
 def _pins(context: Context, views: SparkViews | None) -> list[PinFacts]:
@@ -67,21 +77,18 @@ def _pins(context: Context, views: SparkViews | None) -> list[PinFacts]:
     ]
 
 
-def _look(context: Context, views: SparkViews | None, *, footers: bool = True) -> WatchFacts:
+def _source_facts(context: Context) -> WatchFacts:
     shown = context.control.environments.read(context.environment)
-    if shown.promotion is not None:
-        views = None  # they are ready for both releases, and say so
     records = context.control.versions.all()
     recorded = all((name, pointer.version) in records for name, pointer in shown.pointers.items())
     versions = {name: pointer.version for name, pointer in shown.pointers.items()}
     audits = promoted_audits(context.control, context.environment)
     as_shown = replace(context.project, fingerprints={**context.project.fingerprints, **versions})
-    return read_watch_facts(
+    return read_source_facts(
         # a missing record is a finding
         published(context.project, shown, records, audits) if recorded else as_shown,
         context.control,
         context.log,
-        context.storage,
         SourceChanges(),
         environment=shown,
         fingerprints=context.project.fingerprints,
@@ -93,7 +100,4 @@ def _look(context: Context, views: SparkViews | None, *, footers: bool = True) -
         now=context.now(),
         at=datetime.now(UTC),
         lasts=timedelta(hours=context.project.settings.watch_hours),
-        adopted=adopted_tables(context.warehouse, shown),
-        views=views.drifted(shown) if views is not None else {},
-        footers=footers,
     )

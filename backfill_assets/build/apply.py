@@ -48,8 +48,6 @@ def apply(bench: Workbench, plan: Plan) -> dict[str, Outcome]:
         except BaseException:
             bench.stop.set()
             raise
-    bench.control.ledger.compact()
-    bench.control.results.compact()
     return {name: outcomes[name] for name in bench.project.models if name in outcomes}
 
 

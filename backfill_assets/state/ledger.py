@@ -15,7 +15,7 @@ from backfill_assets.core.codec import from_plain, of_fields, to_fields, to_plai
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.state.changes import Changes
-from backfill_assets.state.rows import from_row, to_row
+from backfill_assets.state.rows import to_row
 from backfill_assets.state.store import Row, Store, TableSpec, commit_of
 
 
@@ -124,6 +124,7 @@ class Entry:
 
 DECIDING = frozenset(Kind) - {Kind.STARTED, Kind.FAILED}
 """The kinds that coverage is computed from."""
+_LASTING = frozenset(Kind) - {Kind.STARTED}
 
 LEDGER = TableSpec(
     name="ledger",
@@ -151,14 +152,18 @@ LEDGER = TableSpec(
         "sequence": "int",
     },
     sequence="sequence",
+    grows=True,
 )
 
 
 class Ledger:
-    """The append-only table of entries."""
+    """The append-only table of entries. What was read of all models is kept until something is appended: a command
+    asks several times, and there are hundreds of thousands after some years."""
 
     def __init__(self, store: Store) -> None:
         self._table = store.table(LEDGER)
+        self._kept: tuple[str, list[Entry]] = ("", [])
+        """The state of the table, and every entry of it but those that say that a batch began."""
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Record what happened, all in one commit."""
@@ -167,13 +172,24 @@ class Ledger:
 
     def entries(self, models: Collection[str] | None = None, *, kinds: Collection[Kind] | None = None) -> list[Entry]:
         """What was recorded for these models, of these kinds (None: all), oldest first."""
-        where: dict[str, Collection[str]] = {}
+        wanted = frozenset(Kind if kinds is None else kinds)
+        state, (seen, known) = self._table.state(), self._kept
+        if state != seen:
+            if models is not None or not wanted - {Kind.STARTED}:
+                return self._read(models, wanted)
+            known = self._read(None, _LASTING)
+            self._kept = state, known
+        found = [e for e in known if e.kind in wanted and (models is None or e.model in models)]
+        if Kind.STARTED not in wanted:
+            return found
+        began = self._read(models, {Kind.STARTED})  # after the rest: who ended in between seems to work still
+        return sorted([*found, *began], key=lambda e: e.order)
+
+    def _read(self, models: Collection[str] | None, kinds: Collection[Kind]) -> list[Entry]:
+        where: dict[str, Collection[str]] = {"kind": [kind.value for kind in kinds]}
         if models is not None:
             where["model"] = list(models)
-        if kinds is not None:
-            where["kind"] = [kind.value for kind in kinds]
-        rows = self._table.read(where)
-        return sorted(map(_from_row, rows), key=lambda e: e.order)
+        return sorted(map(_from_row, self._table.read(where)), key=lambda e: e.order)
 
     def since(self, revision: int, models: Collection[str], *, kinds: Collection[Kind]) -> list[Entry]:
         """What was recorded of these models and kinds by commits after a revision."""
@@ -358,12 +374,31 @@ def _to_row(entry: Entry) -> Row:
 
 
 def _from_row(row: Row) -> Entry:
-    changes, origin = cast(str, row["changes"]), cast(str, row.get("origin", ""))
-    return from_row(
-        Entry,
-        row,
-        inputs=json.loads(cast(str, row["inputs"])),
-        through=None if row["through"] == _EPOCH else row["through"],
+    # Field by field: there are many, and `from_row` looks each field up.
+    said: Any = row
+    inputs, changes, origin = said["inputs"], said["changes"], said["origin"]
+    return Entry(
+        kind=_KINDS.get(said["kind"]) or Kind(said["kind"]),
+        model=said["model"],
+        version=said["version"],
+        interval=Interval(said["start"], said["end"]),
+        table_commit=said["table_commit"],
+        batch=said["batch"],
+        attempt=said["attempt"],
+        run=said["run"],
+        audits=said["audits"],
+        inputs=json.loads(inputs) if inputs != "{}" else {},
+        rows=said["rows"],
+        bytes=said["bytes"],
         changes=from_plain(Changes, json.loads(changes)) if changes else None,
+        seconds=said["seconds"],
+        reason=said["reason"],
+        through=None if said["through"] == _EPOCH else said["through"],
+        at=said["at"],
+        id=said["id"],
         origin=from_plain(Origin, json.loads(origin)) if origin else None,
+        sequence=said["sequence"],
     )
+
+
+_KINDS = {kind.value: kind for kind in Kind}

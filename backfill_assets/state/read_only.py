@@ -22,6 +22,9 @@ class ReadOnlyTable:
     def revision(self) -> int:
         return self.inner.revision()
 
+    def state(self) -> str:
+        return self.inner.state()
+
     def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
         return self.inner.read_at(where)
 

@@ -30,6 +30,7 @@ RESULTS = TableSpec(
         "sequence": "int",
     },
     sequence="sequence",
+    grows=True,
 )
 
 

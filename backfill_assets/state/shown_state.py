@@ -8,7 +8,7 @@ beside it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
@@ -64,6 +64,7 @@ def shown_state(pointer: Pointer, groups: EntriesByVersion, log: TableLog, *, au
         entries = groups.get((pointer.model, segment.version), ())
         head = log.head(pointer.model, segment.version)
         known, spots = compare_log(entries, log, pointer.model, segment.version, head) if head >= 0 else ((), [])
+        verdicts = _verdicts(known, audits)
         for part, entry in _built(known if head >= segment.commit else (), segment):
             parts.append(ShownPart(segment=replace(segment, interval=part), entry=entry))
             if entry is None:
@@ -71,13 +72,11 @@ def shown_state(pointer: Pointer, groups: EntriesByVersion, log: TableLog, *, au
                 continue
             if entry.through:
                 partial.append(part)
-            failed = [e for e in known if e.kind is Kind.INVALIDATED and e.batch == entry.batch]
-            failed = [e for e in failed if audits in (None, e.audits) or not e.audits]
-            for each in failed:
-                red[each.reason].extend(Ranges((part,)) & Ranges((each.interval,)))
-            passed = [e for e in known if e.kind is Kind.AUDITED and e.batch == entry.batch]
-            seen = Ranges.of(e.interval for e in [*failed, *passed] if audits in (None, e.audits) or not e.audits)
-            unaudited.extend(Ranges((part,)) - seen)
+            found = verdicts.get(entry.batch, ())
+            for each in found:
+                if each.kind is Kind.INVALIDATED:
+                    red[each.reason].extend(Ranges((part,)) & Ranges((each.interval,)))
+            unaudited.extend(Ranges((part,)) - Ranges.of(e.interval for e in found))
         for spot in spots:
             if spot.table_commit > segment.commit:
                 hit = Ranges((segment.interval,)) & Ranges((spot.interval or segment.interval,))
@@ -102,7 +101,8 @@ def as_shown(head: Coverage, version: str, pointer: Pointer | None, shown: Shown
     if pointer is None or shown is None:
         return head
     mine = [p for p in shown.of(version) if p.segment.version == version or pointer.version == version]
-    stays = [p for p in mine if not (p.entry and p.entry.through) and not _is_newest(p, version, head)]
+    newest = _by_commit(head)
+    stays = [p for p in mine if not (p.entry and p.entry.through) and not _is_newest(p, version, newest)]
     held = Ranges.of(p.interval for p in stays)
     if not held:
         return head
@@ -118,6 +118,15 @@ def as_shown(head: Coverage, version: str, pointer: Pointer | None, shown: Shown
     )
 
 
+def _verdicts(entries: Iterable[Entry], audits: str | None) -> Mapping[str, Sequence[Entry]]:
+    """What these audits (None: whichever) said of each batch; and what was invalidated by none."""
+    found: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        if entry.kind in (Kind.INVALIDATED, Kind.AUDITED) and (audits in (None, entry.audits) or not entry.audits):
+            found[entry.batch].append(entry)
+    return found
+
+
 def _built(entries: Sequence[Entry], segment: Segment) -> list[tuple[Interval, Entry | None]]:
     """By which batch each part of a segment was built, as its table was at the segment's commit."""
     found: list[tuple[Interval, Entry | None]] = []
@@ -130,11 +139,19 @@ def _built(entries: Sequence[Entry], segment: Segment) -> list[tuple[Interval, E
     return [*found, *((part, None) for part in left)]
 
 
-def _is_newest(part: ShownPart, version: str, head: Coverage) -> bool:
+def _by_commit(head: Coverage) -> Mapping[tuple[str, int], Sequence[Interval]]:
+    """Batch and table commit → the intervals of which the table's newest commit has their rows."""
+    found: dict[tuple[str, int], list[Interval]] = defaultdict(list)
+    for interval, entry in head.sources:
+        found[entry.batch, entry.table_commit].append(interval)
+    return found
+
+
+def _is_newest(part: ShownPart, version: str, newest: Mapping[tuple[str, int], Sequence[Interval]]) -> bool:
     """Whether the table's newest commit still has the rows that are shown, and they count."""
     if part.segment.version != version or part.entry is None:
         return False
-    same = [i for i, e in head.sources if (e.batch, e.table_commit) == (part.entry.batch, part.entry.table_commit)]
+    same = newest.get((part.entry.batch, part.entry.table_commit), ())
     return not Ranges((part.interval,)) - Ranges.of(same)
 
 

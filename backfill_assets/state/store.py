@@ -26,6 +26,9 @@ class TableSpec:
     sequence: str = ""
     """The int column, if any, that the table fills by itself: a row's number in the order of commits, whatever clocks
     say. 0 in rows of releases that had no such column."""
+    grows: bool = False
+    """Whether it gets rows for ever and no record is ever replaced: its small files are joined as part of appending,
+    and what is old of its log is removed. Needs a `sequence`."""
     secret: bool = False
     """Whether only the account of the warehouse and its group may read it, where that is a folder."""
 
@@ -39,6 +42,11 @@ class ControlTable(Protocol):
 
     def revision(self) -> int:
         """The number of the newest commit; -1 before the first."""
+        ...
+
+    def state(self) -> str:
+        """The table and its revision: where it is the same, so are the rows. Another table that was made at the same
+        place has another one."""
         ...
 
     def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
@@ -96,6 +104,9 @@ class MemoryTable:
 
     def revision(self) -> int:
         return self.commits - 1
+
+    def state(self) -> str:
+        return f"{id(self)} {self.revision()}"
 
     def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
         with self.lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ from backfill_assets.state.settling import settling_by
 from backfill_assets.state.shown_state import ShownState, shown_state
 from backfill_assets.state.tables import TableLog, TableStorage, rows_of
 from backfill_assets.watch.adopted_tables import changed_adopted_tables as notices_of_adopted
-from backfill_assets.watch.facts import AdoptedTable, WatchFacts
+from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.freshness import freshness
 from backfill_assets.watch.integrity import integrity
 from backfill_assets.watch.kept_models import is_kept_beside, kept_models
@@ -60,11 +60,10 @@ def watch(look: WatchFacts) -> tuple[Notice, ...]:
     return tuple(sorted(found, key=lambda n: not n.finding))
 
 
-def read_watch_facts(
+def read_source_facts(
     project: Project,
     control: Control,
     log: TableLog,
-    storage: TableStorage,
     sources: SourceReader,
     *,
     environment: Environment,
@@ -73,27 +72,19 @@ def read_watch_facts(
     now: datetime,
     at: datetime,
     lasts: timedelta,
-    adopted: Sequence[AdoptedTable],
-    views: Mapping[str, str],
-    footers: bool = True,
 ) -> WatchFacts:
-    """Read what the watch is decided from. `project` is as the environment shows it, with the audits that were
-    promoted; `fingerprints` are of the loaded code, and `digests` of its audits, where the environment shows it;
-    `footers`: whether those of all files that are shown are read."""
+    """Read what tells which rows are shown that were built before their sources changed. `project` is as the
+    environment shows it, with the audits that were promoted; `fingerprints` are of the loaded code, and `digests` of
+    its audits, where the environment shows it."""
     pointers = environment.pointers
     entries = by_version(control.ledger.entries(list(pointers), kinds=DECIDING | {Said.FAILED})) if pointers else {}
     standing = _standing(project, pointers, entries, log, digests)
     project = with_shown_whole(project, pointers, standing)
-    read = {u.name for name in pointers if name in project.models for u in project.models[name].upstreams}
-    wanted = [source for name, source in project.sources.items() if name in read]
+    wanted = _read(project, pointers)
     oldest = _oldest_commits(pointers, entries)
+    releases = control.releases.all(environment.name)
     with ThreadPoolExecutor(max_workers=8) as pool:
         histories = pool.map(lambda s: sources.history(s, oldest.get(s.name, 0)), wanted)
-        newest = pool.map(lambda s: sources.newest(s) if s.freshness_hours else None, wanted)
-        rows = pool.map(lambda p: _rows(p, log), pointers.values())
-        proofs = rehearse(list(pointers.values()), storage, log, control.ledger, footers=footers)
-        releases, versions = control.releases.all(environment.name), control.versions.all()
-        apart = shown_apart(project, environment, versions)
         return WatchFacts(
             now=now,
             at=at,
@@ -104,21 +95,43 @@ def read_watch_facts(
             releases=releases,
             entries=entries,
             histories=dict(zip((s.name for s in wanted), histories, strict=True)),
+            settling=settling_by(control.rules.of(environment.name), releases, now),
+            standing=standing,
+        )
+
+
+def read_watch_facts(
+    look: WatchFacts, control: Control, log: TableLog, storage: TableStorage, sources: SourceReader
+) -> WatchFacts:
+    """With everything else that the watch looks at: every file that is shown, rows, and what reads what."""
+    project, environment, releases = look.project, look.environment, look.releases
+    pointers = environment.pointers
+    wanted = [source for source in _read(project, pointers) if source.freshness_hours]
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        newest = pool.map(sources.newest, wanted)
+        rows = pool.map(lambda p: _rows(p, log), pointers.values())
+        proofs = rehearse(list(pointers.values()), storage, log, control.ledger)
+        versions = control.versions.all()
+        apart = shown_apart(project, environment, versions)
+        return replace(
+            look,
             newest={s.name: found for s, found in zip(wanted, newest, strict=True) if found is not None},
             rows={name: counts for name, counts in zip(pointers, rows, strict=True) if counts is not None},
             proofs=proofs,
             versions=versions,
             older=[
                 o
-                for o in stale_inputs(project, environment, entries)
+                for o in stale_inputs(project, environment, look.entries)
                 if not is_kept_beside(control, releases, environment, o)
             ],
-            settling=settling_by(control.rules.of(environment.name), releases, now),
             kept=kept_models(control, releases, apart, lambda m: m in pairs_apart(project, m, versions)),
-            standing=standing,
-            adopted=adopted,
-            views=views,
         )
+
+
+def _read(project: Project, pointers: Collection[str]) -> list[Source]:
+    """The sources that what is shown was built from."""
+    read = {u.name for name in pointers if name in project.models for u in project.models[name].upstreams}
+    return [source for name, source in project.sources.items() if name in read]
 
 
 def _standing(

@@ -256,6 +256,9 @@ class _WatchedTable:
     def revision(self) -> int:
         return self.table.revision()
 
+    def state(self) -> str:
+        return self.table.state()
+
     def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
         return self.table.read_at(where)
 

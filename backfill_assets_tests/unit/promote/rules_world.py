@@ -37,7 +37,7 @@ from backfill_assets.state.rules import RulesInForce, declared_rules
 from backfill_assets.state.settling import settling
 from backfill_assets.state.store import MemoryStore, Store
 from backfill_assets.watch.late import unsettled
-from backfill_assets.watch.watch import read_watch_facts
+from backfill_assets.watch.watch import read_source_facts
 from backfill_assets_tests.fakes import Cell, FakeEngine, FakeTables, World, attempted, nothing, sealed
 
 OWNERS = {"a": "ana@example.com", "b": "bo@example.com", "c": ""}
@@ -110,10 +110,9 @@ class GovernedWorld(World):
         """As `find_unsettled` does."""
         shown = control.environments.read("prod")
         return unsettled(
-            read_watch_facts(
+            read_source_facts(
                 self.project,
                 control,
-                self.tables,
                 self.tables,
                 self,
                 environment=shown,
@@ -122,8 +121,6 @@ class GovernedWorld(World):
                 now=now,
                 at=datetime.now(UTC),
                 lasts=timedelta(hours=24),
-                adopted=(),
-                views={},
             )
         )
 

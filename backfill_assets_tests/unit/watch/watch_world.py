@@ -22,7 +22,7 @@ from backfill_assets.state.environment import Environment
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.watch.facts import WatchFacts
 from backfill_assets.watch.notice import Notice, NoticeKind
-from backfill_assets.watch.watch import SourceReader, read_watch_facts, watch
+from backfill_assets.watch.watch import SourceReader, read_source_facts, read_watch_facts, watch
 from backfill_assets_tests.fakes import NOW, World, gated
 
 
@@ -58,10 +58,9 @@ class Lookout:
     def look(self, *, hours: float = 1) -> WatchFacts:
         """`hours` after this moment, by the real clock."""
         world, shown = self.world, self.prod
-        return read_watch_facts(
+        found = read_source_facts(
             published(self.code, shown, world.control.versions.all()),
             world.control,
-            world.tables,
             world.tables,
             self.reader,
             environment=shown,
@@ -70,9 +69,8 @@ class Lookout:
             now=self.now,
             at=datetime.now(UTC) + timedelta(hours=hours),
             lasts=timedelta(hours=24),
-            adopted=(),
-            views={},
         )
+        return read_watch_facts(found, world.control, world.tables, world.tables, self.reader)
 
     def notices(self) -> tuple[Notice, ...]:
         return watch(self.look())

@@ -1,0 +1,115 @@
+"""A table that gets rows for ever stays small and loses none: beside other writers, and with a lost checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from backfill_assets.adapters import control_delta, growing_table
+from backfill_assets.adapters.control_delta import KEEP_FOR_EVER, DeltaControlTable, DeltaStore
+from backfill_assets.adapters.growing_table import PROPERTIES
+from backfill_assets.state.control import Control
+from backfill_assets.state.ledger import LEDGER
+from backfill_assets.state.results import RESULTS
+from backfill_assets.state.store import MemoryStore, TableSpec
+
+SPEC = TableSpec(name="events", columns={"key": "text", "number": "int"}, sequence="number", grows=True)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What takes hundreds of commits and an hour takes a few, and no time."""
+    monkeypatch.setattr(control_delta, "JOIN_EVERY", 5)
+    monkeypatch.setattr(control_delta, "REMOVE_EVERY", 10)
+    monkeypatch.setattr(growing_table, "_KEEP", timedelta(0))
+    monkeypatch.setattr(growing_table, "PROPERTIES", {**PROPERTIES, "delta.checkpointInterval": "7"})
+    monkeypatch.setattr(control_delta, "PROPERTIES", {**PROPERTIES, "delta.checkpointInterval": "7"})
+    yield
+
+
+def a_table(folder: Path) -> DeltaControlTable:
+    table = DeltaStore(str(folder)).table(SPEC)
+    assert isinstance(table, DeltaControlTable)
+    return table
+
+
+def add(table: DeltaControlTable, first: int, last: int) -> None:
+    for number in range(first, last):
+        table.append([{"key": f"{number:04}", "number": 0}])
+
+
+def in_order(table: DeltaControlTable) -> list[str]:
+    rows = sorted(table.read(), key=lambda row: int(str(row["number"])))
+    assert len({row["number"] for row in rows}) == len(rows)
+    return [str(row["key"]) for row in rows]
+
+
+def test_what_grows() -> None:
+    """Batches and audits write these all the time. Of no other table is anything removed."""
+    store = MemoryStore()
+    Control.over(store)
+    assert {name for name, table in store.tables.items() if table.spec.grows} == {LEDGER.name, RESULTS.name}
+
+
+@pytest.mark.usefixtures("at_once")
+def test_it_stays_small(tmp_path: Path) -> None:
+    """However many rows are appended, the folder holds as many files; every row is there, in the order of commits."""
+    table, sizes = a_table(tmp_path), list[int]()
+    for begin in range(0, 200, 50):
+        add(table, begin, begin + 50)
+        sizes.append(sum(1 for _ in tmp_path.rglob("*.*")))
+        assert in_order(table) == [f"{n:04}" for n in range(begin + 50)]
+    assert max(sizes) < 60
+    assert in_order(a_table(tmp_path)) == [f"{n:04}" for n in range(200)]
+
+
+@pytest.mark.usefixtures("at_once")
+def test_nothing_is_lost_beside_other_writers(tmp_path: Path) -> None:
+    """Threads with tables of their own append while others join and remove."""
+    add(a_table(tmp_path), 0, 1)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda w: add(a_table(tmp_path), w * 30, w * 30 + 30), range(1, 5)))
+    assert sorted(in_order(a_table(tmp_path))) == ["0000", *(f"{n:04}" for n in range(30, 150))]
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("lost", [1, 2])
+def test_the_newest_checkpoints_may_be_lost(tmp_path: Path, lost: int) -> None:
+    """A disk that loses the newest checkpoints leaves those before them, and every entry since."""
+    add(a_table(tmp_path), 0, 120)
+    log = tmp_path / "_control" / "events" / "_delta_log"
+    checkpoints = sorted(log.glob("*.checkpoint.parquet"))
+    assert len(checkpoints) >= 3
+    assert not (log / f"{0:020}.json").exists()
+    for file in checkpoints[-lost:]:
+        file.unlink()
+    (log / "_last_checkpoint").unlink()
+    assert in_order(a_table(tmp_path)) == [f"{n:04}" for n in range(120)]
+
+
+def test_nothing_is_removed_within_an_hour(tmp_path: Path) -> None:
+    """Who reads a state of the table, or copies it, does so from the files that were there."""
+    table = a_table(tmp_path)
+    add(table, 0, 30)
+    before = {file for file in tmp_path.rglob("*") if file.is_file() and file.name != "_last_checkpoint"}
+    table.compact(0)
+    assert before <= set(tmp_path.rglob("*"))
+    assert len(DeltaTable(tmp_path / "_control" / "events").file_uris()) == 1
+
+
+def test_a_table_of_an_earlier_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was made to keep everything for ten years: it is told otherwise, once."""
+    with monkeypatch.context() as earlier:
+        earlier.setattr(control_delta, "PROPERTIES", {})
+        add(a_table(tmp_path), 0, 3)
+    place = tmp_path / "_control" / "events"
+    assert DeltaTable(place).metadata().configuration == KEEP_FOR_EVER
+    a_table(tmp_path).compact()
+    found = DeltaTable(place).metadata().configuration
+    assert found == {**KEEP_FOR_EVER, **PROPERTIES}
+    assert in_order(a_table(tmp_path)) == ["0000", "0001", "0002"]
