@@ -228,8 +228,15 @@ def _actions(where: str, commit: int) -> list[dict[str, Any]]:
 
 def read_memory(root: Path, where: str) -> Memory | None:
     """What the project remembers of a warehouse. A memory that cannot be read is none."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return Memory(**json.loads(_memory(root).read_text(encoding="utf-8"))[where])
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        said = json.loads(_memory(root).read_text(encoding="utf-8"))[where]
+        return Memory(
+            warehouse=str(said["warehouse"]),
+            generation=int(said["generation"]),
+            release=str(said["release"]),
+            commit=int(said["commit"]),
+            tables={str(table): int(commit) for table, commit in said.get("tables", {}).items()},
+        )
     return None
 
 

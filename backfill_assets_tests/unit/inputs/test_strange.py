@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -184,6 +185,22 @@ def test_a_damaged_memory(tmp_path: Path, content: bytes) -> None:
     write_memory(tmp_path, "here", Identity(warehouse="w", project="shop", release=release))
     found = read_memory(tmp_path, "here")
     assert found is not None and found.commit == 3
+
+
+@pytest.mark.parametrize("wrong", [{"commit": []}, {"generation": "x"}, {"tables": 7}, {"tables": {"rules": "x"}}])
+def test_a_memory_of_other_types(tmp_path: Path, wrong: dict[str, object]) -> None:
+    """Likewise, where it is about this warehouse."""
+    from backfill_assets.adapters.warehouse import read_memory
+
+    memory = write(tmp_path) / ".backfill" / "warehouses.json"
+    memory.parent.mkdir()
+    where = str(tmp_path / ".backfill" / "warehouse")
+    said = {"warehouse": "w", "generation": 0, "release": "r", "commit": 3, "tables": {}}
+    memory.write_text(json.dumps({where: said}))
+    assert read_memory(tmp_path, where) is not None
+    memory.write_text(json.dumps({where: said | wrong}))
+    assert read_memory(tmp_path, where) is None
+    assert run("plan", project=tmp_path).code == 0
 
 
 @pytest.mark.parametrize(
