@@ -6,11 +6,26 @@ import os
 import shutil
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from backfill_assets.app.context import Context
-from backfill_assets_tests.projects import SMALL_SPARK, Said, backfill, clean_environment, small_project, write_events
+from backfill_assets_tests.projects import (
+    SMALL_SPARK,
+    Said,
+    backfill,
+    backfill_here,
+    built_daily,
+    clean_environment,
+    commits_per_interval,
+    expected_daily,
+    small_project,
+    write_events,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SPARK = "spark: {" + ", ".join(f"{key}: {value}" for key, value in SMALL_SPARK.items()) + "}\n"
 
@@ -222,6 +237,27 @@ def test_java_that_is_too_old(tmp_path: Path) -> None:
     text = said.out + said.err
     assert "Java is too old: Spark needs 17 or newer" in text and "11.0.2" in text
     assert "Traceback" not in text
+
+
+@pytest.mark.spark
+def test_a_sample_is_built_first(spark: SparkSession, tmp_path: Path) -> None:
+    """Three days, spread from the first to the newest; what is left is said with how long it will take, and the next
+    apply builds just that: no day is written twice, and the rows are those of the files."""
+    place = Context.open(small_project(tmp_path, days=8, batch_size=4))
+    said = backfill_here("apply", "--select", "daily", "--sample", "3", project=tmp_path)
+    assert said.code == 0, said
+    facts = place.facts()
+    assert str(facts.coverage["daily"].green) == "2024-01-01, 2024-01-05, 2024-01-08"
+    assert not facts.environment.pointers
+    left = said.out[said.out.index("5 days") :]
+    assert "2024-01-02..2024-01-04, 2024-01-06..2024-01-07" in left and "backfill apply --select daily" in left, (
+        said.out
+    )
+    assert backfill_here("apply", "--select", "daily", project=tmp_path).code == 0
+    assert set(commits_per_interval(place, "daily").values()) == {1}
+    assert built_daily(place) == expected_daily(tmp_path)
+    for wrong in ("0", "-1", "x"):
+        assert backfill_here("apply", "--sample", wrong, project=tmp_path).code == 2
 
 
 @pytest.mark.spark

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from backfill_assets.adapters.engine import SparkEngine
+from backfill_assets.adapters.machine import conf_dir, delta_jars
 from backfill_assets.app.context import Context
 from backfill_assets.app.plan import plan_request
 from backfill_assets.build.apply import apply
@@ -26,8 +27,11 @@ from backfill_assets.state.ledger import Kind
 from backfill_assets.state.tables import DataCommit
 from backfill_assets_tests.projects import (
     BACKFILL,
+    SMALL_SPARK,
+    backfill,
     backfill_here,
     built_daily,
+    clean_environment,
     commits_per_interval,
     eventually,
     expected_daily,
@@ -68,6 +72,120 @@ def test_the_jvm_is_killed_in_the_middle(tmp_path: Path) -> None:
     assert "correct the model" not in said.out and "Traceback" not in said.out
     assert built_daily(place) == expected_daily(tmp_path)
     assert kinds(place, Kind.FAILED) == []
+
+
+def test_the_heap_is_too_small(tmp_path: Path) -> None:
+    """Two days at once do not fit into the JVM's heap, which ends it: that is called memory, with the setting to raise,
+    another JVM is started, once, and takes each day alone. No model is blamed; the rows are those of the files."""
+    root = small_project(tmp_path, days=2, batch_size=2, batch_concurrency=1)
+    settings, model = root / "backfill.yml", root / "models" / "daily.sql"
+    small = {"spark": SMALL_SPARK | {"spark.driver.memory": "768m", "spark.sql.shuffle.partitions": "1"}}
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | small))
+    text = model.read_text().replace("count(*) AS n", "greatest(count(*), max(long) - 999999999) AS n")
+    long = (
+        "SELECT length(repeat('x', CAST(300000000 * count(DISTINCT CAST(at AS DATE)) AS INT))) AS long FROM raw.events"
+    )
+    text = text.replace("FROM raw.events", f"FROM raw.events CROSS JOIN ({long} WHERE at >= :start AND at < :end)")
+    model.write_text(text)
+    said = backfill("apply", "--select", "daily", project=root)
+    words = " ".join((said.out + said.err).split())
+    assert said.code == 0, words
+    assert "memory" in words and "raise `spark.driver.memory`" in words and "Traceback" not in words, words
+    assert words.count("starting it again") == 1 and "trying its parts" in words, words
+    assert "correct the model" not in words, words
+    assert built_daily(Context.open(root)) == expected_daily(root)
+
+
+LOCAL_CLUSTER = {
+    "spark.master": "local-cluster[1,1,512]",
+    "spark.executor.memory": "512m",
+    "spark.task.maxFailures": "1",  # Spark itself would try again
+    "spark.sql.shuffle.partitions": "1",
+}
+PATIENT = """\
+import time
+from pathlib import Path
+
+from pyspark.sql import functions as F
+
+from backfill_assets import model
+
+HERE = Path({root!r})
+
+
+@F.udf("bigint")
+def patient(n, day):
+    if day == 2:
+        (HERE / "begun").touch()
+        while not (HERE / "go").exists():
+            time.sleep(0.1)
+    return n
+
+
+@model(
+    owner="ana@example.com",
+    start="2024-01-01",
+    grain=["ds", "kind"],
+    batch_size=1,
+    batch_concurrency=1,
+    columns={{"ds": "date", "kind": "string", "n": "bigint", "total": "decimal(20,2)"}},
+    upstream={{"events": "raw.events"}},
+    allow_nondeterministic="the second day waits, and that is all",
+)
+def daily(events, interval):
+    rows = events.where((F.col("at") >= interval.start) & (F.col("at") < interval.end))
+    groups = rows.groupBy(F.to_date("at").alias("ds"), "kind")
+    days = groups.agg(F.count("*").alias("n"), F.sum("amount").alias("total"))
+    return days.withColumn("n", patient("n", F.dayofmonth("ds")))
+"""
+
+
+def a_spark_home(folder: Path) -> Path:
+    """PySpark's own files, in a place where workers may write: they keep their executors' folders there."""
+    import pyspark
+
+    home = folder / "spark-home"
+    home.mkdir()
+    for part in Path(pyspark.__file__).parent.iterdir():
+        (home / part.name).symlink_to(part)
+    return home
+
+
+def executors(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    found: list[psutil.Process] = []
+    for one in psutil.Process(process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it ends meanwhile
+            if one.name() == "java" and "CoarseGrainedExecutorBackend" in " ".join(one.cmdline()):
+                found.append(one)
+    return found
+
+
+def test_an_executor_is_lost(tmp_path: Path) -> None:
+    """kill -9 for an executor in the middle of a batch, on Spark's own cluster of processes: it is said, the batch is
+    tried again on another executor, and the rows are those of an undisturbed build."""
+    root = small_project(tmp_path, days=3)
+    jars = os.pathsep.join(map(str, delta_jars(conf_dir(root))))
+    settings = root / "backfill.yml"
+    spark = {"spark": SMALL_SPARK | LOCAL_CLUSTER | {"spark.executor.extraClassPath": jars}}
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | spark))
+    for model in (root / "models").glob("*.sql"):
+        model.unlink()
+    (root / "models" / "daily.py").write_text(PATIENT.format(root=str(root)))
+    process = start(BACKFILL, "--project", root, "apply", env=clean_environment(SPARK_HOME=str(a_spark_home(tmp_path))))
+    try:
+        eventually((root / "begun").exists, within=400, while_=lambda: process.poll() is None)
+        [executor] = executors(process)
+        executor.kill()
+        (root / "go").touch()
+        said = finish(process)
+    finally:
+        end(process)
+    assert said.code == 0, said.out
+    assert "failed, trying again" in said.out and "lost" in said.out.lower() and "Traceback" not in said.out, said.out
+    assert "correct the model" not in said.out and "JVM died" not in said.out, said.out
+    place = Context.open(root)
+    assert built_daily(place) == expected_daily(root)
+    assert kinds(place, Kind.FAILED) == [] and set(commits_per_interval(place, "daily").values()) == {1}
 
 
 def test_sigterm_ends_an_apply_like_ctrl_c(tmp_path: Path) -> None:
