@@ -12,6 +12,7 @@ from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.model import Source
 from backfill_assets.core.pin import Pin, made_anew
+from backfill_assets.project.settings import EMBEDDED_PROJECT
 
 
 class FilePins:
@@ -75,9 +76,15 @@ def files_at(path: Path) -> list[Path]:
     )
 
 
+_FIX_OF_THE_DEMO = """\
+this is the demo, whose data `backfill demo` makes; for a project of your own: `backfill init DIR`, or --project DIR"""
+
+
 def _absent(source: Source, why: str) -> PlanError:
     return PlanError(
         f"source {source.name} has no data",
         why=f"{why} at {source.path}",
-        fix=f"load the source, or correct its path in {source.file}:{source.line}",
+        fix=_FIX_OF_THE_DEMO
+        if source.file.parent == EMBEDDED_PROJECT.resolve()
+        else f"load the source, or correct its path in {source.file}:{source.line}",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -45,18 +46,27 @@ def make_project(folder: Path, example: str | None = None) -> None:
     console.print(f"A project is in {folder}:")
     for file in sorted(p for p in folder.rglob("*") if p.is_file()):
         console.print(f"  {file.relative_to(folder)}")
-    console.print(styled("Next: [bold]backfill --project {} apply --promote[/]", folder))
+    console.print(
+        styled(
+            "Next: [bold]cd {}[/], [bold]backfill plan[/], [bold]backfill apply --promote[/]", shlex.quote(str(folder))
+        )
+    )
 
 
 def _make(folder: Path, example: str | None) -> None:
+    new_folder(folder)
+    origin = PACKAGE / "demo" / "examples" / example if example else TEMPLATE
+    shutil.copytree(origin, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / ".gitignore").write_text(IGNORED, encoding="utf-8")
+    if example:
+        write_data(example, folder)
+
+
+def new_folder(folder: Path) -> None:
+    """Raises SettingsError when the folder holds anything."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SettingsError(
             f"{folder} is not empty",
             why="a new project would overwrite what is there",
             fix="name a new or empty folder",
         )
-    origin = PACKAGE / "demo" / "examples" / example if example else TEMPLATE
-    shutil.copytree(origin, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / ".gitignore").write_text(IGNORED, encoding="utf-8")
-    if example:
-        write_data(example, folder)

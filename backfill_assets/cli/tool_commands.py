@@ -98,14 +98,21 @@ def init(
 
 @app.command()
 def demo(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DIR", help="A new folder for a copy, whose models are yours to edit.", show_default=False
+        ),
+    ] = None,
     events: Annotated[
         int, typer.Option(help="How many ad events to generate.", min=10_000, max=1_000_000_000)
     ] = 2_000_000,
 ) -> None:
     """Run the whole demo, from nothing to prod.
 
-    Generates 540 days of ad events, builds and audits three models, promotes them and queries prod.
+    Generates 540 days of ad events, builds and audits three models, promotes them and queries prod. What is
+    done already is not done again.
     """
-    from backfill_assets.cli.demo import run_demo
+    from backfill_assets.cli.demo import copy_demo, run_demo
 
-    run_demo(events)
+    run_demo(events, copy_demo(folder) if folder else None)
