@@ -46,11 +46,8 @@ def make_project(folder: Path, example: str | None = None) -> None:
     console.print(f"A project is in {folder}:")
     for file in sorted(p for p in folder.rglob("*") if p.is_file()):
         console.print(f"  {file.relative_to(folder)}")
-    console.print(
-        styled(
-            "Next: [bold]cd {}[/], [bold]backfill plan[/], [bold]backfill apply --promote[/]", shlex.quote(str(folder))
-        )
-    )
+    here = f"backfill --project {shlex.quote(str(folder))}"
+    console.print(styled("Next: [bold]{} plan[/], then [bold]{} apply --promote[/]", here, here))
 
 
 def _make(folder: Path, example: str | None) -> None:

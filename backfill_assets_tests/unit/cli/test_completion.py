@@ -31,7 +31,7 @@ def test_bash(words: str, at: int, found: set[str]) -> None:
     assert set(said.stdout.split()) == found and not said.stderr
 
 
-@pytest.mark.parametrize(("shell", "word"), [("zsh", "compdef"), ("fish", "complete --no-files")])
+@pytest.mark.parametrize(("shell", "word"), [("zsh", "compdef"), ("fish", "complete --command")])
 def test_other_shells(shell: str, word: str) -> None:
     environment = {**os.environ, "_BACKFILL_COMPLETE": f"source_{shell}"}
     said = subprocess.run([str(BACKFILL)], env=environment, text=True, capture_output=True, check=True)
