@@ -258,9 +258,10 @@ def main(arguments: list[str], *, wait: Callable[[float], None] = time.sleep) ->
     if not re.fullmatch(r"[\w.-]{1,50}", asked.name):
         return _fail("--name has letters, digits, dots and hyphens")
     api = Api(asked.api, token, wait=wait)
-    plan, document, waiting = _text(asked.plan), _json(asked.json), _json(asked.waiting)
-    event = _json(asked.event) or {}
+    event: dict[str, Any] = {}
     try:
+        plan, document, waiting = _text(asked.plan), _json(asked.json), _json(asked.waiting)
+        event = _json(asked.event) or {}
         pulls, sha = ([asked.pull], asked.sha) if asked.pull else pulls_of(event, api, asked.repository)
         if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", sha or ""):
             return _fail(f"--sha is a whole commit id, not {sha!r}")
@@ -273,6 +274,8 @@ def main(arguments: list[str], *, wait: Callable[[float], None] = time.sleep) ->
         elif not asked.no_statuses:
             wanted = statuses(document if plan.strip() else None, waiting, name=asked.name)
             print(f"{mark(api, asked.repository, sha, wanted, name=asked.name, url=asked.url)} statuses set")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return _fail(f"a file is not what backfill or GitHub writes: {type(error).__name__} {error}")
     except Refused as error:
         if error.status in (401, 403) and _from_fork(event):
             print(f"::warning::{error}. A pull request of a fork has no token that may comment: see docs/pull-requests.md")

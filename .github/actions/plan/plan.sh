@@ -10,6 +10,6 @@ if "$backfill" plan --markdown > "$folder/plan.md" 2> "$folder/error.txt" &&
 else
   : > "$folder/plan.md" > "$folder/plan.json"
 fi
-cat "$folder/error.txt" >&2
+sed 's/^/| /' "$folder/error.txt" >&2 # a line of it that begins with `::` would be a command to GitHub's runner
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then cat "$folder/plan.md" >> "$GITHUB_STEP_SUMMARY"; fi
 if [ -n "${GITHUB_OUTPUT:-}" ]; then echo "folder=$folder" >> "$GITHUB_OUTPUT"; fi

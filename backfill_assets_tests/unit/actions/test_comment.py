@@ -50,6 +50,7 @@ class Run:
 
     def __init__(self, github: FakeGitHub, folder: Path) -> None:
         self.github, self.folder, self.waits = github, folder, list[float]()
+        self.document = ""
 
     def __call__(
         self, *more: str, plan: str = "## Plan `1f3a9c02` for prod", document: Any = None, waiting: Any = None,
@@ -57,7 +58,8 @@ class Run:
     ) -> int:  # fmt: skip
         files = {
             "plan.md": plan, "error.txt": error,
-            "plan.json": json.dumps(document or a_plan()) if plan else "", "waiting.json": json.dumps(waiting or ""),
+            "plan.json": self.document or (json.dumps(document or a_plan()) if plan else ""),
+            "waiting.json": json.dumps(waiting or ""),
             "event.json": json.dumps(event or payload("pull_request")),
         }  # fmt: skip
         for name, text in files.items():
@@ -264,6 +266,16 @@ def test_texts_that_are_too_long_are_none(run: Run, github: FakeGitHub) -> None:
     assert run(plan="x" * 70_000, document=a_plan(owners)) == 0
     assert len(ours(github)[0]) < 65_536 and "longer than a comment" in ours(github)[0]
     assert all(len(c) <= 255 and len(d) <= 140 and c.isprintable() for c, (_, d) in said(github).items())
+
+
+@pytest.mark.parametrize("text", ["{", '"plan"', "[]", '{"id": 1}', '{"id": 1, "stages": [1], "open_plans": {}}'])
+def test_a_file_that_is_something_else(
+    run: Run, github: FakeGitHub, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    """Cut off, or of another program: a message, and no status."""
+    run.document = text
+    assert run() == 1 and not github.statuses
+    assert "is not what backfill or GitHub writes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -88,3 +88,13 @@ def test_what_plan_leaves_of_a_broken_project(tmp_path: Path) -> None:
     left = plan_sh(tmp_path, project)
     assert left["plan.md"] == left["plan.json"] == "" and "leads to another place" in left["error.txt"]
     assert "hunter2" not in str(left)
+
+
+def test_the_runner_takes_no_commands_from_a_project(tmp_path: Path) -> None:
+    """A line that begins with `::` would be one; error.txt is a stranger's words."""
+    fake = tmp_path / "backfill"
+    fake.write_text("#!/bin/sh\necho '::add-mask::x' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    script = ["bash", str(ACTIONS / "plan" / "plan.sh"), str(fake), str(tmp_path / "out")]
+    done = subprocess.run(script, check=True, capture_output=True, text=True)
+    assert done.stderr == "| ::add-mask::x\n" and not done.stdout
