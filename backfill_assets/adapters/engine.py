@@ -41,6 +41,7 @@ from backfill_assets.core.errors import BackfillError, BuildError, DataError, Tr
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Model
 from backfill_assets.core.segments import NO_ROWS, Segments
+from backfill_assets.plan.missing import read_window
 from backfill_assets.sql.parsing import splice
 from backfill_assets.sql.text import interval_text
 from backfill_assets.state.tables import DataCommit
@@ -259,7 +260,8 @@ class SparkEngine:
             read = job.inputs[upstream.name]
             frame = input_frame(spark, self._warehouse, read)
             if isinstance(read, ModelInput):
-                frame = frame.where(in_interval(read.model, read.model.cadence.cover(model.window(interval))))
+                window = read_window(model, read.model, interval)
+                frame = frame.where(in_interval(read.model, window) if window else "false")
             arguments[upstream.parameter or upstream.name] = frame
         return self._function(job)(**arguments)
 

@@ -20,7 +20,7 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Entry, coverage
-from backfill_assets.state.settling import Settling, shown_cadence
+from backfill_assets.state.settling import Settling, shown_calendar
 from backfill_assets.state.table_contents import changed_table_error, difference
 from backfill_assets.state.versions import Version, table_path
 
@@ -73,9 +73,9 @@ def settled_part(
 
     `entries` are the ledger's, by model and version. Raises StateError where nothing of it is settled.
     """
-    cadence = shown_cadence(pointer, versions)
-    provisional = known.provisional(pointer.model, cadence, pointer.covers)
-    open_ = pointer.covers - pointer.covers.until(cadence.floor(known.clock))
+    calendar = shown_calendar(pointer, versions)
+    provisional = known.provisional(pointer.model, calendar, pointer.covers)
+    open_ = pointer.covers - pointer.covers.until(calendar.over(known.clock))
     for segment in pointer.segments:
         built = coverage(entries.get((pointer.model, segment.version), ()), audits="", commit=segment.commit)
         open_ = open_ | (built.lapsed & Ranges((segment.interval,)))

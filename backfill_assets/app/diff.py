@@ -201,7 +201,10 @@ def find_drift(context: Context, plan: Plan, facts: Facts) -> list[Drift]:
         differ = context.engine().differing(context.project.models[name], kept.columns, pointer.segments, built, before)
         if differ:
             again = {
-                reader: Ranges.of(affected_interval(context.project.models[reader], part) for part in differ)
+                reader: Ranges.of(
+                    affected_interval(context.project.models[reader], context.project.models[name], part)
+                    for part in differ
+                )
                 & shown.covers
                 for reader in kept.readers
                 if (shown := facts.environment.pointers.get(reader))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from backfill_assets.adapters.heartbeat import is_running, machine_name, read_heartbeats
 from backfill_assets.app.context import Context
 from backfill_assets.app.faults import find_faults
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Cadence, Ranges, ranges_json
 from backfill_assets.plan.faults import Fault
@@ -44,7 +45,7 @@ class ModelStatus:
 
     model: str
     version: str
-    cadence: Cadence
+    calendar: Calendar
     expected: Ranges
     green: Ranges
     unaudited: Ranges
@@ -58,6 +59,11 @@ class ModelStatus:
     stopped: tuple[Stopped, ...]
     pace: Pace | None
     last_failure: Entry | None
+
+    @property
+    def cadence(self) -> Cadence:
+        """How long its intervals are."""
+        return self.calendar.cadence
 
     @property
     def missing(self) -> Ranges:
@@ -112,6 +118,7 @@ class ProjectStatus:
                     "model": m.model,
                     "version": m.version,
                     "cadence": m.cadence.value,
+                    **({"time_zone": m.calendar.time_zone} if m.calendar.time_zone else {}),
                     "expected": m.expected.count(m.cadence),
                     "green": ranges_json(m.green),
                     "unaudited": ranges_json(m.unaudited),
@@ -173,14 +180,14 @@ def read_status(place: Context) -> ProjectStatus:
             ModelStatus(
                 model=name,
                 version=version,
-                cadence=model.cadence,
+                calendar=model.calendar,
                 expected=model.expected(facts.now),
                 green=covered.complete & model.expected(facts.now),
                 unaudited=covered.unaudited & model.expected(facts.now),
                 partial=covered.partial,
                 shown_version=pointer.version if pointer else None,
                 shown=pointer.covers if pointer else Ranges(),
-                provisional=facts.settling.provisional(name, model.cadence, pointer.covers)
+                provisional=facts.settling.provisional(name, model.calendar, pointer.covers)
                 if facts.settling and pointer
                 else Ranges(),
                 running=running,

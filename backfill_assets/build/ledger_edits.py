@@ -153,7 +153,9 @@ def _readers(
     """What is built of a model from intervals that go, by what its entries say that they read."""
     found: dict[Interval, Entry] = {}
     for upstream in model.upstreams:
-        again = Ranges.of(affected_interval(model, part) for part in gone.get(upstream.name, Ranges()))
+        again = Ranges.of(
+            affected_interval(model, project.models[upstream.name], part) for part in gone.get(upstream.name, Ranges())
+        )
         version = project.fingerprints.get(upstream.name)
         found |= {part: e for part, e in have.batches(again) if read_version(e, upstream.name) == version}
     return list(found.items())

@@ -10,7 +10,7 @@ from backfill_assets.cli.ranges import short
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.escaping import markdown, markdown_code
 from backfill_assets.core.model import Project
-from backfill_assets.core.wording import amount
+from backfill_assets.core.wording import amount_of
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.estimate_text import saving
@@ -47,7 +47,7 @@ def plan_markdown(
         said = markdown("; ".join([str(change) if change else "", *plan.because.get(name, ())]).strip("; "))
         if stage is not None:
             verb = "build" if isinstance(stage, Build) else "audit"
-            todo = f"{verb} {amount(stage.count, project.models[name].cadence)}, {short(stage.intervals)}"
+            todo = f"{verb} {amount_of(stage.count, project.models[name].calendar)}, {short(stage.intervals)}"
         else:
             todo = markdown(plan.kept.get(name, "wait"))
         lines.append(f"| `{name}` | {said} | {todo} |")

@@ -17,7 +17,7 @@ from backfill_assets.cli.texts import text_line
 from backfill_assets.contracts.preflight import Gap
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Project
-from backfill_assets.core.wording import amount
+from backfill_assets.core.wording import amount, amount_of
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate
@@ -104,7 +104,7 @@ def _stages(plan: Plan, project: Project) -> Table:
                 table.add_row(
                     Text("build", style="green"),
                     Text(stage.model, style="bold"),
-                    amount(stage.count, project.models[stage.model].cadence),
+                    amount_of(stage.count, project.models[stage.model].calendar),
                     short(stage.intervals),
                     _batches(len(stage.batches), stage.concurrency),
                     stage.reason + _through(stage, plan),
@@ -113,7 +113,7 @@ def _stages(plan: Plan, project: Project) -> Table:
                 table.add_row(
                     Text("audit", style="cyan"),
                     Text(stage.model, style="bold"),
-                    amount(stage.count, project.models[stage.model].cadence),
+                    amount_of(stage.count, project.models[stage.model].calendar),
                     short(stage.intervals),
                     "",
                     "built, but not audited with the present audits",
@@ -132,11 +132,11 @@ def _stages(plan: Plan, project: Project) -> Table:
     for name, reason in plan.kept.items():
         table.add_row(Text("keep", style="dim"), Text(name, style="dim"), "", "", "", Text(reason, style="dim"))
     for stuck in plan.blocked:
-        cadence = project.models[stuck.model].cadence
+        calendar = project.models[stuck.model].calendar
         table.add_row(
             Text("wait", style="yellow"),
             Text(stuck.model, style="bold"),
-            amount(stuck.count, cadence),
+            amount_of(stuck.count, calendar),
             short(stuck.intervals),
             "",
             f"needs {stuck.upstream} {short(stuck.needs)}",

@@ -9,7 +9,7 @@ from backfill_assets.cli.faults import print_faults
 from backfill_assets.cli.pins import print_interrupted, print_pins
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out
-from backfill_assets.core.wording import amount
+from backfill_assets.core.wording import amount, amount_of
 
 
 def print_status(status: ProjectStatus) -> None:
@@ -31,7 +31,7 @@ def print_status(status: ProjectStatus) -> None:
             Text(m.model, style="bold"),
             m.version,
             *([_meter(have, want)] if console.width >= WIDE else []),
-            f"{have} of {amount(want, m.cadence)} green",
+            f"{have} of {amount_of(want, m.calendar)} green",
             shown,
         )
     console.print(table)

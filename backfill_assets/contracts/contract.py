@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from backfill_assets.audits.reads import texts
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.codec import as_list
 from backfill_assets.core.model import Audit, Project
 from backfill_assets.state.versions import Version
@@ -35,6 +36,7 @@ class Contract:
     time_column: str
     """The table is partitioned by it."""
     cadence: str
+    """With the zone of its days, where it has one."""
 
 
 def promised(project: Project, name: str, built: Version | None = None) -> Contract:
@@ -45,7 +47,7 @@ def promised(project: Project, name: str, built: Version | None = None) -> Contr
     columns = {c.name: known.get(c.name, c.type) for c in resolved} or known
     return _contract(
         columns, model.audits, model.terms.semantics,
-        grain=model.grain, time_column=model.time_column, cadence=model.cadence.value,
+        grain=model.grain, time_column=model.time_column, calendar=model.calendar,
     )  # fmt: skip
 
 
@@ -60,13 +62,13 @@ def published_contract(record: Version | None) -> Contract | None:
     ]
     return _contract(
         dict(record.columns), audits, (said.get("contract") or {}).get("semantics", {}),
-        grain=said["grain"], time_column=said["time_column"], cadence=said["cadence"],
+        grain=said["grain"], time_column=said["time_column"], calendar=Calendar.of_definition(said),
     )  # fmt: skip
 
 
 def _contract(
     columns: Mapping[str, str | None], audits: Iterable[Audit], semantics: Mapping[str, str],
-    *, grain: Collection[str], time_column: str, cadence: str,
+    *, grain: Collection[str], time_column: str, calendar: Calendar,
 ) -> Contract:  # fmt: skip
     blocking = [a for a in audits if a.blocking]
     complete = [a for a in blocking if a.kind == "not_null" and not a.arguments.get("where")]
@@ -93,7 +95,7 @@ def _contract(
         ),
         grain=tuple(c.lower() for c in grain),
         time_column=time_column.lower(),
-        cadence=cadence,
+        cadence=str(calendar),
     )
 
 

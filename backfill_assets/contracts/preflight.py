@@ -79,7 +79,9 @@ def lacks(project: Project, model: Model, window: Interval, grounds: Grounds) ->
     needed = Ranges((Interval(max(reads.start, model.start), reads.end),))
     for upstream in model.upstreams:
         extent = grounds.extents.get(upstream.name)
-        if upstream.name in project.sources and extent and (missing := needed - Ranges((model.cadence.cover(extent),))):
+        if upstream.name not in project.sources or extent is None:
+            continue
+        if missing := needed - Ranges((model.calendar.meeting(extent),)):
             yield upstream.name, missing
 
 

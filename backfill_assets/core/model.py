@@ -8,6 +8,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Literal
 
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.codec import as_list
 from backfill_assets.core.consumer import Consumer
 from backfill_assets.core.cron import over_from, over_until
@@ -181,6 +182,8 @@ class Model:
     description: str = ""
     owner: str = ""
     cadence: Cadence = Cadence.DAILY
+    time_zone: str = ""
+    """The zone whose local days its intervals consist of, as in `Europe/Berlin`; empty: UTC."""
     start: datetime
     end: datetime | None = None
     time_column: str = "ds"
@@ -192,6 +195,9 @@ class Model:
     """A cron expression: an interval counts as over at its first tick at or after the end. Empty: at the end."""
     upstream_ready: tuple[str, ...] = ()
     """The expressions of all models that it reads, directly or not: it waits for their ticks as well."""
+    upstream_cadence: Cadence | None = None
+    """Of a model of local days: the longest intervals of UTC that it reads of models, directly or not. It waits for
+    their ends."""
     whole_until: datetime | None = None
     """Where the last interval ends that an environment shows whole: up to there all are over, whatever these say."""
     write: Write = "replace"
@@ -229,18 +235,32 @@ class Model:
     """Floats that are no further apart than this, relative to the larger one, are equal in a diff."""
 
     @property
+    def calendar(self) -> Calendar:
+        """Its intervals."""
+        return Calendar(self.cadence, self.time_zone)
+
+    @property
     def crons(self) -> tuple[str, ...]:
         """The cron expressions that decide when an interval counts as over; none: its end does."""
         return (self.ready, *self.upstream_ready) if self.ready else self.upstream_ready
 
+    @property
+    def waits(self) -> bool:
+        """Whether anything but its own end decides when an interval counts as over."""
+        return bool(self.crons or self.upstream_cadence)
+
     def over(self, now: datetime) -> datetime:
         """Where the last interval ends that counts as over at `now`."""
-        tick = self.cadence.floor(over_until(self.crons, now))
-        return max(tick, self.cadence.floor(min(self.whole_until, now))) if self.whole_until else tick
+        tick = over_until(self.crons, now)
+        over = self.calendar.over(self.upstream_cadence.floor(tick) if self.upstream_cadence else tick)
+        if self.whole_until is None:
+            return over
+        return max(over, self.cadence.floor(min(self.whole_until, self.calendar.over(now))))
 
     def over_from(self, end: datetime) -> datetime:
-        """When the interval that ends there counts as over."""
-        return over_from(self.crons, end)
+        """When, in UTC, the interval that ends there counts as over."""
+        instant = self.calendar.instant(end)
+        return over_from(self.crons, self.upstream_cadence.ceil(instant) if self.upstream_cadence else instant)
 
     def expected(self, now: datetime) -> Ranges:
         """The intervals that this model should have at `now`."""
@@ -248,7 +268,7 @@ class Model:
 
     def begun(self, now: datetime) -> Ranges:
         """These, and the open ones: they have begun and do not count as over at `now`."""
-        return begun(self.cadence, start=self.start, now=now, end=self.end)
+        return begun(self.cadence, start=self.start, now=self.calendar.begun(now), end=self.end)
 
     def window(self, interval: Interval) -> Interval:
         """What this model reads of its upstreams to compute the interval: it and the `lookback` ones before it."""

@@ -19,7 +19,8 @@ _LONGEST = {
 def settling_windows(project: Project) -> Mapping[str, timedelta]:
     """The settling window of each model that has one: its own, or the longest of what it reads, if that is longer.
 
-    A day that reads a whole month upstream is not settled before the month is, which ends up to 31 days after it.
+    A day that reads a whole month upstream is not settled before the month is, which ends up to 31 days after it; a
+    local day that reads two days of UTC, not before the second one.
     """
     found: dict[str, timedelta] = {}
     for name, model in project.models.items():
@@ -28,8 +29,9 @@ def settling_windows(project: Project) -> Mapping[str, timedelta]:
             if (source := project.sources.get(upstream.name)) is not None:
                 longest = max(longest, timedelta(seconds=source.settle))
             elif upstream.name in found:
-                above = project.models[upstream.name].cadence
-                longer = _LONGEST[above] if _LONGEST[above] > _LONGEST[model.cadence] else timedelta()
+                above = project.models[upstream.name]
+                late = _LONGEST[above.cadence] > _LONGEST[model.cadence] or above.time_zone != model.time_zone
+                longer = _LONGEST[above.cadence] if late else timedelta()
                 longest = max(longest, found[upstream.name] + longer)
         if longest:
             found[name] = longest

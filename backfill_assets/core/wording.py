@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.intervals import Cadence
 
 
@@ -24,6 +25,16 @@ def amount(intervals: int, cadence: Cadence) -> str:
     '540 days'
     """
     return f"{intervals:,} {cadence.unit}{'s' * (intervals != 1)}"
+
+
+def amount_of(intervals: int, calendar: Calendar) -> str:
+    """The same, with the zone of its days where it has one.
+
+    >>> amount_of(3, Calendar(Cadence.DAILY, "Europe/Berlin"))
+    '3 days of Europe/Berlin'
+    """
+    zone = f" of {calendar.time_zone}" if calendar.time_zone else ""
+    return f"{amount(intervals, calendar.cadence)}{zone}"
 
 
 def span_of_time(seconds: float) -> str:

@@ -44,15 +44,17 @@ def model_metadata(model: Model, project: Project) -> dict[str, Any]:
         "dagster/table_name": f"delta.`{table}`",
         "version": version,
         "cadence": model.cadence.value,
-        "start": f"{model.start:%Y-%m-%d %H:%M} UTC",
+        "start": f"{model.start:%Y-%m-%d %H:%M} {model.time_zone or 'UTC'}",
         "time column": model.time_column,
         "grain": ", ".join(model.grain),
         "batches": f"{model.batch_size} intervals each, {model.batch_concurrency} at a time",
     }
     if model.write == "merge":
         found["write"] = f"merge on {', '.join(model.grain)}"
+    if model.time_zone:
+        found["time zone"] = f"local days of {model.time_zone}, by their dates"
     if model.end:
-        found["end"] = f"{model.end:%Y-%m-%d %H:%M} UTC"
+        found["end"] = f"{model.end:%Y-%m-%d %H:%M} {model.time_zone or 'UTC'}"
     if model.ready:
         found["ready"] = f"{model.ready} (UTC)"
     if model.lookback:

@@ -20,21 +20,26 @@ def partitions(model: Model, *, clock: datetime | None) -> dg.TimeWindowPartitio
     """One partition an interval, named as `Cadence.key` does, from the model's first whole interval on.
 
     With a fixed clock exactly the intervals that are over by then exist; otherwise Dagster adds each at its end,
-    whatever the model's `ready` says: `require_over` refuses those that come too early.
+    whatever the model's `ready` says, and a local day, which may be over before the day of UTC that it is named as, at
+    its beginning: `require_over` refuses those that come too early. Dagster itself is told no zone, so that models of
+    all zones have partitions of one kind.
     """
     cadence = model.cadence
     start = cadence.ceil(model.start)
     ends = [*([model.over(clock)] if clock else []), *([cadence.floor(model.end)] if model.end else [])]
     end = max(min(ends), start) if ends else None
+    begun = int(bool(model.time_zone) and end is None)
     match cadence:
         case Cadence.HOURLY:
             return dg.HourlyPartitionsDefinition(start_date=start, end_date=end, timezone="UTC")
         case Cadence.DAILY:
-            return dg.DailyPartitionsDefinition(start_date=start, end_date=end, timezone="UTC")
+            return dg.DailyPartitionsDefinition(start_date=start, end_date=end, timezone="UTC", end_offset=begun)
         case Cadence.WEEKLY:
-            return dg.WeeklyPartitionsDefinition(start_date=start, end_date=end, day_offset=1, timezone="UTC")
+            return dg.WeeklyPartitionsDefinition(
+                start_date=start, end_date=end, day_offset=1, timezone="UTC", end_offset=begun
+            )
         case Cadence.MONTHLY:
-            return dg.MonthlyPartitionsDefinition(start_date=start, end_date=end, timezone="UTC")
+            return dg.MonthlyPartitionsDefinition(start_date=start, end_date=end, timezone="UTC", end_offset=begun)
 
 
 def mapping(model: Model, upstream: Model) -> dg.TimeWindowPartitionMapping:
@@ -42,8 +47,11 @@ def mapping(model: Model, upstream: Model) -> dg.TimeWindowPartitionMapping:
 
     Dagster cannot offset across cadences; there only the same time is told, and the build itself waits for the rest.
     """
-    offset = -model.lookback if model.cadence is upstream.cadence else 0
-    return dg.TimeWindowPartitionMapping(start_offset=offset, allow_nonexistent_upstream_partitions=True)
+    other = int(model.time_zone != upstream.time_zone)  # a local day is in two days of UTC: of the same name or beside
+    first, last = (-model.lookback - other, other) if model.cadence is upstream.cadence else (0, 0)
+    return dg.TimeWindowPartitionMapping(
+        start_offset=first, end_offset=last, allow_nonexistent_upstream_partitions=True
+    )
 
 
 def chosen(cadence: Cadence, keys: Sequence[str], tags: Mapping[str, str]) -> Interval:
@@ -75,9 +83,15 @@ def require_over(model: Model, interval: Interval, now: datetime) -> None:
     first = next(unit for unit in model.cadence.split(interval) if unit.end > over)
     raise PlanError(
         f"{first} of {model.name} does not count as over yet",
-        why=f"it does at {model.over_from(first.end):%Y-%m-%d %H:%M} UTC, by `ready` of the model or of what it reads",
+        why=f"it does at {model.over_from(first.end):%Y-%m-%d %H:%M} UTC, by {_decides(model)}",
         fix="choose earlier partitions, or wait; the job `apply` with ignore_cron builds it as far as it got",
     )
+
+
+def _decides(model: Model) -> str:
+    found = [*([f"the days of {model.time_zone}"] if model.time_zone else [])]
+    found += ["`ready` of the model or of what it reads"] if model.crons or not found else []
+    return " and ".join(found)
 
 
 def partition_start(key: str) -> datetime:

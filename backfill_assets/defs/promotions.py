@@ -49,7 +49,7 @@ def view_event(workspace: Context, shown: Environment, pointer: Pointer) -> dg.A
             "release": shown.releases[pointer.model],
             "version": ", ".join(dict.fromkeys(s.version for s in pointer.segments)),
             "range": str(pointer.covers),
-            "provisional": str(workspace.settling().provisional(pointer.model, model.cadence, pointer.covers)),
+            "provisional": str(workspace.settling().provisional(pointer.model, model.calendar, pointer.covers)),
             "dagster/row_count": rows_shown(workspace, pointer),
             "dagster/column_schema": built_schema(pointer.columns, columns, model.grain),
             "dagster/column_lineage": view_lineage(pointer.model, [name for name, _ in pointer.columns]),

@@ -178,7 +178,7 @@ def _subject(
         complete=have.complete,
         shown=shown,
         kept=kept,
-        provisional=shown - shown.until(model.cadence.floor(unsettled)) if unsettled else NOTHING,
+        provisional=shown - shown.until(model.calendar.over(unsettled)) if unsettled else NOTHING,
         missing=((patch if patch is not None else model.expected(now)) - have.complete) | left_out,
         table=tables.state(name, version, commit) if commit >= 0 else None,
         batches=batches,

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from backfill_assets.core.calendar import UTC_TIME, Calendar
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.core.local_days import days_meeting
 from backfill_assets.core.model import Model, Project
+
+_LEAST = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,8 @@ def bounded(
     Sources without a time column (a list of campaigns) are of all times. One with a time column that is not known
     bounds nothing.
 
+    A local day is there when what it reads reaches the end of it: a source, by the days of UTC that it has rows of.
+
     A model of sources reaches as far as any of them does, a model of models as far as all of them. What it already has
     (`have`) stays expected: rows that disappear from a source leave no interval behind that nobody looks at.
     """
@@ -50,14 +56,16 @@ def bounded(
         known = [extent for extent in read if extent]
         found = model
         if above:
-            ends = [u.end for u in above if u.end]
-            found = _between(model, min(u.start for u in above), min(ends, default=None), now)
+            starts = [_start(model, u.calendar, u.start) for u in above]
+            ends = [_end(model, u.calendar, u.end) for u in above if u.end]
+            found = _between(model, min(starts), min(ends, default=None), now)
         elif known and len(known) == len(read):
             unit = Cadence.HOURLY if model.cadence is Cadence.HOURLY else Cadence.DAILY
             end = unit.ceil(max(extent.end for extent in known))
-            found = _between(model, min(extent.start for extent in known), end, now)
+            start = _start(model, UTC_TIME, min(extent.start for extent in known))
+            found = _between(model, start, _end(model, UTC_TIME, end), now)
         if ready_until and (waits := [ready_until[s.name] for s in sources if s.name in ready_until]):
-            found = _between(found, found.start, min(waits), now)
+            found = _between(found, found.start, _end(model, UTC_TIME, min(waits)), now)
         models[name] = _holding(found, model, (have or {}).get(name, NOTHING).span)
     return replace(project, models=models)
 
@@ -80,9 +88,21 @@ def cut_offs(project: Project, bound: Project, selected: Sequence[str], now: dat
 def _between(model: Model, start: datetime, end: datetime | None, now: datetime) -> Model:
     """The model from `start` to `end`, unless all that is over lies before that."""
     first = max(model.start, model.cadence.floor(start))
-    if end is None or model.cadence.floor(end) >= model.cadence.floor(now):
+    if end is None or model.cadence.floor(end) >= model.calendar.over(now):
         return replace(model, start=first)
     return replace(model, start=first, end=min(end, model.end) if model.end else end)
+
+
+def _start(model: Model, of: Calendar, start: datetime) -> datetime:
+    """Where something begins, as the model's days are named; of local days the one that it begins in."""
+    if model.time_zone == of.time_zone:
+        return start
+    return days_meeting(model.time_zone, Interval(start, start + _LEAST)).start
+
+
+def _end(model: Model, of: Calendar, end: datetime) -> datetime:
+    """Where something ends; of local days the last one that is over by then."""
+    return end if model.time_zone == of.time_zone else model.calendar.days_over(end)
 
 
 def _holding(model: Model, whole: Model, span: Interval | None) -> Model:

@@ -41,6 +41,14 @@ def unproved(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
     )
 
 
+def other_days(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
+    """That a model's days are others than those of the version that is shown; nothing where they are not."""
+    then, now = facts.zones.get(name, project.models[name].time_zone), project.models[name].time_zone
+    if then == now:
+        return ()
+    return (f"its days are those of {now or 'UTC'}; {facts.environment.name} shows it by those of {then or 'UTC'}",)
+
+
 def asked_about(project: Project, facts: Facts, models: Iterable[str]) -> str:
     """What the owners of these models are asked about: `a change`, or that it is none that breaks anything."""
     changes = changes_of(project, facts)

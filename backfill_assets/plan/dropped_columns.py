@@ -115,6 +115,7 @@ def _stored(model: Model, record: Version) -> Model:
         pool=model.pool,
         ready=model.ready,
         upstream_ready=model.upstream_ready,
+        upstream_cadence=model.upstream_cadence,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import audit_tables
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Project, Signature, Source
 from backfill_assets.core.pointer import Pointer
@@ -52,6 +53,8 @@ class Facts:
     """What is known of the rows that the environment shows of each model."""
     shown: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
     """Of the version that the environment's pointer of a model shows."""
+    zones: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The time zone of its days; empty: UTC."""
     algorithms: Mapping[str, int] = field(default_factory=dict[str, int])
     """By which rules that signature was made."""
     rewritten: tuple[ChangedText, ...] = ()
@@ -164,6 +167,11 @@ def read_facts(
         now=now,
         environment=shown,
         shown={n: versions[n, p.version].signature for n, p in shown.pointers.items() if (n, p.version) in versions},
+        zones={
+            n: Calendar.of_definition(versions[n, p.version].definition).time_zone
+            for n, p in shown.pointers.items()
+            if (n, p.version) in versions
+        },
         algorithms={
             n: versions[n, p.version].algorithm for n, p in shown.pointers.items() if (n, p.version) in versions
         },
@@ -228,7 +236,7 @@ def bounded_now(
     `extents`: from a source's first row to its last; `ready_until`: how far some are ready. The ledger is looked at
     only when they cut anything off, or a model has a `ready`.
     """
-    waiting = {name for name, model in project.models.items() if model.crons}
+    waiting = {name for name, model in project.models.items() if model.waits}
     if waiting:
         pointers = {n: p for n, p in control.environments.read(environment).pointers.items() if n in waiting}
         groups = by_version(control.ledger.entries(sorted(pointers), kinds=DECIDING))

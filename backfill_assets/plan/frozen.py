@@ -194,7 +194,7 @@ def _of_plan(
                     continue
                 if why := _ruled_out(last) if last else "":
                     since = touched(source, then)
-                    mended = since is None or any(affected_interval(model, t).intersection(part) for t in since)
+                    mended = since is None or any(affected_interval(model, None, t).intersection(part) for t in since)
                     if mended or (last and last.kind is Kind.WITHDRAWN):
                         told.move(model.name, plan.record.id, source, then, now, why, Ranges((part,)))
                         continue

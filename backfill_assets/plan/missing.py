@@ -52,11 +52,18 @@ def batches(model: Model, intervals: Ranges, now: datetime) -> tuple[Interval, .
 
 def needed(model: Model, upstream: Model, interval: Interval) -> Ranges:
     """The upstream's intervals that one range of the model reads: its window, from the upstream's start on."""
-    window = upstream.cadence.cover(model.window(interval))
+    window = read_window(model, upstream, interval)
+    if window is None:
+        return NOTHING
     first = upstream.cadence.ceil(upstream.start)
     last = upstream.cadence.floor(upstream.end) if upstream.end else window.end
     common = window.intersection(Interval(first, last)) if first < last else None
     return Ranges((common,)) if common else Ranges()
+
+
+def read_window(model: Model, upstream: Model, interval: Interval) -> Interval | None:
+    """The same, whatever the upstream's start and end; None where the days of the interval have no time."""
+    return upstream.calendar.seen_from(model.calendar, model.window(interval))
 
 
 def ready(
@@ -87,7 +94,8 @@ def ready(
                     stuck.append(unit)
                     lack = lack | short
         for unit in open_.split(model.cadence):
-            exist = upstream.begun(now) if ignore_cron or unit.end <= now else upstream.expected(now)
+            ended = unit.end <= model.calendar.over(now)
+            exist = upstream.begun(now) if ignore_cron or ended else upstream.expected(now)
             if short := (needed(model, upstream, unit) & exist) - have:
                 stuck.append(unit)
                 lack = lack | short

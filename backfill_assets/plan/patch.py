@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from backfill_assets.core.calendar import UTC_TIME, Calendar
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import PlanError
-from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, Segments, revision_of
@@ -92,7 +93,9 @@ def restatement(
         again = asked.get(name, Ranges())
         for upstream in model.upstreams:
             if upstream.name in patches:
-                again = again | Ranges.of(affected_interval(model, part) for part in patches[upstream.name].intervals)
+                above = project.models[upstream.name]
+                parts = patches[upstream.name].intervals
+                again = again | Ranges.of(affected_interval(model, above, part) for part in parts)
         again = (again & pointer.covers & model.expected(now)) - lapsed.get(name, NOTHING)
         if again:
             _shown(project, environment, name)
@@ -143,14 +146,16 @@ def forward(
     return patches
 
 
-def affected_interval(model: Model, upstream: Interval) -> Interval:
-    """The model's intervals that read any of an upstream's interval: over it, and as many more as look back."""
-    return affected_by(model.cadence, model.lookback, upstream)
+def affected_interval(model: Model, upstream: Model | None, part: Interval) -> Interval:
+    """The model's intervals that read any of these of an upstream model (None: of this time of a source): over it, and
+    as many more as look back."""
+    return affected_by(model.calendar, model.lookback, upstream.calendar if upstream else UTC_TIME, part)
 
 
-def affected_by(cadence: Cadence, lookback: int, upstream: Interval) -> Interval:
-    """The same for a model of which only that is known."""
-    return Interval(cadence.floor(upstream.start), cadence.shift(cadence.ceil(upstream.end), lookback))
+def affected_by(calendar: Calendar, lookback: int, upstream: Calendar, part: Interval) -> Interval:
+    """The same for models of which only that is known."""
+    over = calendar.seen_from(upstream, part) or calendar.cadence.cover(part)
+    return Interval(over.start, calendar.cadence.shift(over.end, lookback))
 
 
 def _shown(project: Project, environment: Environment, name: str) -> Model:

@@ -14,7 +14,7 @@ from backfill_assets.plan.adoption import adopted_note, kept_older, refuse_rebui
 from backfill_assets.plan.bounds import cut_offs
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.changed_texts import ChangedText, unchecked
-from backfill_assets.plan.changes import changes_of, reverts, unproved, views
+from backfill_assets.plan.changes import changes_of, other_days, reverts, unproved, views
 from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.full_rebuild import full_rebuild
@@ -72,6 +72,13 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         changes = changes_of(project, facts)
         selected = select_models(project, request.select)
         changed = [n for n in selected if changes[n].category not in (Category.NEW, Category.UNCHANGED)]
+        if other := {name: said for name in changed for said in other_days(project, facts, name)}:
+            name, said = next(iter(other.items()))
+            raise PlanError(
+                f"the new logic of {name} cannot begin with a day",
+                why=f"{said}: hours would be twice or nowhere between the older days and the newer ones",
+                fix="compute all of it, without --forward-only",
+            )
         patches = forward(
             project, facts.environment, changed, request.forward_only, facts.now, ignore_cron=request.ignore_cron
         )
@@ -124,7 +131,9 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
             if strategies_of.get(name) is Strategy.COLUMN_RENAME:
                 fit = can_be_copied(model, buildable, have.refused, facts.now)
                 anew = Ranges.of(
-                    affected_interval(model, part) for up in upstreams for part in building.get(up, Ranges())
+                    affected_interval(model, above, part)
+                    for up, above in upstreams.items()
+                    for part in building.get(up, Ranges())
                 )
                 here = renamed[name].cut(fit - anew)
                 copies |= {name: here} if here.segments else {}
@@ -290,7 +299,10 @@ def _rewired(project: Project, facts: Facts, changes: Mapping[str, Change]) -> t
 def _because(
     project: Project, facts: Facts, names: Iterable[str], changes: Mapping[str, Change]
 ) -> dict[str, tuple[str, ...]]:
-    found = {name: unproved(project, facts, name) or reasons(project, name, changes) for name in names}
+    found = {
+        name: other_days(project, facts, name) or unproved(project, facts, name) or reasons(project, name, changes)
+        for name in names
+    }
     return {name: said for name, said in found.items() if said}
 
 
@@ -424,7 +436,8 @@ def _kept(project: Project, facts: Facts, name: str, change: Change, empty: Rang
 def _extent(model: Model, now: datetime) -> str:
     expected = model.expected(now).span
     said = f"{expected}" if expected else f"starts {model.start:%Y-%m-%d}, nothing over yet"
-    ended = [unit for unit in model.begun(now).split(model.cadence) if model.over(now) < unit.end <= now]
+    over = model.calendar.over(now)
+    ended = [unit for unit in model.begun(now).split(model.cadence) if model.over(now) < unit.end <= over]
     return f"{said}; {ended[0]} counts as over at {model.over_from(ended[0].end):%Y-%m-%d %H:%M} UTC" if ended else said
 
 

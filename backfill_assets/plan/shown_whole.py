@@ -21,7 +21,7 @@ def with_shown_whole(project: Project, pointers: Mapping[str, Pointer], standing
 
     def one(model: Model) -> Model:
         pointer, state = pointers.get(model.name), standing.get(model.name)
-        if pointer is None or not model.crons:
+        if pointer is None or not model.waits:
             return model
         whole = (pointer.covers - (state.partial if state else NOTHING)).span
         return replace(model, whole_until=whole.end) if whole else model

@@ -73,7 +73,7 @@ def touched_by(model: Model, changes: list[SourceChange], back: timedelta) -> tu
     vague = any(c.touches is None for c in changes)
     spans = (t for c in changes if c.touches is not None for t in c.touches)
     touched = Ranges.of(Interval(max(t.start, _FIRST + back) - back, t.end) for t in spans)
-    return Ranges.of(affected_interval(model, t) for t in touched), changes, vague
+    return Ranges.of(affected_interval(model, None, t) for t in touched), changes, vague
 
 
 def _table_at(history: SourceHistory, commit: int) -> Pin:

@@ -84,7 +84,7 @@ def _of_pair(tables: _Tables, model: Model, pointer: Pointer, upstream: Model, b
                 for late in _read_other(tables, upstream.name, said, there, newest, window):
                     intervals, of = found[segment]
                     of.append(late)
-                    intervals += Ranges((part,)) & Ranges((affected_interval(model, late),))
+                    intervals += Ranges((part,)) & Ranges((affected_interval(model, upstream, late),))
     for segment, (intervals, of) in found.items():
         yield StaleInput(
             model=model.name,

@@ -33,7 +33,7 @@ def uncovered(project: Project, plan: Plan, days: Mapping[str, Ranges]) -> tuple
             if upstream.name not in days:
                 continue
             there = days[upstream.name]
-            touched = Ranges.of(model.cadence.cover(part) for part in there)
+            touched = Ranges.of(model.calendar.meeting(part) for part in there)
             if lacking := stage.intervals - stage.open - touched:
                 found.append(
                     Uncovered(

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.digest import digest
-from backfill_assets.core.intervals import Cadence, Interval, Ranges
+from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.segments import NO_ROWS, Segment, Segments, logic_of
 from backfill_assets.plan.patch import Patch, affected_by
 from backfill_assets.plan.stages import Invalidate
@@ -25,8 +26,8 @@ class BuiltVersion:
     invalidated: Mapping[str, Ranges]
 
     @property
-    def cadence(self) -> Cadence:
-        return Cadence(self.record.definition.get("cadence", Cadence.DAILY.value))
+    def calendar(self) -> Calendar:
+        return Calendar.of_definition(self.record.definition)
 
     @property
     def lookback(self) -> int:
@@ -83,7 +84,7 @@ def invalidations(
                     model=key[0],
                     version=key[1],
                     intervals=left,
-                    count=left.count(there.cadence),
+                    count=left.count(there.calendar.cadence),
                     reason=reason,
                 )
             )
@@ -99,11 +100,12 @@ def _reached(
     """The version's intervals that are restated, or read any that is. A revision is reached as its logic is."""
     if key not in known:
         there = versions[key]
-        parts = [there.cadence.cover(interval) for name, interval in restate if name == key[0]]
+        parts = [there.calendar.cadence.cover(interval) for name, interval in restate if name == key[0]]
         for upstream in there.record.upstream.items():
             if upstream in versions:
                 above = _reached(upstream, restate, versions, known)
-                parts += [affected_by(there.cadence, there.lookback, part) for part in above]
+                read = versions[upstream].calendar
+                parts += [affected_by(there.calendar, there.lookback, read, part) for part in above]
         known[key] = Ranges.of(parts)
     return known[key]
 

@@ -137,6 +137,14 @@ class _Tables:
             if self.sources[other].time_column is None:
                 fix = f"add `time_column:` to `{other}` in sources.yml"
                 self._problem(model, audit, what, "nothing says when its rows are of", fix)
+            elif model.time_zone and self._type(other, self.sources[other].time_column or "") != "date":
+                why = f"`{model.name}` has local days of {model.time_zone}, and the source's times are those of UTC"
+                fix = f"reconcile with a model of the same `time_zone` that reads `{other}`"
+                self._problem(model, audit, what, why, fix)
+        elif self.models[other].time_zone != model.time_zone:
+            zones = [f"days of {m.time_zone or 'UTC'}" for m in (self.models[other], model)]
+            why = f"`{other}` has {zones[0]}, `{model.name}` {zones[1]}"
+            self._problem(model, audit, what, why, "reconcile models of the same `time_zone`")
         elif not _fits(self.models[other].cadence, cadence):
             why = f"`{other}` is {self.models[other].cadence.value}"
             self._problem(model, audit, what, why, f"declare it in `{other}`, about `{model.name}`")

@@ -51,6 +51,8 @@ def model_signature(
         "dialect": _DIALECT,
         **_writing(model),
     }
+    if model.time_zone:
+        settings["time_zone"] = model.time_zone
     if model.code_version:
         settings["code_version"] = model.code_version
     deciding = _deciding(model, query.columns if query else ())

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 from backfill_assets.core.cron import check_cron
 from backfill_assets.core.errors import Problem
 from backfill_assets.core.intervals import Cadence
+from backfill_assets.core.local_days import known_zones
 from backfill_assets.core.model import EXACT, TOLERANCE, SortColumn
 from backfill_assets.files.documents import Document, did_you_mean
 from backfill_assets.files.validation import (
@@ -30,7 +31,7 @@ from backfill_assets.files.validation import (
     validate_partly,
     written_number,
 )
-from backfill_assets.project.spark_settings import spark_conf, wrong_setting
+from backfill_assets.project.spark_settings import SESSION_ZONE, spark_conf, wrong_setting
 from backfill_assets.sql.types import spark_type
 
 _LEVELS = 50
@@ -133,6 +134,17 @@ def _cadence(value: object) -> Cadence:
         raise ValueError(f"not one of {', '.join(known)}" + (f"; {hint}" if hint else "")) from None
 
 
+def _time_zone(value: object) -> str:
+    name = text(value)
+    if name == "UTC":
+        return ""
+    zones = known_zones()
+    if name not in zones:
+        hint = did_you_mean(name, sorted(zones))
+        raise ValueError(f"{shown(name)} is no region such as Europe/Berlin" + (f"; {hint}" if hint else ""))
+    return name
+
+
 def _ready(value: object) -> str:
     return check_cron(text(value))
 
@@ -158,6 +170,7 @@ class Header(Strict):
     description: Text = ""
     owner: Text = ""
     cadence: Annotated[Cadence, BeforeValidator(_cadence)] = Cadence.DAILY
+    time_zone: Annotated[str, BeforeValidator(_time_zone)] = ""
     start: Instant
     end: Instant | None = None
     time_column: ColumnName = "ds"
@@ -192,6 +205,22 @@ class Header(Strict):
 
     # Of a field before these, `info.data` lacks what was refused already: that is told by itself.
 
+    @field_validator("time_zone")
+    @classmethod
+    def _of_days(cls, value: str, info: ValidationInfo) -> str:
+        if value and info.data.get("cadence") is Cadence.HOURLY:
+            raise ValueError("an hourly model has no `time_zone`: its hours are those of UTC, whatever clocks show")
+        return value
+
+    @field_validator("spark")
+    @classmethod
+    def _of_one_zone(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        if info.data.get("time_zone") and value.get(SESSION_ZONE, "UTC") != "UTC":
+            raise ValueError(
+                f"a model with a `time_zone` is computed with {SESSION_ZONE} UTC: its code converts instants"
+            )
+        return value
+
     @field_validator("end")
     @classmethod
     def _ends_after_it_starts(cls, value: datetime | None, info: ValidationInfo) -> datetime | None:
@@ -216,6 +245,8 @@ FIXES = {
     "grain": "add `grain: [ds, …]`: the columns that together identify one row",
     "end": "give the first day that this model should not have any more, or remove `end`",
     "cadence": "write hourly, daily, weekly or monthly",
+    "time_zone": "name the zone whose local days it has, as in Europe/Berlin, or leave it out for days of UTC; a model "
+    "of hours has none, one of days that reads it may",
     "time_column": "name the output column that says which interval a row belongs to",
     "lookback": "give how many earlier intervals this model also reads: 0 or more",
     "settle": "write how long rows of an interval may still come after it, as in 14 days",

@@ -84,9 +84,11 @@ def _wrong(model: Model, said: SameAs, own: Signature, records: Records) -> list
             return []
         fix = f"name a version of {model.name}, or remove `same_as`"
         return [_problem(model, said, f"version {said.version} is one of {', '.join(others)}", "", fix)]
-    then, now = (record.cadence, record.time_column), (model.cadence.value, model.time_column)
+    then = record.cadence, record.time_column, record.time_zone
+    now = model.cadence.value, model.time_column, model.time_zone
     if then[0] and then != now:
-        why = f"that is {then[0]} by {then[1]}, this is {now[0]} by {now[1]}: their intervals are not the same"
+        that, this = (f"{cadence} by {column}{f' in {zone}' if zone else ''}" for cadence, column, zone in (then, now))
+        why = f"that is {that}, this is {this}: their intervals are not the same"
         what = f"{model.name} cannot be the same as version {said.version}"
         return [_problem(model, said, what, why, "remove `same_as`")]
     found: list[Problem] = []

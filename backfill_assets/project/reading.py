@@ -30,6 +30,7 @@ from backfill_assets.project.settings import cache_folder, read_settings
 from backfill_assets.project.sources import Sources, read_sources
 from backfill_assets.project.spark_settings import read_as_usual
 from backfill_assets.project.sql_files import read_sql_model
+from backfill_assets.project.time_zones import misread_bounds, unnamed_zone, zone_problems
 from backfill_assets.python_models.compiled import PythonFunction, compile_functions
 from backfill_assets.sql.nondeterministic import FunctionUse
 from backfill_assets.sql.signature import Opaque, Table, query_signature
@@ -125,6 +126,9 @@ def _read_files(root: Path, *, audits: bool) -> _Files:
             models[draft.name] = replace(model, files=_texts(root, draft))
         hidden[draft.name] = typed_uses(draft, [columns.visible.get(u.name, ()) for u in upstreams])
         problems += refusals(draft, root, [*draft.uses, *hidden[draft.name]])
+    problems += zone_problems(models, linked.drafts)
+    for name, found in columns.outputs.items():
+        problems += misread_bounds(linked.drafts[name], found, columns.visible)
     if audits:
         models = link_audits(root, models, declared.entries, columns.visible, problems, certain=declared.certain)
     if problems:
@@ -196,6 +200,7 @@ def _remarks(root: Path, files: _Files, counted: _Counted, name: str) -> Iterato
     yield from unseen(draft, root)
     if files.settings.untrusted and files.models[name].language == "python":
         yield not_executed(draft)
+    yield from unnamed_zone(draft, files.models[name], files.models, files.sources.entries)
     yield from remarks(draft, files.hidden.get(name, ()), files.outputs[name], counted.tables)
 
 

@@ -15,6 +15,7 @@ class Recorded:
     signature: Signature
     cadence: str
     time_column: str
+    time_zone: str = ""
     named_by: int = 0
     """The algorithm that its version's name is of; 0: nobody asked."""
     columns: tuple[str, ...] = ()

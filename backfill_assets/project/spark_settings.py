@@ -62,9 +62,9 @@ def read_as_usual(settings: Mapping[str, str]) -> bool:
     return settings_that_count(settings).keys() <= _VALUES_ONLY
 
 
-_ZONE = "spark.sql.session.timeZone"
+SESSION_ZONE = "spark.sql.session.timeZone"
 SESSION = {
-    _ZONE: "UTC",
+    SESSION_ZONE: "UTC",
     # Delta's parser drops the named parameters of Spark >= 4.1 (delta-io/delta #7640): bind them in the analyzer.
     "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
     # `'${env:HOME}'` in a query would be the account's home, and `'${name}'` nothing at all.
@@ -87,10 +87,10 @@ def wrong_setting(settings: Mapping[str, str]) -> str:
     >>> wrong_setting({"spark.sql.session.timeZone": "Berlin"})
     '`spark.sql.session.timeZone` is no time zone: write UTC, Europe/Berlin or "+02:00"'
     """
-    zone = settings.get(_ZONE)
+    zone = settings.get(SESSION_ZONE)
     if zone is None or _is_zone(zone):
         return ""
-    return f'`{_ZONE}` is no time zone: write UTC, Europe/Berlin or "+02:00"'
+    return f'`{SESSION_ZONE}` is no time zone: write UTC, Europe/Berlin or "+02:00"'
 
 
 def overridden(settings: Mapping[str, str]) -> str:
@@ -105,7 +105,7 @@ def overridden(settings: Mapping[str, str]) -> str:
     """
     for name, fixed in SESSION.items():
         if (value := settings.get(name)) is not None and value.lower() != fixed.lower():
-            own = ": a model that needs another one says so in its header" if name == _ZONE else ""
+            own = ": a model that needs another one says so in its header" if name == SESSION_ZONE else ""
             return f"`{name}` is {fixed} in every project{own}"
     return ""
 

@@ -22,7 +22,7 @@ _LATER = (
     "text", "files", "write", "dedupe", "updated_at", "slices", "mask", "unmask", "tolerance", "code_version",
 )  # fmt: skip
 """What the first releases did not write."""
-_IF_SAID = ("ready",)
+_IF_SAID = ("ready", "time_zone")
 """What is written only where a header says it."""
 _UNREAD = ("helpers", "same_as", "allow_nondeterministic")
 """What the model that is read back does not have."""

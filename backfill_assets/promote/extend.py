@@ -50,7 +50,9 @@ def as_published(project: Project, plan: Plan) -> tuple[Plan, tuple[Obstacle, ..
         if (stage := builds.get(name)) is None:
             continue
         stuck = [u.name for u in model.upstreams if u.name in gone]
-        reads = Ranges.of(affected_interval(model, part) for upstream in stuck for part in gone[upstream])
+        reads = Ranges.of(
+            affected_interval(model, project.models[above], part) for above in stuck for part in gone[above]
+        )
         if part := stage.intervals if name in other else stage.intervals & reads:
             gone[name] = part
             why = other.get(name) or f"it reads {', '.join(stuck)}"

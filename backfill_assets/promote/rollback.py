@@ -242,7 +242,7 @@ def _step(
         parts = Segments.of_table(older.version, head, rest & have.green)
         columns = record.columns if record else older.columns
         taken = Segments((*taken, *_with_columns(parts, columns, older)))
-    possible = (rest - have.green) & model.begun(now).until(model.cadence.floor(now))  # shown: no `ready` counts
+    possible = (rest - have.green) & model.begun(now).until(model.calendar.over(now))  # shown: no `ready` counts
     return RollbackStep(
         model=older.model,
         shown=shown,

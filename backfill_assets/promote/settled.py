@@ -39,7 +39,11 @@ def consented(
     while True:
         found: dict[str, Ranges] = {}
         for name, model in project.models.items():
-            above = Ranges.of(affected_interval(model, i) for u in model.upstreams for i in found.get(u.name, NOTHING))
+            above = Ranges.of(
+                affected_interval(model, project.models[u.name], i)
+                for u in model.upstreams
+                for i in found.get(u.name, NOTHING)
+            )
             if part := may.get(name, NOTHING) & (late.get(name, NOTHING) | above):
                 found[name] = part
         again = {name: _with_readers(project, facts, found, name) for name in found}
@@ -91,7 +95,7 @@ def _open(project: Project, facts: Facts, name: str, after: Pointer | None = Non
     if after is not None:
         same = (shown.version, shown.columns) == (after.version, after.columns)
         own = own & after.segments.of_logic(shown.version).covers if same else NOTHING
-    return facts.settling.open_to_change(name, model.cadence, shown.covers) & own
+    return facts.settling.open_to_change(name, model.calendar, shown.covers) & own
 
 
 def _with_readers(project: Project, facts: Facts, found: Mapping[str, Ranges], name: str) -> Ranges:
@@ -102,7 +106,7 @@ def _with_readers(project: Project, facts: Facts, found: Mapping[str, Ranges], n
         if shown is None:
             continue
         reader, state = project.models[name_of_reader], facts.standing.get(name_of_reader)
-        reads = Ranges.of(affected_interval(reader, part) for part in found[name]) & shown.covers
+        reads = Ranges.of(affected_interval(reader, model, part) for part in found[name]) & shown.covers
         stays = reads - (state.partial if state else NOTHING) - found.get(name_of_reader, NOTHING)
         left = left - Ranges.of(i for part in stays.split(reader.cadence) for i in needed(reader, model, part))
     return left
@@ -126,7 +130,7 @@ def _beside(
     for upstream in model.upstreams:
         if upstream.name in patches:
             stays = patches[upstream.name].intervals - left[upstream.name]
-            found = found - Ranges.of(affected_interval(model, part) for part in stays)
+            found = found - Ranges.of(affected_interval(model, project.models[upstream.name], part) for part in stays)
     for reader in project.downstream(name):
         if reader in patches:
             below, stays = project.models[reader], patches[reader].intervals - left[reader]

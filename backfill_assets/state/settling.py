@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import cast
 
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.control import Control
@@ -38,16 +39,16 @@ class Settling:
     went_back: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
     """Model → what a rollback has put there, and nobody has changed since: it stays."""
 
-    def provisional(self, model: str, cadence: Cadence, shown: Ranges) -> Ranges:
+    def provisional(self, model: str, calendar: Calendar, shown: Ranges) -> Ranges:
         """What of a model's shown intervals is not settled."""
         since = self.since.get(model)
-        return shown - shown.until(cadence.floor(since)) if since is not None else NOTHING
+        return shown - shown.until(calendar.over(since)) if since is not None else NOTHING
 
-    def open_to_change(self, model: str, cadence: Cadence, shown: Ranges) -> Ranges:
+    def open_to_change(self, model: str, calendar: Calendar, shown: Ranges) -> Ranges:
         """What of it a routine run may replace: not what somebody has gone back to."""
         if self.behind:
             return NOTHING
-        return self.provisional(model, cadence, shown) - self.went_back.get(model, NOTHING)
+        return self.provisional(model, calendar, shown) - self.went_back.get(model, NOTHING)
 
 
 def settling(control: Control, environment: str, now: datetime) -> Settling:
@@ -60,13 +61,13 @@ def provisional_parts(control: Control, environment: Environment, now: datetime)
     found = settling(control, environment.name, now)
     shown = [p for p in environment.pointers.values() if p.model in found.since]
     versions = control.versions.all() if shown else {}
-    return {p.model: found.provisional(p.model, shown_cadence(p, versions), p.covers) for p in shown}
+    return {p.model: found.provisional(p.model, shown_calendar(p, versions), p.covers) for p in shown}
 
 
-def shown_cadence(pointer: Pointer, versions: Mapping[tuple[str, str], Version]) -> Cadence:
-    """The cadence of what a pointer shows; the longest one where no version is recorded."""
+def shown_calendar(pointer: Pointer, versions: Mapping[tuple[str, str], Version]) -> Calendar:
+    """The intervals of what a pointer shows; the longest ones where no version is recorded."""
     record = versions.get((pointer.model, pointer.version))
-    return Cadence(str(record.definition["cadence"])) if record else Cadence.MONTHLY
+    return Calendar.of_definition(record.definition) if record else Calendar(Cadence.MONTHLY)
 
 
 def settling_by(records: Sequence[RulesRecord], releases: Sequence[Release], now: datetime) -> Settling:

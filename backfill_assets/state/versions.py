@@ -107,6 +107,7 @@ class Versions:
                 signature=found.signature,
                 cadence=cast(str, found.definition.get("cadence", "")),
                 time_column=cast(str, found.definition.get("time_column", "")),
+                time_zone=cast(str, found.definition.get("time_zone", "")),
                 named_by=int(cast(Any, found.definition.get(NAMED_BY, found.algorithm))),
                 columns=tuple(name.lower() for name, _ in found.columns),
             )

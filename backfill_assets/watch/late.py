@@ -70,7 +70,7 @@ def unsettled(look: WatchFacts) -> dict[str, Ranges]:
         model, pointer = look.project.models.get(name), look.environment.pointers.get(name)
         if model is None or pointer is None:
             continue
-        open_ = look.settling.open_to_change(name, model.cadence, pointer.covers)
+        open_ = look.settling.open_to_change(name, model.calendar, pointer.covers)
         if open_ and (stale := _stale(look, model, pointer, {}, back).intervals & open_):
             found[name] = stale
     return found
@@ -136,7 +136,7 @@ def _of_source(
                 if (
                     vague
                     if c.touches is None
-                    else any(affected_interval(model, t).intersection(part) for t in c.touches)
+                    else any(affected_interval(model, None, t).intersection(part) for t in c.touches)
                 )
             )
             if vague:

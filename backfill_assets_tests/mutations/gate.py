@@ -93,7 +93,7 @@ SETTLED = (
     broken("settling: readers go with it", "promote/settled.py", "again = {name: _with_readers(project, facts, found, name) for name in found}", "again = dict(found)", f"{_SETTLING}test_only_routine_runs"),
     broken("settling: in the same columns", "promote/settled.py", "same = (shown.version, shown.columns) == (after.version, after.columns)", "same = shown.version == after.version", f"{_SETTLING}test_only_routine_runs"),
     broken("settling: in the same logic", "promote/settled.py", "own & after.segments.of_logic(shown.version).covers if same", "own if same", f"{_SETTLING}test_only_routine_runs"),
-    broken("settling: what is not provisional stays", "state/settling.py", "return self.provisional(model, cadence, shown) - self.went_back", "return shown - self.went_back", f"{_SETTLING}test_older_days_are_left_alone"),
+    broken("settling: what is not provisional stays", "state/settling.py", "return self.provisional(model, calendar, shown) - self.went_back", "return shown - self.went_back", f"{_SETTLING}test_older_days_are_left_alone"),
     broken("settling: a rollback stays", "state/settling.py", " - self.went_back.get(model, NOTHING)\n", "\n", f"{_SETTLING}test_a_rollback_is_not_undone"),
     broken("settling: copies do not end a rollback", "state/settling.py", "if move.compaction:", "if False:", f"{_SETTLING}test_what_was_gone_back_to_until_somebody_changes_it"),
     broken("settling: the clock of the releases counts", "state/settling.py", "clock = max([now, *clocks])", "clock = now", f"{_SETTLING}test_the_clock_of_the_releases"),

@@ -10,8 +10,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.core.errors import PlanError
 from backfill_assets.core.intervals import Cadence, Interval, utc
-from backfill_assets.defs.partitions import mapping, partition_start, partitions
+from backfill_assets.core.model import Model
+from backfill_assets.defs.partitions import mapping, partition_start, partitions, require_over
 from backfill_assets.plan.request_parsing import days_of, request_of
 from backfill_assets.state.ledger import Entry, Kind, Ledger
 from backfill_assets_tests.fakes import a_model
@@ -113,3 +115,37 @@ def test_records_keep_their_instants(zone: str, tmp_path: pytest.TempPathFactory
     ]
     ledger.append(entries)
     assert [(e.interval, e.through, e.at) for e in ledger.entries()] == [(e.interval, e.through, e.at) for e in entries]
+
+
+def test_partitions_of_local_days_are_named_by_their_dates(zone: str) -> None:
+    """Over every clock change, as those of UTC are; a day of Tokyo is over, and has a partition, before that of UTC is.
+    What is not over is refused, by the clock of its zone."""
+    local, now = a_model("m", time_zone="Asia/Tokyo", start=utc("2024-02-27")), utc("2024-11-20T15:00")
+    assert partitions(local, clock=now).get_last_partition_key() == "2024-11-20"
+    assert partitions(local, clock=now - timedelta(minutes=1)).get_last_partition_key() == "2024-11-19"
+    keys = partitions(local, clock=now).get_partition_keys()
+    assert keys == [Cadence.DAILY.key(i.start) for i in local.expected(now).split(Cadence.DAILY)]
+    real = partitions(local, clock=None)
+    day = utc(datetime.now(UTC).date())
+    assert real.get_last_partition_key() in {Cadence.DAILY.key(day), Cadence.DAILY.key(day + timedelta(days=1))}
+    require_over(local, Interval.of("2024-11-20", "2024-11-21"), now)
+    with pytest.raises(PlanError, match="does not count as over yet") as caught:
+        require_over(local, Interval.of("2024-11-20", "2024-11-21"), now - timedelta(minutes=1))
+    assert caught.value.why == "it does at 2024-11-20 15:00 UTC, by the days of Asia/Tokyo"
+
+
+def test_a_local_day_reads_the_days_of_utc_that_it_may_overlap(zone: str) -> None:
+    """Of the same name and beside; of its own zone's just its own."""
+    up, same = a_model("u"), a_model("s", time_zone="Asia/Tokyo")
+    local, clock = a_model("m", "u", "s", time_zone="Asia/Tokyo"), utc("2024-11-20")
+
+    def told(upstream: Model) -> list[str]:
+        found = mapping(local, upstream).get_upstream_mapped_partitions_result_for_partitions(
+            partitions(local, clock=clock).subset_with_partition_keys(["2024-03-10"]),
+            partitions(local, clock=clock),
+            partitions(upstream, clock=clock),
+        )
+        return sorted(found.partitions_subset.get_partition_keys())
+
+    assert told(up) == ["2024-03-09", "2024-03-10", "2024-03-11"]
+    assert told(same) == ["2024-03-10"]

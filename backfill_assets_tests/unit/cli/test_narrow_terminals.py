@@ -15,6 +15,7 @@ from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.cli.status import print_status
 from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import Judgement
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.plan.estimate import estimate
 from backfill_assets_tests.fakes import NOW, World, a_model, days, ranges
@@ -42,9 +43,12 @@ def a_plan(capsys: pytest.CaptureFixture[str], width: int) -> list[str]:
     return said[: next(n for n, line in enumerate(said) if line.startswith("How long"))]
 
 
+DAYS = Calendar(Cadence.DAILY)
+
+
 def a_status(capsys: pytest.CaptureFixture[str], width: int) -> list[str]:
     model = ModelStatus(
-        model=NAME, version="0123456789abcdef", cadence=Cadence.DAILY, expected=ranges(days("01", "09")),
+        model=NAME, version="0123456789abcdef", calendar=DAYS, expected=ranges(days("01", "09")),
         green=ranges(days("01", "05")), unaudited=ranges(), partial=ranges(), shown_version="fedcba9876543210",
         shown=ranges(days("01", "05")), running=(), stopped=(), pace=None, last_failure=None,
         provisional=ranges(),

@@ -13,6 +13,7 @@ import pytest
 
 from backfill_assets.adapters.reader import settled_part
 from backfill_assets.build.apply import apply
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.codec import from_plain, to_plain
 from backfill_assets.core.intervals import Cadence, Interval, Ranges, utc
 from backfill_assets.core.model import Upstream
@@ -134,7 +135,7 @@ def test_a_window_for_a_model_that_has_none() -> None:
     machine.world.files_say("window")
     found = machine.world.facts(machine.now).settling
     assert found is not None and found.since.keys() == {"a", "b"}
-    assert not found.provisional("c", Cadence.DAILY, Ranges((days("01", "08"),)))
+    assert not found.provisional("c", DAYS, Ranges((days("01", "08"),)))
 
 
 def test_a_clock_that_goes_back() -> None:
@@ -520,11 +521,12 @@ def a_release(number: int, clock: str, rules: int, *moves: PointerMove, back_to:
     )  # fmt: skip
 
 
+DAYS, MONTHS = Calendar(Cadence.DAILY), Calendar(Cadence.MONTHLY)
 JANUARY = Ranges((Interval(utc("2024-01-01"), utc("2024-01-20")),))
 
 
 def provisional(records: list[RulesRecord], releases: list[Release], now: str = "2024-01-20T06:00") -> str:
-    return str(settling_by(records, releases, utc(now)).provisional("a", Cadence.DAILY, JANUARY))
+    return str(settling_by(records, releases, utc(now)).provisional("a", DAYS, JANUARY))
 
 
 WEEK = 7 * 86400.0
@@ -584,8 +586,8 @@ def test_a_month_is_provisional_until_its_last_day_is() -> None:
     """Whole intervals only."""
     found = settling_by([a_record(1, WEEK)], [], utc("2024-02-07"))
     months = Ranges((Interval(utc("2023-11-01"), utc("2024-02-01")),))
-    assert str(found.provisional("a", Cadence.MONTHLY, months)) == "2024-01-01..2024-01-31"
-    assert not settling_by([a_record(1, WEEK)], [], utc("2024-02-09")).provisional("a", Cadence.MONTHLY, months)
+    assert str(found.provisional("a", MONTHS, months)) == "2024-01-01..2024-01-31"
+    assert not settling_by([a_record(1, WEEK)], [], utc("2024-02-09")).provisional("a", MONTHS, months)
 
 
 def test_what_was_gone_back_to_until_somebody_changes_it() -> None:
@@ -596,10 +598,10 @@ def test_what_was_gone_back_to_until_somebody_changes_it() -> None:
     again = PointerMove(model="a", before=one, after=other)
     releases = [a_release(1, "2024-01-19", 1, back, back_to="r0"), a_release(2, "2024-01-19", 1, copy)]
     found = settling_by([a_record(1, WEEK)], releases, utc("2024-01-20"))
-    assert found.provisional("a", Cadence.DAILY, JANUARY) and not found.open_to_change("a", Cadence.DAILY, JANUARY)
+    assert found.provisional("a", DAYS, JANUARY) and not found.open_to_change("a", DAYS, JANUARY)
     releases.append(a_release(3, "2024-01-19", 1, again))
     found = settling_by([a_record(1, WEEK)], releases, utc("2024-01-20"))
-    assert found.open_to_change("a", Cadence.DAILY, JANUARY)
+    assert found.open_to_change("a", DAYS, JANUARY)
 
 
 def test_a_change_of_the_window_asks_the_owner() -> None:
