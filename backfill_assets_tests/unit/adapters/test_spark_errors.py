@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from backfill_assets.adapters.spark_errors import JavaCause, causes, classified, own_code_error, spark_reason
+from backfill_assets.adapters.spark_errors import JavaCause, causes, classified, died, own_code_error, spark_reason
 from backfill_assets.core.errors import (
     BuildError,
     DataError,
     EngineDiedError,
+    EngineOutOfMemoryError,
     RunEndedError,
     SourceChangedError,
     TransientBuildError,
@@ -210,3 +213,14 @@ def test_a_module_that_workers_lack() -> None:
     error = classified([TASK, LAZY], "build scored", root=ROOT)
     assert error.why == "ModuleNotFoundError: No module named '_helper' (models/scored.py:18, in lazy)"
     assert "at the top of the model's file" in error.fix
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [(52, EngineOutOfMemoryError), (3, EngineOutOfMemoryError), (1, EngineDiedError)]
+)
+def test_how_a_jvm_ended_says_why(code: int, kind: type[EngineDiedError]) -> None:
+    """Spark ends its JVM with a code of its own when the heap is full; the setting to raise is named in any case."""
+    with subprocess.Popen(["sh", "-c", f"exit {code}"]) as process:
+        gone = died("build a 2024-01-01", SimpleNamespace(proc=process))
+    assert type(gone) is kind
+    assert gone is not None and "spark.driver.memory" in gone.fix and ("ran out" in gone.what) is (code != 1)
