@@ -13,6 +13,7 @@ from backfill_assets.cli.terminal import grid, out, styled, that_fit
 from backfill_assets.compare.codec import diff_id, diff_to_json
 from backfill_assets.compare.diff import ModelDiff, RowGroup, Sample, moved
 from backfill_assets.compare.diff_text import change, column_lines, day_lines, key_lines, percent_text, row_line, say
+from backfill_assets.compare.months import months, months_json
 from backfill_assets.compare.plots import ColumnSums, plot_series
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.escaping import one_line
@@ -36,6 +37,7 @@ def diff_json(found: Compared) -> dict[str, object]:
         "expected": found.judgement.to_json(),
         "lineage": to_plain(found.rewired),
         "known": {name: at.isoformat() for name, at in found.known.items()},
+        "months": months_json(diff.models),
         "series": [s.to_json() for m in diff.models for s in plot_series(m)],
     }
 
@@ -70,6 +72,8 @@ def _print_model(console: Console, model: ModelDiff, old: str, new: str) -> None
     series = plot_series(model, at_most=COLUMNS if console.width >= WIDE else 1)
     if series:
         _print_days(console, series)
+    if by_month := months(model):
+        _print_slice(console, model, "month", by_month, series[0].column if series else None)
     for part in model.slices:
         _print_slice(console, model, part.column, part.groups, series[0].column if series else None)
         if not part.complete:
