@@ -20,6 +20,7 @@ from backfill_assets.adapters.data_files import COUNTS, is_outside, origin_of
 from backfill_assets.adapters.durable import AT_ONCE, local, sync, write_durably
 from backfill_assets.adapters.log_folder import LOG, entry_name, read_log
 from backfill_assets.adapters.table_log import DeltaTableLog, open_table
+from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.warehouse import CONTROL, control_heads, newest_release, read_identity
 from backfill_assets.core.errors import SettingsError, StateError
 from backfill_assets.promote.reachable import reachable
@@ -217,14 +218,26 @@ def copy(source: Path, target: Path, names: Iterable[str]) -> dict[str, File]:
 
 
 def missing_data(warehouse: str) -> list[str]:
-    """What the environments of a warehouse show and its tables do not give, a line a model."""
-    log, found = DeltaTableLog(warehouse), list[str]()
+    """What the environments of a warehouse show and its tables do not give, a line a model; of an adopted table also
+    which of its files are not there, as no backup has them."""
+    log, storage, found = DeltaTableLog(warehouse), DeltaTableStorage(warehouse), list[str]()
     for shown in Control.over(DeltaStore(warehouse)).lasting():
         for pointer in shown.pointers.values():
             try:
                 with_counts(log, [pointer])
             except StateError as error:
                 found.append(f"{shown.name} {pointer.model}: {error.what}")
+                continue
+            gone = [
+                problem
+                for part in pointer.segments.adopted
+                for problem in storage.readable(
+                    pointer.model, part.version, part.commit, part.interval, footers=False
+                ).broken
+            ]
+            if gone := list(dict.fromkeys(gone)):
+                more = f", and {len(gone) - 3:,} more" if len(gone) > 3 else ""
+                found.append(f"{shown.name} {pointer.model}: of its adopted table {', '.join(gone[:3])}{more}")
     return found
 
 

@@ -278,6 +278,19 @@ def test_a_backup_names_the_files(place: Context, table: Path, tmp_path: Path) -
     assert not done.missing and shown(place) == before
 
 
+def test_a_restore_names_files_that_are_gone(place: Context, table: Path, tmp_path: Path) -> None:
+    """The other table was vacuumed, or written again, between the backup and the restore: that is said, by file."""
+    adopt(place, Adoption(model="daily", table=str(table)))
+    backup(place.warehouse, tmp_path / "copy", data=True)
+    gone, *others = sorted(table.rglob("*.parquet"))
+    gone.unlink()
+    shutil.rmtree(place.warehouse)
+    done = restore(tmp_path / "copy", place.project.settings, place.project.root, over_newer=False, by="ana")
+    [line] = done.missing
+    assert line.startswith("prod daily: ") and gone.name in line, line
+    assert not [f for f in others if f.name in line]
+
+
 STEPS: list[tuple[object, str]] = [
     (adopting, "create_version"), (adopting, "write_link"), (adopting, "write_counts"), (adopting, "_record"),
     (adopting, "build"), (adopting, "release_by_case"), (adopting, "publish_contracts"),

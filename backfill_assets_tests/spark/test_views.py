@@ -112,7 +112,7 @@ def test_a_view_says_what_of_it_is_provisional(spark: SparkSession, shop: Shop) 
         assert said() == {PROVISIONAL: "2024-01-02..2024-01-03"} and "daily" not in views.drifted(shop.first)
     provisional["daily"] = Ranges()
     views.settle(shop.first, ["daily"])
-    assert said() == {PROVISIONAL: ""}, "it has a window, and all of it is settled"
+    assert said() == {PROVISIONAL: "nothing"}, "it has a window, and all of it is settled"
     del provisional["daily"]
     views.settle(shop.first, ["daily"])
     assert said() == {}
