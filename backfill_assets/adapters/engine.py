@@ -19,7 +19,7 @@ from backfill_assets.adapters.inputs import check_pin, input_frame, model_frame,
 from backfill_assets.adapters.jvm import current_jvm
 from backfill_assets.adapters.merge import carry, marked, merge
 from backfill_assets.adapters.model_code import load_function
-from backfill_assets.adapters.scoped_rows import changed_outside, scoped_rows
+from backfill_assets.adapters.scoped_rows import changed_outside, keys_frame, scoped_rows
 from backfill_assets.adapters.source_keys import SourceKeys
 from backfill_assets.adapters.spark_errors import as_build_error, died, own_code_error
 from backfill_assets.adapters.table_log import (
@@ -78,7 +78,7 @@ class SparkEngine:
                 check_pin(read)
             frame = marked(self._frame(job, interval), model)
             if job.scope:
-                frame = scoped_rows(frame, self._shown_rows(job, interval), model, job.scope)
+                frame = scoped_rows(frame, self._shown_rows(job, interval), model, job.scope, self._keys_of(job))
             if needs_keys(model):
                 with settled(frame, model, interval) as (rows, count):
                     self._write_rows(job, batch, interval, rows, count)
@@ -123,8 +123,16 @@ class SparkEngine:
         try:
             return renamed_frame(spark, self._warehouse, job.model, there, same, wanted)
         except BuildError as error:
-            error.fix = error.fix or "restate these days whole, without --where"
+            error.fix = error.fix or "restate these days whole"
             raise
+
+    def _keys_of(self, job: Job) -> DataFrame | None:
+        """The keys of the job's scope, where it is one of keys."""
+        if job.scope is None or job.ids is None:
+            return None
+        spark = self._session(job)
+        wanted = spark.read.format("delta").load(self._path(job)).schema
+        return keys_frame(spark, job.ids, job.scope, wanted)
 
     def _check_scope(self, job: Job, commit: int, interval: Interval) -> None:
         """Compare what was committed outside of the job's scope with what is shown."""
@@ -132,13 +140,14 @@ class SparkEngine:
         with self._errors(f"compare {job.model.name} {interval}", job):
             own = Segments.of_table(job.version, commit, [interval])
             written = model_frame(self._session(job), self._warehouse, job.model, own)
-            changed = changed_outside(written, self._shown_rows(job, interval), job.model, job.scope)
+            shown = self._shown_rows(job, interval)
+            changed = changed_outside(written, shown, job.model, job.scope, self._keys_of(job))
         if changed:
             raise DataError(
                 f"cannot build {job.model.name} {interval}",
                 why=f"rows that do not match {job.scope.where} are not those that are shown any more, in "
                 f"{', '.join(changed)}: nothing of this batch is published",
-                fix="run it again; if it stays so, restate the days whole, without --where",
+                fix="run it again; if it stays so, restate the days whole",
             )
 
     def _replace(self, job: Job, batch: str, interval: Interval, frame: DataFrame) -> None:

@@ -55,5 +55,5 @@ def carry_out(
     run = run or new_id()
     with follow(context, plan, run) as listen:
         bench = context.bench(plan.sources, patches=plan.patches, frozen=plan.continued.frozen, run=run, listen=listen)
-        bench = replace(bench, hold=hold or Hold())
+        bench = replace(bench, hold=hold or Hold(), ids=plan.request.ids)
         return Carried(project=context.project, plan=plan, run=run, outcomes=apply(bench, plan))

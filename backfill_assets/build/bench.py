@@ -18,6 +18,7 @@ from backfill_assets.core.pin import Pins
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.frozen import Frozen, alike
+from backfill_assets.plan.ids import Ids
 from backfill_assets.plan.patch import Patch
 from backfill_assets.state.control import Control
 from backfill_assets.state.tables import TableLog
@@ -55,6 +56,8 @@ class Workbench:
     """Whether an open interval needs the open ones of its upstreams as well."""
     patches: Mapping[str, Patch] = field(default_factory=dict[str, Patch])
     """What is built in a revision instead of the code's version."""
+    ids: Ids | None = None
+    """The keys that the plan froze, where a patch's scope is of keys."""
     planned: Mapping[str, tuple[Interval, ...]] = field(default_factory=dict[str, tuple[Interval, ...]])
     """The batches of the plan that is carried out, by model."""
     copies: Mapping[str, Copied] = field(default_factory=dict[str, Copied])

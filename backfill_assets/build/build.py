@@ -98,7 +98,8 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
         shown, beside = _own(bench, name, have[name])
         job = Job(model=model, version=version, inputs=_inputs(bench, model, have, heads), shown=shown, beside=beside)
         if (patch := bench.patches.get(name)) and patch.scope:
-            job = replace(job, scope=patch.scope, below=patch.below)
+            assert patch.scope.ids == (bench.ids.digest if bench.ids else ""), "other keys than those of the plan"
+            job = replace(job, scope=patch.scope, ids=bench.ids, below=patch.below)
         if todo:
             _create(bench, job.reading(bench.sources(name, todo[0])), todo[0])
     except BackfillError as error:

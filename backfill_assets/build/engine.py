@@ -12,6 +12,7 @@ from backfill_assets.audits.counts import Counts
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Source
 from backfill_assets.core.segments import NO_ROWS, Segments
+from backfill_assets.plan.ids import Ids
 from backfill_assets.plan.partial import over_json
 from backfill_assets.plan.patch import RowScope
 from backfill_assets.state.tables import DataCommit
@@ -48,7 +49,8 @@ class Job:
     """One version to build, with everything it reads. `inputs` is keyed by upstream name.
 
     `shown` is what the environment shows of the model, `beside` what of it stays around the version's own rows.
-    Of a `scope` only its rows are computed: the others are copied from the segments `below`.
+    Of a `scope` only its rows are computed: the others are copied from the segments `below`. `ids` are its keys, where
+    it is one of keys.
     """
 
     model: Model
@@ -57,6 +59,7 @@ class Job:
     shown: Segments = NO_ROWS
     beside: Segments = NO_ROWS
     scope: RowScope | None = None
+    ids: Ids | None = None
     below: Segments = NO_ROWS
 
     def reading(self, pins: Mapping[str, Mapping[str, object]]) -> Job:

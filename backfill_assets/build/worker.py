@@ -258,7 +258,7 @@ class Worker:
             return origins(self.bench, model, piece, copied.segments, remedy(model))
         if job.scope:
             below = job.below.cut(Ranges((piece,)))
-            return origins(self.bench, model, piece, below, "restate these days whole, without --where")
+            return origins(self.bench, model, piece, below, "restate these days whole")
         return ()
 
     def _audit(self, ranges: Ranges) -> None:

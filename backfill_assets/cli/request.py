@@ -6,11 +6,16 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from backfill_assets.core.errors import Problem, UsageError
+from backfill_assets.core.escaping import one_line
 from backfill_assets.core.intervals import Interval
+from backfill_assets.files.texts import read_text
+from backfill_assets.plan.ids import Ids, parse_ids
 from backfill_assets.plan.patch import ALL_TIME
 from backfill_assets.plan.request_options import APPLY_OPTIONS, REQUEST_OPTIONS, WHY, Option
 from backfill_assets.plan.request_parsing import request_of
@@ -27,7 +32,7 @@ def typed(option: Option, **more: Any) -> Any:
 
 
 _BY_NAME = {option.name: typed(option) for option in (*REQUEST_OPTIONS, WHY, *APPLY_OPTIONS)}
-_TYPES: dict[type, Any] = {str: str | None, bool: bool, list: list[str] | None}
+_TYPES: dict[type, Any] = {str: str | None, bool: bool, list: list[str] | None, Path: Path | None}
 Start = Annotated[str | None, _BY_NAME["start"]]
 End = Annotated[str | None, _BY_NAME["end"]]
 Why = Annotated[str | None, _BY_NAME["why"]]
@@ -50,6 +55,7 @@ def with_request(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**options: Any) -> None:
         said = {option.key: options.pop(option.key) for option in REQUEST_OPTIONS}
+        said |= {key: _keys(file) for key, file in said.items() if isinstance(file, Path)}
         command(**{first.name: request_of(**{k: v for k, v in said.items() if v is not None})}, **options)
 
     shared = [
@@ -65,6 +71,17 @@ def with_request(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
+
+
+def _keys(file: Path) -> Ids:
+    """The keys of a file, which is read once, here. Raises UsageError when it cannot be read, or says no keys."""
+    problems: list[Problem] = []
+    text = read_text(file, problems)
+    if text is None:
+        bad = problems[0]
+        at = f"{file} line {bad.line}" if bad.line else str(file)
+        raise UsageError(f"--ids {one_line(at)}: {bad.what}", why=bad.why, fix=bad.fix)
+    return parse_ids(text, str(file))
 
 
 def between(start: str | None, end: str | None) -> Interval | None:

@@ -31,12 +31,17 @@ def config_fields(command: str) -> dict[str, dg.Field]:
 
 
 def given(command: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a job's configuration says, by the options' keys; what is empty is not given.
+    """What a job's configuration says, by the options' keys; what is empty is not given, but for the text of a file.
 
     Raises UsageError for values out of bounds, and for options that do not go together.
     """
-    found = {key: value for key, value in config.items() if value not in (None, False, [], "")}
     options = {option.key: option for option in SHARED[command]}
+    files = {key for key, option in options.items() if option.kind is Path}
+    found = {
+        key: value
+        for key, value in config.items()
+        if value not in (None, False, [], "") or (value == "" and key in files)
+    }
     for option in options.values():
         _check(option, config.get(option.key))
     check_options(command, [o.name.upper() if (o := options[key]).argument else o.name for key in found], key_of)

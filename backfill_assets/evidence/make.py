@@ -11,7 +11,7 @@ from backfill_assets.evidence.notes import cutover_message, release_note
 from backfill_assets.evidence.packet import packet
 from backfill_assets.evidence.page import page
 from backfill_assets.evidence.shape import Packet
-from backfill_assets.evidence.write import MESSAGE, NOTE, PACKET, PAGE, TABLES, as_json
+from backfill_assets.evidence.write import KEYS, MESSAGE, NOTE, PACKET, PAGE, TABLES, as_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +26,12 @@ class Evidence:
 
 def make(inputs: Inputs) -> tuple[Packet, Mapping[str, bytes]]:
     """The packet, and every file of its folder but the manifest."""
-    made = packet(inputs)
+    made, ids = packet(inputs), inputs.said.request.ids
     return made, {
         PACKET: as_json(made.model_dump(mode="json")),
         PAGE: page(made).encode(),
         NOTE: release_note(made).encode(),
         MESSAGE: cutover_message(made).encode(),
         TABLES: as_json({"tables": [to_plain(s.table) for s in inputs.subjects if s.table]}),
+        **({KEYS: ids.to_csv().encode()} if ids else {}),
     }

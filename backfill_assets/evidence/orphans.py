@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from backfill_assets.evidence.write import FILES, MANIFEST, RELEASE_FILES
+from backfill_assets.evidence.write import FILES, KEYS, MANIFEST, RELEASE_FILES
 from backfill_assets.state.plans import PlanRecord
 from backfill_assets.state.releases import Release
 
 UNDER_WAY = timedelta(hours=24)
 """So long nothing is taken for left behind, whatever the retention: its release may be about to move."""
-_OURS = frozenset({*FILES, *RELEASE_FILES, MANIFEST})
+_OURS = frozenset({*FILES, *RELEASE_FILES, KEYS, MANIFEST})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,8 @@ from backfill_assets.core.errors import StateError
 
 MANIFEST, PACKET, PAGE, TABLES = "manifest.json", "packet.json", "packet.html", "tables.json"
 NOTE, MESSAGE = "release_note.md", "cutover_message.md"
+KEYS = "ids.csv"
+"""In the packet of a plan that was made of a file's keys: these."""
 RELEASE, RELEASE_PAGE = "release.json", "release.md"
 FILES = (PACKET, PAGE, NOTE, MESSAGE, TABLES)
 RELEASE_FILES = (RELEASE, RELEASE_PAGE)

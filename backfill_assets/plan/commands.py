@@ -39,6 +39,7 @@ def apply_command(request: Request, model: str = "") -> str:
         whole = Cadence.DAILY if part == Cadence.DAILY.cover(part) else Cadence.HOURLY
         words += [f"--restate {argument}" for argument in restate_argument(name, whole, Ranges((part,)))]
     words += [f"--where {shlex.quote(request.where)}"] if request.where else []
+    words += [f"--ids {shlex.quote(request.ids.file)}"] if request.ids else []
     words += ["--all-versions"] * request.all_versions
     words += [f"--forward-only {_first(request.forward_only)}"] if request.forward_only else []
     chosen = (model,) if model and not request.restate and not request.forward_only else request.select

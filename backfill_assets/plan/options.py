@@ -57,6 +57,15 @@ APART = (
         instead="restate the rows that are published with --where, or whole days with --all-versions",
     ),
     Apart(
+        option="ids", others=("where",), why="each of them says which rows of the days are computed again",
+        instead="give one of them; two plans, one after the other, do both",
+    ),
+    Apart(
+        option="ids", others=("all-versions",),
+        why="days of versions that are not published are invalidated whole, not in some of their rows",
+        instead="restate the rows that are published with --ids, or whole days with --all-versions",
+    ),
+    Apart(
         option="forward-only", others=RANGE, why="it names the first day itself, and goes on to the newest",
         instead="write --forward-only DAY alone, with --select where not all changed models are meant",
     ),
@@ -79,7 +88,8 @@ APART = (
     Apart(
         command="promote", option="PLAN",
         others=(
-            "select", *RANGE, "ignore-cron", "restate", "where", "all-versions", "forward-only", "strategy", *EXPECTED,
+            "select", *RANGE, "ignore-cron", "restate", "where", "ids", "all-versions", "forward-only", "strategy",
+            *EXPECTED,
         ),
         why="a stored plan says itself what it is about", instead="write `backfill promote PLAN`, or the options alone",
     ),
@@ -107,6 +117,10 @@ NEEDS = (
     Needs(
         option="where", other="restate", why="it says which rows of published days are computed again",
         instead="name the days: --restate MODEL:DAY..DAY --where \"region = 'de'\"",
+    ),
+    Needs(
+        option="ids", other="restate", why="it says which rows of published days are computed again",
+        instead="name the days: --restate MODEL:DAY..DAY --ids FILE",
     ),
     Needs(
         option="all-versions", other="restate", why="it widens a restatement to versions that are not published",

@@ -28,12 +28,14 @@ class RowScope:
     """Rows of restated intervals that are computed again: those for which `where` holds."""
 
     where: str
-    """A condition on one row, in SQL."""
+    """A condition on one row, in SQL; of keys that a file named, which these are, in words."""
     columns: tuple[str, ...]
-    """The columns (lower-cased) that it names."""
+    """The columns (lower-cased) that it names; of keys, in the order of their values."""
     by_key: bool = False
     """Whether it names columns that are no part of the key: then all rows of a key for which it holds, in what is shown
     or in what is computed, are computed again."""
+    ids: str = ""
+    """The digest of the keys that the request names (`plan/ids.py`), where `where` is no condition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

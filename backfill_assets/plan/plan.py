@@ -59,10 +59,10 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
         lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
         patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, lapsed)
         asked = list(dict.fromkeys(name for name, _ in request.restate))
-        if request.where:
+        if request.where or request.ids:
             shown = facts.environment.pointers
             stale = stale_inputs(project, facts.environment, facts.entries)
-            patches = with_scope(project, patches, asked, request.where, shown, facts.standing, stale)
+            patches = with_scope(project, patches, asked, request, shown, facts.standing, stale)
         plan = _patched(project, facts, request, patches, dict.fromkeys(asked, "computed again, as asked"))
         if request.all_versions:
             others = invalidations(request.restate, patches, facts.versions, facts.published)

@@ -54,6 +54,10 @@ REQUEST_OPTIONS = (
         help="With --restate: only rows for which this holds, as region = 'de'; the others stay what they are.",
     ),
     Option(
+        name="ids", kind=Path, metavar="FILE",
+        help="With --restate: only rows of these keys; CSV, the first line names the key's columns.",
+    ),
+    Option(
         name="all-versions", kind=bool,
         help="With --restate: invalidate these days of versions that are not published, too.",
     ),

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import FIRST_YEAR, LAST_YEAR, Interval, utc
+from backfill_assets.plan.ids import Ids, parse_ids
 from backfill_assets.plan.stages import Request
 
 T = TypeVar("T")
@@ -15,12 +16,12 @@ T = TypeVar("T")
 
 def request_of(
     *, start: str | None = None, end: str | None = None, select: Sequence[str] = (), restate: Sequence[str] = (),
-    where: str | None = None, forward_only: str | None = None, end_bounded: bool = False, ignore_cron: bool = False,
-    all_versions: bool = False, strategy: Sequence[str] = (), expect_moved: Sequence[str] = (),
-    expect_unmoved: Sequence[str] = (), expect_filled: Sequence[str] = (), why: str | None = None,
-    spell: Callable[[str], str] = "--{}".format,
+    where: str | None = None, ids: str | Ids | None = None, forward_only: str | None = None,
+    end_bounded: bool = False, ignore_cron: bool = False, all_versions: bool = False,
+    strategy: Sequence[str] = (), expect_moved: Sequence[str] = (), expect_unmoved: Sequence[str] = (),
+    expect_filled: Sequence[str] = (), why: str | None = None, spell: Callable[[str], str] = "--{}".format,
 ) -> Request:  # fmt: skip
-    """The request that texts say; `spell` writes an option's name as its user does.
+    """The request that texts say; `spell` writes an option's name as its user does. `ids`: a file's text, or its keys.
 
     Raises UsageError with all that is wrong: no days, empty or reversed ranges, empty names.
     """
@@ -37,6 +38,7 @@ def request_of(
     if where is not None and not where.strip():
         fix = f"name the rows that are meant, or leave {spell('where')} out: without it all of the days are"
         wrong.append(UsageError(f"{spell('where')} is empty", why="it would name nothing", fix=fix))
+    keys = _noted(wrong, None, lambda: parse_ids(ids, spell("ids"))) if isinstance(ids, str) else ids
     first = _noted(wrong, None, lambda: instant(start, spell("start")))
     after = _noted(wrong, None, lambda: instant(end, spell("end"), last=True))
     if first is not None and after is not None and first >= after:
@@ -54,8 +56,8 @@ def request_of(
         raise joined(wrong)
     return Request(
         start=first, end=after, end_bounded=end_bounded, ignore_cron=ignore_cron, select=tuple(select),
-        restate=tuple(d for d in days if d is not None), where=(where or "").strip(), all_versions=all_versions,
-        forward_only=since,
+        restate=tuple(d for d in days if d is not None), where=(where or "").strip(), ids=keys,
+        all_versions=all_versions, forward_only=since,
         strategies=tuple(w for w in ways if w is not None),
         expect_moved=tuple(expect_moved), expect_unmoved=tuple(expect_unmoved), expect_filled=tuple(expect_filled),
         why=(why or "").strip(),

@@ -18,7 +18,9 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import revision_of
+from backfill_assets.plan.ids import Ids, check_ids
 from backfill_assets.plan.patch import Patch, RowScope
+from backfill_assets.plan.stages import Request
 from backfill_assets.plan.stale_inputs import StaleInput
 from backfill_assets.state.ledger import Coverage
 from backfill_assets.state.shown_state import ShownState
@@ -32,17 +34,18 @@ def with_scope(
     project: Project,
     patches: Mapping[str, Patch],
     named: Sequence[str],
-    where: str,
+    request: Request,
     shown: Mapping[str, Pointer],
     standing: Mapping[str, ShownState],
     stale: Iterable[StaleInput],
 ) -> dict[str, Patch]:
-    """The patches of a restatement, of the rows for which `where` holds in the `named` models, and of the rows that
+    """The patches of a restatement, of the rows that the request names in the `named` models, and of the rows that
     these reach in their readers; whole where that cannot be told. `shown` is what the environment shows, `standing`
     what is known of it, and `stale` what of it is beside other rows than it was computed from.
 
-    Raises UsageError for what is no such condition, PlanError for days that have no rows to copy.
+    Raises UsageError for what names no rows of a model, PlanError for days that have no rows to copy.
     """
+    option = "--ids" if request.ids else "--where"
     older: dict[str, Ranges] = {}
     for each in stale:
         older[each.model] = older.get(each.model, NOTHING) | each.intervals
@@ -50,16 +53,16 @@ def with_scope(
     for name, patch in patches.items():
         model = project.models[name]
         above = [found[u.name] for u in model.upstreams if u.name in found]
-        own = scope_of(project, model, where) if name in named else None
+        own = _asked(project, model, request, shown[name]) if name in named else None
         copied = _not_copied(shown[name], standing.get(name, ShownState()), older.get(name, NOTHING), patch)
         if own and copied:
             raise PlanError(
                 f"{name} cannot be restated in a part of its rows: {copied}",
                 why="the other rows of these days are copied as they are shown",
-                fix=f"restate these days of {name} whole, without --where",
+                fix=f"restate these days of {name} whole, without {option}",
             )
         try:
-            scope = _reached(project, model, found, own) if above else own
+            scope = _reached(project, model, found, own, request.ids) if above else own
             if copied:
                 raise _Whole(copied)
             said = ""
@@ -67,14 +70,30 @@ def with_scope(
             if own:
                 raise PlanError(
                     f"{name} cannot be restated in a part of its rows beside what it reads: {whole}",
-                    why="all rows of its days would be computed again, and --where names some",
-                    fix=f"leave {name} out, it follows what it reads: --where is about the models that are named; or "
-                    "restate these days whole, without --where",
+                    why=f"all rows of its days would be computed again, and {option} names some",
+                    fix=f"leave {name} out, it follows what it reads: {option} is about the models that are named; or "
+                    f"restate these days whole, without {option}",
                 ) from None
             scope, said = None, str(whole)
-        version = digest(patch.version, *([scope.where, scope.by_key] if scope else []), *(p.version for p in above))
+        version = digest(patch.version, *(_decided(scope) if scope else []), *(p.version for p in above))
         found[name] = replace(patch, version=revision_of(patch.version, version[:8]), scope=scope, whole=said)
     return found
+
+
+def _asked(project: Project, model: Model, request: Request, shown: Pointer) -> RowScope:
+    if request.ids is None:
+        return scope_of(project, model, request.where)
+    check_ids(request.ids, model, {name.lower(): kind for name, kind in shown.columns})
+    return _of_keys(request.ids, request.ids.columns)
+
+
+def _of_keys(ids: Ids, columns: tuple[str, ...]) -> RowScope:
+    return RowScope(where=ids.called(columns), columns=columns, ids=ids.digest)
+
+
+def _decided(scope: RowScope) -> list[object]:
+    """What tells one scope from others: of keys not what their file was called."""
+    return [scope.ids, *scope.columns] if scope.ids else [scope.where, scope.by_key]
 
 
 def scope_of(project: Project, model: Model, where: str) -> RowScope:
@@ -119,7 +138,9 @@ def scope_of(project: Project, model: Model, where: str) -> RowScope:
     return RowScope(where=text, columns=tuple(name.lower() for name in named), by_key=by_key)
 
 
-def _reached(project: Project, model: Model, found: Mapping[str, Patch], own: RowScope | None) -> RowScope:
+def _reached(
+    project: Project, model: Model, found: Mapping[str, Patch], own: RowScope | None, ids: Ids | None
+) -> RowScope:
     """The rows of a model that its restated upstreams reach. `own`: what is asked of it. Raises _Whole."""
     from backfill_assets.sql.passed_columns import RowsMixed, passed_columns
     from backfill_assets.sql.row_condition import renamed
@@ -137,11 +158,15 @@ def _reached(project: Project, model: Model, found: Mapping[str, Patch], own: Ro
         passed = passed_columns(model.code, name, scope.columns, [other for other, _ in others])
     except RowsMixed as mixed:
         raise _Whole(str(mixed)) from None
-    same = all(old == new.lower() for old, new in passed.items())
-    text = scope.where if same else renamed(scope.where, passed)
-    if text is None:
-        raise _Whole("the condition cannot be written with its columns")
-    reached = RowScope(where=text, columns=tuple(passed[c].lower() for c in scope.columns))
+    columns = tuple(passed[c].lower() for c in scope.columns)
+    if ids:
+        reached = _of_keys(ids, columns)
+    else:
+        same = all(old == new.lower() for old, new in passed.items())
+        text = scope.where if same else renamed(scope.where, passed)
+        if text is None:
+            raise _Whole("the condition cannot be written with its columns")
+        reached = RowScope(where=text, columns=columns)
     if hidden := {c.lower() for c in model.mask}.intersection(reached.columns):
         raise _Whole(f"{', '.join(sorted(hidden))} is masked, and the condition would be quoted with it")
     if lacking := set(reached.columns) - {column.lower() for column in model.grain}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from backfill_assets.plan.category import Change
 from backfill_assets.plan.changed_texts import ChangedText
 from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.frozen import Continued
+from backfill_assets.plan.ids import Ids
 from backfill_assets.plan.lineage_changes import LineageChange
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.smallest import Smallest
@@ -123,6 +124,8 @@ class Request:
     """Published history to compute again: model and range."""
     where: str = ""
     """Of the restated intervals only the rows for which this holds; "": all."""
+    ids: Ids | None = None
+    """Of the restated intervals only the rows of these keys."""
     forward_only: datetime | None = None
     """From when on changed models get their new logic; before that they keep the rows that are shown."""
     strategies: tuple[tuple[str, str], ...] = ()
@@ -141,8 +144,9 @@ class Request:
 
     def decided(self) -> dict[str, Any]:
         """What of it is part of what is to be done, as plain values."""
-        later = {"where", "expect_filled"}  # earlier releases had none: they are in no id where nobody asked for them
-        return {n: said for n, said in self.to_plain().items() if n != "why" and (said or n not in later)}
+        later = {"where", "ids", "expect_filled"}  # earlier releases had none: in no id where nobody asked for them
+        said = replace(self, ids=None).to_plain() | {"ids": self.ids.digest if self.ids else None}
+        return {n: one for n, one in said.items() if n != "why" and (one or n not in later)}
 
     @classmethod
     def of_plain(cls, said: Mapping[str, Any]) -> Request:

@@ -132,7 +132,12 @@ def test_one_region_is_computed_again(shop: Path) -> None:
 
     plan = backfill("plan", *options, "--json", project=shop).json
     assert plan["request"]["where"] == "region = 'de'"
-    assert plan["patches"]["regions"]["scope"] == {"where": "region = 'de'", "columns": ["region"], "by_key": False}
+    assert plan["patches"]["regions"]["scope"] == {
+        "where": "region = 'de'",
+        "columns": ["region"],
+        "by_key": False,
+        "ids": "",
+    }
     assert plan["patches"]["shops"]["scope"]["where"] == "`country` = 'de'"
     assert plan["patches"]["totals"]["scope"] is None
     assert plan["patches"]["totals"]["whole"] == "it adds up rows of several values of region"
@@ -160,6 +165,40 @@ def test_one_region_is_computed_again(shop: Path) -> None:
     back = backfill("rollback", "--now", project=shop, user="dev")
     assert back.code == 0, back
     assert shown(shop, "regions") == expected(before, ["day", "region", "shop"], count=True)
+
+
+def test_the_keys_of_a_file_are_computed_again(shop: Path) -> None:
+    """A file names entities, by two columns of the key. What it said when the plan was made is what is built, whatever
+    becomes of the file; rows with other keys, and with none, are as they were."""
+    before = sales(shop)
+    write_sales(shop, factor=3)
+    after = sales(shop)
+    file = shop / "corrections.csv"
+    nobody = "".join(f"2024-01-02,shop {n}\r\n" for n in range(2000))
+    file.write_bytes(f"\ufeffDS,region\r\n2024-01-03,fr\r\n2024-01-02,de\r\n{nobody}".encode())
+    options = ("--restate", "regions:2024-01-02..2024-01-03", "--ids", str(file))
+
+    plan = backfill("plan", *options, "--json", project=shop).json
+    named = plan["patches"]["regions"]["scope"]["where"]
+    assert named.startswith("(ds, region) in corrections.csv (2,002 keys: 2024-01-02/de, 2024-01-02/shop 0, ")
+    assert plan["patches"]["shops"]["scope"]["columns"] == ["ds", "country"]
+    assert ["2024-01-03", "fr"] in plan["request"]["ids"]["rows"]
+    stored = finish(shop, *options)
+    assert stored == plan["id"]
+    file.write_text("ds,region\n2024-01-03,de\n")
+
+    def within(frame: pd.DataFrame) -> list[bool]:
+        keys = zip(frame["day"], frame["region"], strict=True)
+        return [key in {("2024-01-02", "de"), ("2024-01-03", "fr")} for key in keys]
+
+    mixed = pd.concat([before[[not w for w in within(before)]], after[within(after)]])
+    assert shown(shop, "regions") == expected(mixed, ["day", "region", "shop"], count=True)
+    assert sorted(shown_shops(shop)) == expected(mixed, ["day", "region"])
+    assert shown(shop, "totals") == expected(mixed, ["day"])
+    packet = Path(Context.open(shop).warehouse) / "evidence" / stored
+    assert "corrections.csv (2,002 keys" in (packet / "packet.html").read_text()
+    assert len((packet / "ids.csv").read_text().splitlines()) == 2003
+    assert backfill("verify", stored, project=shop).code == 0
 
 
 def test_scopes_follow_each_other_and_never_undo_one_another(shop: Path) -> None:

@@ -34,6 +34,11 @@ TOGETHER: list[tuple[str, tuple[str, ...]]] = [
     ),
     (f"preflight --restate {DAY} --select daily", ("--restate with --select",)),
     (f"promote --restate {DAY} --start 2024-01-01", ("--restate with --start",)),
+    ("plan --ids x.csv", ("--ids needs --restate", "--restate MODEL:DAY..DAY --ids FILE")),
+    (f"apply --restate {DAY} --ids x.csv --where a=1", ("--ids with --where", "give one of them")),
+    (f"promote --restate {DAY} --ids x.csv --all-versions", ("--ids with --all-versions", "invalidated whole")),
+    ("promote 1f3a --ids x.csv", ("PLAN with --ids",)),
+    ("apply --empty --ids x.csv", ("--ids needs --restate",)),
     ("plan --all-versions", ("--all-versions needs --restate", "widens a restatement")),
     ("apply --all-versions --select daily", ("--all-versions needs --restate",)),
     ("plan --end-bounded", ("--end-bounded needs --end", "give the last day")),
@@ -222,6 +227,28 @@ def test_the_job_configuration_knows_the_same_pairs() -> None:
         request(strategy=["dual-run"])
     with pytest.raises(UsageError, match="PLAN with select"):
         asked("promote", {"plan": "1f3a", "select": ["daily"]})
+
+
+def test_keys_are_read_from_a_file_or_from_the_configuration(project: Path, tmp_path: Path) -> None:
+    """A command reads the file, a job has its text; what is wrong with it is told at its line. An empty one names
+    nothing: it is not as if none had been given."""
+    from backfill_assets.core.errors import UsageError
+    from backfill_assets.defs.config import asked
+
+    file = tmp_path / "ids.csv"
+    for content, line in [(b"", 1), (b"id\n1\n1\n", 3), (b"id\n1\n\n2\n", 3)]:
+        file.write_bytes(content)
+        assert_told(run("plan", "--restate", DAY, "--ids", str(file), project=project), 2, f"{file}", f"line {line}")
+        with pytest.raises(UsageError, match=f"ids.* line {line}"):
+            asked("apply", {"restate": [DAY], "ids": content.decode()})
+    file.write_bytes("id\n1\n".encode("utf-16"))
+    assert_told(run("plan", "--restate", DAY, "--ids", str(file), project=project), 2, f"{file}", "not UTF-8")
+    told = run("apply", "--restate", DAY, "--ids", str(tmp_path / "none.csv"), project=project)
+    assert_told(told, 2, "none.csv", "cannot be read")
+    keys = asked("promote", {"restate": [DAY], "ids": "id\n2\n1\n"}).ids
+    assert keys and keys.rows == (("1",), ("2",))
+    with pytest.raises(UsageError, match="ids with where"):
+        asked("apply", {"restate": [DAY], "ids": "id\n2\n", "where": "id = 1"})
 
 
 def test_jobs_have_the_options_of_their_commands(project: Path) -> None:

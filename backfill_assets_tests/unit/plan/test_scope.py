@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from backfill_assets.build.apply import apply
+from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Column, SortColumn
 from backfill_assets.plan.commands import apply_command
+from backfill_assets.plan.ids import parse_ids
 from backfill_assets.plan.patch import RowScope
 from backfill_assets.plan.scope_text import scope_text, scope_words
 from backfill_assets.plan.stages import Build, Plan, Request
@@ -42,6 +44,7 @@ def asked(where: str = GERMANY, model: str = "sales", day: Interval = DAY) -> Re
 def a_world(*models: Any) -> World:
     """Ten days of these, shown."""
     world = World(*models)
+    world.engine.columns = tuple((name, "string") for name in ("ds", "region", "shop", "area", "total"))
     named = {m.name: COLUMNS.get(m.name, m.grain) for m in models}
     columns = {name: tuple(Column(name=c) for c in of) for name, of in named.items()}
     world.project = replace(world.project, columns=columns)
@@ -102,6 +105,53 @@ def test_in_doubt_a_reader_is_computed_whole(change: dict[str, Any], why: str) -
     patches = world.plan(asked()).patches
     assert patches["passing"].scope is None and why in patches["passing"].whole
     assert patches["further"].scope is None and patches["further"].whole == "passing is computed again whole"
+
+
+def test_keys_of_a_file() -> None:
+    """They go the way of a condition: frozen in the plan, whatever the file is called, under other names in readers."""
+    world = a_world(SALES, PASSING, FURTHER, SUMS)
+    keys = parse_ids("Region\nfr\nde\n", "/exports/ids.csv")
+    request = replace(asked(""), ids=keys)
+    plan = world.plan(request)
+    named = f"region in ids.csv (2 keys: de, fr; {keys.digest[:8]})"
+    assert plan.patches["sales"].scope == RowScope(where=named, columns=("region",), ids=keys.digest)
+    assert plan.patches["further"].scope == RowScope(
+        where=named.replace("region", "area"), columns=("area",), ids=keys.digest
+    )
+    assert plan.patches["sums"].whole == "it adds up rows of several values of region"
+    assert any(named in said for said in scope_words(plan))
+    assert apply_command(plan.request).endswith("--ids /exports/ids.csv")
+    assert plan.request.decided()["ids"] == keys.digest, "not a hundred thousand keys a hash"
+    others = [
+        plan,
+        world.plan(replace(request, ids=parse_ids("region\nde\n", "ids.csv"))),
+        world.plan(replace(request, ids=parse_ids("ds,region\n2024-01-03,de\n", "ids.csv"))),
+        world.plan(asked()),
+    ]
+    for name in ("sales", "sums"):
+        assert len({p.patches[name].version for p in others}) == len(others)
+    moved = world.plan(replace(request, ids=parse_ids("region\nde\nfr\n", "moved.csv")))
+    assert moved.request == plan.request and moved.patches["sales"].version == plan.patches["sales"].version
+    jobs: dict[str, Job] = {}
+    world.engine.before_write = lambda job, _: jobs.setdefault(job.model.name, job)
+    outcomes = apply(world.bench("again", patches=plan.patches, ids=keys), plan)
+    assert all(o.ok for o in outcomes.values()), outcomes
+    assert [jobs[name].ids for name in ("sales", "passing", "sums")] == [keys, keys, None]
+    entries = [e for e in world.control.ledger.entries() if e.kind is Kind.BUILT and e.origin]
+    assert {e.origin.scope for e in entries if e.origin} == {named, named.replace("region", "area")}
+
+
+def test_keys_that_are_none_of_the_models() -> None:
+    world = a_world(replace(SALES, mask=("Shop",)), PASSING)
+    for text, why in [
+        ("total\n1\n", "total is no part of its key: sales"),
+        ("17\n18\n", "17 is no column of it: sales"),
+        ("shop\n1\n", "shop of sales is masked"),
+        ("region;ds\nde;2024-01-03\n", "region;ds is no column of it"),
+    ]:
+        with pytest.raises(UsageError, match=r"ids\.csv line 1") as found:
+            world.plan(replace(asked(""), ids=parse_ids(text, "ids.csv")))
+        assert why in str(found.value)
 
 
 def test_two_restated_upstreams() -> None:
