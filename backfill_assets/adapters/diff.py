@@ -121,7 +121,12 @@ def _sample(
 
 def _relations(question: Question, warehouse: str, ranges: Ranges) -> tuple[str, str]:
     assert question.old is not None and question.new is not None
-    return plain_view(question.old.cut(ranges), warehouse), plain_view(question.new.cut(ranges), warehouse)
+    sides = [plain_view(pointer.cut(ranges), warehouse) for pointer in (question.old, question.new)]
+    old, new = (
+        f"SELECT * FROM ({text}) WHERE {taken}" if taken else text
+        for text, taken in zip(sides, question.taken, strict=True)
+    )
+    return old, new
 
 
 def _fields(session: SparkSession, relation: str) -> Fields:

@@ -77,6 +77,8 @@ class SparkEngine:
             for read in job.inputs.values():
                 check_pin(read)
             frame = marked(self._frame(job, interval), model)
+            if job.taken:
+                frame = frame.where(job.taken)
             if job.scope:
                 frame = scoped_rows(frame, self._shown_rows(job, interval), model, job.scope, self._keys_of(job))
             if needs_keys(model):

@@ -94,14 +94,14 @@ def build(bench: Workbench, name: str, intervals: Ranges) -> Outcome:
     engine, job = bench.engine(), None
     bench.listen(ModelStarted(model=name, intervals=good.count(model.cadence), batches=len(todo)))
     try:
-        heads = _create_hollow(bench, name, heads) if todo else heads
+        heads = create_hollow(bench, name, heads) if todo else heads
         shown, beside = _own(bench, name, have[name])
-        job = Job(model=model, version=version, inputs=_inputs(bench, model, have, heads), shown=shown, beside=beside)
+        job = Job(model=model, version=version, inputs=inputs_of(bench, model, have, heads), shown=shown, beside=beside)
         if (patch := bench.patches.get(name)) and patch.scope:
             assert patch.scope.ids == (bench.ids.digest if bench.ids else ""), "other keys than those of the plan"
             job = replace(job, scope=patch.scope, ids=bench.ids, below=patch.below)
         if todo:
-            _create(bench, job.reading(bench.sources(name, todo[0])), todo[0])
+            create_table(bench, job.reading(bench.sources(name, todo[0])), todo[0])
     except BackfillError as error:
         if isinstance(error, RunEndedError):
             bench.stop.set()
@@ -151,10 +151,10 @@ def create_version(bench: Workbench, name: str) -> None:
     if not all(r.done for r in removals):
         raise removed(name)
     have, heads = current_coverage(bench, name)
-    heads = _create_hollow(bench, name, heads)
+    heads = create_hollow(bench, name, heads)
     first = model.cadence.ceil(model.start)
-    job = Job(model=model, version=bench.version(name), inputs=_inputs(bench, model, have, heads))
-    _create(bench, job, Interval(first, model.cadence.shift(first, 1)))
+    job = Job(model=model, version=bench.version(name), inputs=inputs_of(bench, model, have, heads))
+    create_table(bench, job, Interval(first, model.cadence.shift(first, 1)))
 
 
 def _batches(bench: Workbench, model: Model, intervals: Ranges) -> list[Interval]:
@@ -164,9 +164,10 @@ def _batches(bench: Workbench, model: Model, intervals: Ranges) -> list[Interval
     return sorted([*planned, *(batch for part, _ in rest for batch in batches(model, part, bench.now))])
 
 
-def _inputs(
+def inputs_of(
     bench: Workbench, model: Model, have: Mapping[str, Coverage], heads: Mapping[tuple[str, str], int]
 ) -> dict[str, Input]:
+    """What a model reads, by `current_coverage`."""
     inputs: dict[str, Input] = {}
     shown = bench.pointers()
     for upstream in model.upstreams:
@@ -199,7 +200,8 @@ def _own(bench: Workbench, name: str, have: Coverage) -> tuple[Segments, Segment
     return shown, patch.below.without(patch.intervals)
 
 
-def _create(bench: Workbench, job: Job, sample: Interval) -> None:
+def create_table(bench: Workbench, job: Job, sample: Interval) -> None:
+    """Make sure that a job's table is there, and the record of its version. Raises BuildError."""
     columns = on_engine(bench, job.model.name, lambda engine: engine.prepare(job, sample))
     bench.control.versions.put(
         Version(
@@ -233,7 +235,7 @@ def _record_failed(bench: Workbench, job: Job, batches: Sequence[Interval], why:
         bench.control.ledger.append(entries)
 
 
-def _create_hollow(bench: Workbench, name: str, heads: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+def create_hollow(bench: Workbench, name: str, heads: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
     """Make the tables of upstreams that nothing was built of: all that is read of them was declared empty. Returns the
     heads with those of these tables: their first commit, which holds no row."""
     found = dict(heads)
@@ -241,10 +243,10 @@ def _create_hollow(bench: Workbench, name: str, heads: Mapping[tuple[str, str], 
         version = bench.project.fingerprints[each]
         if found[each, version] < 0:
             there, seen = current_coverage(bench, each)
-            above = _create_hollow(bench, each, seen)
+            above = create_hollow(bench, each, seen)
             first = upstream.cadence.ceil(upstream.start)
-            job = Job(model=upstream, version=version, inputs=_inputs(bench, upstream, there, above))
-            _create(bench, job, Interval(first, upstream.cadence.shift(first, 1)))
+            job = Job(model=upstream, version=version, inputs=inputs_of(bench, upstream, there, above))
+            create_table(bench, job, Interval(first, upstream.cadence.shift(first, 1)))
             found[each, version] = 0
     return found
 

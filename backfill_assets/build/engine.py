@@ -50,7 +50,7 @@ class Job:
 
     `shown` is what the environment shows of the model, `beside` what of it stays around the version's own rows.
     Of a `scope` only its rows are computed: the others are copied from the segments `below`. `ids` are its keys, where
-    it is one of keys.
+    it is one of keys. `taken` is an SQL condition: only rows for which it holds are written, and no others are copied.
     """
 
     model: Model
@@ -61,6 +61,7 @@ class Job:
     scope: RowScope | None = None
     ids: Ids | None = None
     below: Segments = NO_ROWS
+    taken: str = ""
 
     def reading(self, pins: Mapping[str, Mapping[str, object]]) -> Job:
         """The same job, of these states of its sources."""

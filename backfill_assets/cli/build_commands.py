@@ -17,10 +17,11 @@ from backfill_assets.cli.base import (
     open_place,
     tell_promoted,
 )
-from backfill_assets.cli.request import Empty, NoWait, OutsideWindows, Promote, Sample, Why, explained, with_request
+from backfill_assets.cli.request import By, Empty, NoWait, OutsideWindows, Promote, Sample, Why, explained, with_request
 from backfill_assets.cli.terminal import echo, print_json
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import ranges_json
+from backfill_assets.plan.entities import EntitySample, sample_of
 from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.stages import Request
 
@@ -153,6 +154,7 @@ def apply(
     why: Why = None,
     promote: Promote = False,
     sample: Sample = None,
+    by: By = None,
     empty: Empty = False,
     no_wait: NoWait = False,
     outside_windows: OutsideWindows = None,
@@ -169,13 +171,19 @@ def apply(
     from backfill_assets.cli.plans import print_amendment, print_opened
 
     request, reason = explained(request, why), reason_of(outside_windows, "--outside-windows")
+    size = sample_of(sample, by)
     place = open_place()
     if empty:
         from backfill_assets.cli.ledger_edits import apply_empty
 
         apply_empty(place, request, as_json=as_json)
         return
-    started = start_apply(place, request, sample=sample)
+    if isinstance(size, EntitySample):
+        from backfill_assets.cli.entity_sample import apply_sample
+
+        apply_sample(place, request, size, place.hold(regardless=reason, waits=not no_wait), as_json=as_json)
+        return
+    started = start_apply(place, request, sample=size)
     if not as_json:
         if started.opened:
             print_opened(started.opened)

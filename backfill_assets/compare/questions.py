@@ -36,6 +36,8 @@ class Question:
     """Lower-cased names."""
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Columns of the key, and the time column, that the old side has under another name: new → old, lower-cased."""
+    taken: tuple[str, str] = ("", "")
+    """Of a sample of entities: the SQL condition of its rows, on the old side and on the new one."""
 
     def unread(self) -> ModelDiff:
         """What can be told without reading a row."""

@@ -9,20 +9,22 @@ from typing import Any
 import dagster as dg
 
 from backfill_assets.core.errors import UsageError
+from backfill_assets.plan.entities import sample_of
 from backfill_assets.plan.options import check_options
-from backfill_assets.plan.request_options import REQUEST_OPTIONS, SHARED, WHY, Option
+from backfill_assets.plan.request_options import REQUEST_OPTIONS, SHARED, WHY, Amount, Option
 from backfill_assets.plan.request_parsing import request_of
 from backfill_assets.plan.stages import Request
 
 _FIELDS = {
     str: dg.Noneable(str),
+    Amount: dg.Any,
     Path: dg.Noneable(str),
     int: dg.Noneable(int),
     float: dg.Noneable(float),
     bool: bool,
     list: dg.Array(str),
 }
-_DEFAULTS = {str: None, Path: None, int: None, float: None, bool: False, list: []}
+_DEFAULTS = {str: None, Amount: None, Path: None, int: None, float: None, bool: False, list: []}
 
 
 def config_fields(command: str) -> dict[str, dg.Field]:
@@ -44,6 +46,8 @@ def given(command: str, config: Mapping[str, Any]) -> dict[str, Any]:
     }
     for option in options.values():
         _check(option, config.get(option.key))
+    if "sample" in options:
+        sample_of(config.get("sample"), config.get("by"), key_of)
     check_options(command, [o.name.upper() if (o := options[key]).argument else o.name for key in found], key_of)
     return found
 

@@ -7,13 +7,15 @@ import dagster as dg
 from backfill_assets.app.apply import Started, build_started, check_built, promote_applied, start_apply
 from backfill_assets.app.check_texts import problems
 from backfill_assets.app.context import Context
+from backfill_assets.app.entity_sample import Sampled, sample_entities
 from backfill_assets.app.estimate import estimate_plan
 from backfill_assets.app.ledger_edits import declare_empty
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import Promoted, promote_plan
 from backfill_assets.app.routine import extend
+from backfill_assets.compare.diff_text import row_line
 from backfill_assets.core.wording import amount
-from backfill_assets.defs.config import asked, config_fields
+from backfill_assets.defs.config import asked, config_fields, key_of
 from backfill_assets.defs.diff import log_checked
 from backfill_assets.defs.failures import short_failures
 from backfill_assets.defs.instance import require_lasting
@@ -24,6 +26,7 @@ from backfill_assets.defs.runs import PLAN_TAG, following, run_name
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.copied_text import copied_words
+from backfill_assets.plan.entities import EntitySample, sample_of
 from backfill_assets.plan.estimate_text import comparison, duration, saving
 from backfill_assets.plan.frozen_text import frozen_words
 from backfill_assets.plan.request_parsing import reason_of
@@ -44,9 +47,13 @@ def apply_job(workspace: Context) -> dg.JobDefinition:
                 for name, ranges in declare_empty(place, request).items():
                     Log(context).info(f"{name}: {ranges} declared complete without rows")
                 return
-            started = start_apply(place, request, sample=config["sample"])
-            _log_started(context, place, started)
+            size = sample_of(config["sample"], config["by"], key_of)
             hold = place.hold(regardless=reason, waits=not config["no_wait"])
+            if isinstance(size, EntitySample):
+                _log_sampled(context, sample_entities(place, request, size, hold=hold))
+                return
+            started = start_apply(place, request, sample=size)
+            _log_started(context, place, started)
             built = build_started(place, started, run=run_name(context.run), follow=following(context), hold=hold)
             if built.candidate:
                 Log(context).info(f"what is complete can be looked at in the environment {built.candidate.name}")
@@ -146,6 +153,14 @@ def promote_job(workspace: Context) -> dg.JobDefinition:
         point()
 
     return promote_everything
+
+
+def _log_sampled(context: dg.OpExecutionContext, done: Sampled) -> None:
+    log, diff = Log(context), done.compared.diff
+    for sentence in done.words:
+        log.warning(sentence)
+    for model in diff.models:
+        log.info(f"{model.model}, {diff.old} → {diff.new}: {row_line(model)}")
 
 
 def _log_started(context: dg.OpExecutionContext, place: Context, started: Started) -> None:

@@ -73,13 +73,18 @@ APART = (
         option="empty",
         others=(
             "restate", "forward-only", "ignore-cron", "strategy", *EXPECTED, "sample", "promote", "why",
-            "no-wait", "outside-windows",
+            "no-wait", "outside-windows", "by",
         ),
         why="it computes nothing", instead="give --empty with --start, --end, --end-bounded and --select only",
     ),
     Apart(
         option="outside-windows", others=("no-wait",), why="one waits for nothing, so that the other says nothing",
         instead="give --outside-windows alone to build at once, or --no-wait to build within the windows only",
+    ),
+    Apart(
+        option="by", others=("where", "ids", "all-versions", "why"),
+        why="a sample of entities is of all days' rows by the key's hash, and no plan of it is stored",
+        instead="give --sample P% --by COLUMN with a range, --select, --restate MODEL:DAY..DAY or --forward-only",
     ),
     Apart(
         option="sample", others=("promote",), why="after a sample the rest is still missing, and nothing can move",
@@ -121,6 +126,10 @@ NEEDS = (
     Needs(
         option="ids", other="restate", why="it says which rows of published days are computed again",
         instead="name the days: --restate MODEL:DAY..DAY --ids FILE",
+    ),
+    Needs(
+        option="by", other="sample", why="it says by which column of the key entities are taken",
+        instead="say how many: --sample 1% --by campaign_id",
     ),
     Needs(
         option="all-versions", other="restate", why="it widens a restatement to versions that are not published",

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+class Amount(str):
+    """A number, or a share such as `1%` (`plan/entities.py`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option. `kind` is `str`, `int`, `bool`, `list` of texts that may be given several times, or `Path`: a text,
-    which a command reads from a file and a job finds in its configuration."""
+    """One option. `kind` is `str`, `int`, `bool`, `Amount`, `list` of texts that may be given several times, or `Path`:
+    a text, which a command reads from a file and a job finds in its configuration."""
 
     name: str
     """As it is written on the command line, without the dashes."""
-    kind: type[str] | type[int] | type[float] | type[bool] | type[list[str]] | type[Path] = str
+    kind: type[str] | type[Amount] | type[int] | type[float] | type[bool] | type[list[str]] | type[Path] = str
     argument: bool = False
     """Whether the command line tells it by its place."""
     required: bool = False
@@ -87,8 +91,12 @@ WHY = Option(name="why", metavar="TEXT", help="What the change is for: kept with
 """What whoever makes a plan may say beside."""
 PROMOTE = Option(name="promote", kind=bool, help="Promote afterwards if everything is green.")
 SAMPLE = Option(
-    name="sample", kind=int, metavar="N", least=1, most=100_000,
-    help="Build N intervals of each model, then tell what the rest takes.",
+    name="sample", kind=Amount, metavar="N|P%",
+    help="Build N intervals of each model, then tell what the rest takes; or see --by.",
+)  # fmt: skip
+BY = Option(
+    name="by", metavar="COLUMN",
+    help="With --sample P%: compute and compare so many of this key's entities; none of it counts as built.",
 )  # fmt: skip
 EMPTY = Option(name="empty", kind=bool, help="Record what is missing as complete, without computing it.")
 NO_WAIT = Option(
@@ -97,7 +105,7 @@ NO_WAIT = Option(
 OUTSIDE_WINDOWS = Option(
     name="outside-windows", metavar="REASON", help="Build at once, outside of the windows too; the evidence keeps why."
 )
-APPLY_OPTIONS = (PROMOTE, SAMPLE, EMPTY, NO_WAIT, OUTSIDE_WINDOWS)
+APPLY_OPTIONS = (PROMOTE, SAMPLE, BY, EMPTY, NO_WAIT, OUTSIDE_WINDOWS)
 """What `apply` takes beside."""
 
 STORED_PLAN = Option(

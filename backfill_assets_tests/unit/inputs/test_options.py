@@ -60,6 +60,10 @@ TOGETHER: list[tuple[str, tuple[str, ...]]] = [
     ("apply --empty --no-wait", ("--empty with --no-wait", "computes nothing")),
     ("apply --empty --outside-windows x", ("--empty with --outside-windows",)),
     ("apply --no-wait --outside-windows x", ("--outside-windows with --no-wait", "to build at once")),
+    ("apply --by id", ("--by needs --sample", "--sample 1% --by campaign_id")),
+    ("apply --sample 1% --by id --promote", ("--sample with --promote",)),
+    ("apply --sample 1% --by id --why x", ("--by with --why", "no plan of it is stored")),
+    (f"apply --sample 1% --by id --restate {DAY} --where a=1", ("--by with --where",)),
     ("apply --sample 3 --promote", ("--sample with --promote", "still missing")),
     ("promote 1f3a --select daily", ("PLAN with --select", "says itself what it is about", "backfill promote PLAN")),
     ("promote 1f3a --start 2024-01-01", ("PLAN with --start",)),
@@ -151,11 +155,16 @@ VALUES: list[tuple[list[str], tuple[str, ...]]] = [
     (["diff", "--expect-moved", "dialy"], ("--expect-moved dialy names no model",)),
     (["diff", "--expect-unmoved", "daily.clikcs"], ("names no column of daily",)),
     (["approve", "1f3a", "--accept", "drift"], ("--accept drift is not understood", 'drift="why it may be so"')),
-    (["apply", "--sample", "0"], ("Invalid value", "--sample")),
-    (["apply", "--sample", "-3"], ("Invalid value",)),
-    (["apply", "--sample", "all"], ("Invalid value",)),
-    (["apply", "--sample", "1e9"], ("Invalid value",)),
-    (["apply", "--sample", "9" * 40], ("Invalid value",)),
+    (["apply", "--sample", "0"], ("--sample 0 is not understood", "in 1..100000", "--sample 1% --by campaign_id")),
+    (["apply", "--sample", "-3"], ("--sample -3 is not understood",)),
+    (["apply", "--sample", "all"], ("--sample all is not understood",)),
+    (["apply", "--sample", "1e9"], ("--sample 1e9 is not understood",)),
+    (["apply", "--sample", "9" * 40], ("is not understood", "in 1..100000")),
+    (["apply", "--sample", "1%"], ("--sample 1% needs --by", "--by campaign_id, or a number of intervals")),
+    (["apply", "--sample", "3", "--by", "id"], ("--sample 3 with --by is not understood", "--sample 1% --by id")),
+    (["apply", "--sample", "0%", "--by", "id"], ("more than 0% and less than 100%",)),
+    (["apply", "--sample", "100%", "--by", "id"], ("more than 0% and less than 100%",)),
+    (["apply", "--sample", "1%", "--by", " "], ("--by is empty",)),
     (["diff", "--tolerance", "nan"], ("tolerance",)),
     (["diff", "--tolerance", "inf"], ("Invalid value",)),
     (["diff", "--tolerance", "-1"], ("Invalid value",)),
@@ -280,6 +289,9 @@ def test_jobs_have_the_options_of_their_commands(project: Path) -> None:
     for number in (0, 100_001):
         with pytest.raises(UsageError, match=r"1\.\.100000"):
             asked("apply", {"sample": number})
+    with pytest.raises(UsageError, match="sample 1% needs by"):
+        asked("apply", {"sample": "1%"})
+    assert asked("apply", {"sample": "1%", "by": "id"}) == asked("apply", {"sample": 3}) == Request()
     every = asked("apply", {"strategy": ["daily=dual-run"], "expect_moved": ["daily.amount"], "ignore_cron": True})
     assert every == Request(strategies=(("daily", "dual-run"),), expect_moved=("daily.amount",), ignore_cron=True)
     with pytest.raises(UsageError, match="statement needs signature"):

@@ -1,0 +1,74 @@
+"""What does the new logic give for a sample of entities? Their rows, in tables that nothing but the comparison reads.
+
+The ledger does not get to know of them: for it, and so for plans, gates and approvals, nothing was built. The janitor
+removes the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from backfill_assets.build.bench import Workbench
+from backfill_assets.build.build import create_hollow, create_table, inputs_of
+from backfill_assets.build.engine import Engine, Job
+from backfill_assets.build.engine_restart import on_engine
+from backfill_assets.build.recheck import current_coverage
+from backfill_assets.core.digest import digest
+from backfill_assets.core.errors import HeldError
+from backfill_assets.core.intervals import Interval
+from backfill_assets.core.segments import NO_ROWS, Segments, revision_of
+from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.stages import Build
+from backfill_assets.state.ledger import new_id
+from backfill_assets.state.tables import DataCommit
+
+
+def build_sample(bench: Workbench, builds: Sequence[Build], taken: Mapping[str, str]) -> dict[str, Segments]:
+    """The rows of each model of `taken` that the builds would give, as far as its SQL condition holds for them.
+
+    `builds` are in dependency order; each intervals' run is one commit: a sample is small. Raises BuildError; HeldError
+    where no batch may begin any more.
+    """
+    patches = {
+        stage.model: Patch(
+            version=revision_of(stage.version, digest("sample", bench.run)[:8]),
+            intervals=stage.intervals,
+            below=bench.patches[stage.model].below if stage.model in bench.patches else NO_ROWS,
+        )
+        for stage in builds
+        if stage.model in taken
+    }
+    bench = replace(bench, patches=patches)
+    with bench.beating():
+        for name in patches:
+            _build(bench, name, taken[name])
+    return {name: patch.segments(bench.log.head(name, patch.version)) for name, patch in patches.items()}
+
+
+def _build(bench: Workbench, name: str, taken: str) -> None:
+    model, patch = bench.project.models[name], bench.patches[name]
+    have, heads = current_coverage(bench, name)
+    heads = create_hollow(bench, name, heads)
+    pointer = bench.pointers().get(name)
+    job = Job(
+        model=model,
+        version=patch.version,
+        inputs=inputs_of(bench, model, have, heads),
+        shown=pointer.segments if pointer else NO_ROWS,
+        taken=taken,
+    )
+    for part, pins in bench.read_alike(name, patch.intervals):
+        reading = job.reading(pins)
+        for interval in part:
+            if not bench.may_begin():
+                raise HeldError(
+                    f"the sample of {name} was not finished", why=bench.hold.ended, fix="run it again: nothing is kept"
+                )
+            create_table(bench, reading, interval)
+            on_engine(bench, name, partial(_write, job=reading, interval=interval))
+
+
+def _write(engine: Engine, job: Job, interval: Interval) -> DataCommit:
+    return engine.write(job, new_id(), interval)
