@@ -155,7 +155,7 @@ def check_ids(ids: Ids, model: Model, types: Mapping[str, str]) -> None:
             why="keys of a file are texts, whole numbers, decimals or dates", fix="name the rows by --where",
         )  # fmt: skip
     wrong = [
-        (line, f"line {line}: `{_short(value)}`: {name} is {types[name]}, {problem}")
+        (line, f"{f'line {line}: ' if line else ''}`{_short(value)}`: {name} is {types[name]}, {problem}")
         for row, line in zip(ids.rows, ids.lines or (0,) * len(ids.rows), strict=True)
         for name, value, read in zip(ids.columns, row, readers, strict=True)
         if read and (problem := read(value))

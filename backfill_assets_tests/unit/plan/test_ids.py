@@ -117,6 +117,13 @@ def test_values_are_of_the_columns_type(text: str, why: str) -> None:
     assert why in unfit(text)
 
 
+def test_a_stored_key_has_no_line() -> None:
+    """A plan keeps no lines: of one that fits no more only the key is told."""
+    stored = from_plain(Ids, to_plain(parse_ids("shop\nx\n", "ids.csv")))
+    with pytest.raises(UsageError, match=r"^ids\.csv: `x`: shop is bigint"):
+        check_ids(stored, MODEL, TYPES)
+
+
 def test_fitting_values() -> None:
     text = "ds,shop,code,price\n2024-03-01,-9223372036854775808,007,-1234.50\n2024-03-01,0,NONE OF IT,0.00\n"
     check_ids(parse_ids(text, "ids.csv"), MODEL, TYPES)
