@@ -33,16 +33,16 @@ def config_fields(command: str) -> dict[str, dg.Field]:
 
 
 def given(command: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a job's configuration says, by the options' keys; what is empty is not given, but for the text of a file.
+    """What a job's configuration says, by the options' keys; what is empty is not given, unless it would narrow.
 
     Raises UsageError for values out of bounds, and for options that do not go together.
     """
     options = {option.key: option for option in SHARED[command]}
-    files = {key for key, option in options.items() if option.kind is Path}
+    narrow = {key for key, option in options.items() if option.narrows}
     found = {
         key: value
         for key, value in config.items()
-        if value not in (None, False, [], "") or (value == "" and key in files)
+        if value not in (None, False, [], "") or (value == "" and key in narrow)
     }
     for option in options.values():
         _check(option, config.get(option.key))

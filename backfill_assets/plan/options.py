@@ -82,7 +82,7 @@ APART = (
         instead="give --outside-windows alone to build at once, or --no-wait to build within the windows only",
     ),
     Apart(
-        option="by", others=("where", "ids", "all-versions", "why"),
+        command="apply", option="by", others=("where", "ids", "all-versions", "why"),
         why="a sample of entities is of all days' rows by the key's hash, and no plan of it is stored",
         instead="give --sample P% --by COLUMN with a range, --select, --restate MODEL:DAY..DAY or --forward-only",
     ),
@@ -128,7 +128,7 @@ NEEDS = (
         instead="name the days: --restate MODEL:DAY..DAY --ids FILE",
     ),
     Needs(
-        option="by", other="sample", why="it says by which column of the key entities are taken",
+        command="apply", option="by", other="sample", why="it says by which column of the key entities are taken",
         instead="say how many: --sample 1% --by campaign_id",
     ),
     Needs(

@@ -27,6 +27,8 @@ class Option:
     short: str = ""
     metavar: str = ""
     help: str
+    narrows: bool = False
+    """Whether a request without it is about more: a job's empty text is an error then, not as if none were given."""
     least: int | None = None
     most: int | None = None
     """Bounds of a number, both included."""
@@ -54,11 +56,11 @@ REQUEST_OPTIONS = (
         help="Compute published days again, beside them, and what reads them; the last day is included.",
     ),
     Option(
-        name="where", metavar="CONDITION",
+        name="where", metavar="CONDITION", narrows=True,
         help="With --restate: only rows for which this holds, as region = 'de'; the others stay what they are.",
     ),
     Option(
-        name="ids", kind=Path, metavar="FILE",
+        name="ids", kind=Path, metavar="FILE", narrows=True,
         help="With --restate: only rows of these keys; CSV, the first line names the key's columns.",
     ),
     Option(

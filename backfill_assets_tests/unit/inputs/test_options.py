@@ -256,6 +256,8 @@ def test_keys_are_read_from_a_file_or_from_the_configuration(project: Path, tmp_
     assert_told(told, 2, "none.csv", "cannot be read")
     keys = asked("promote", {"restate": [DAY], "ids": "id\n2\n1\n"}).ids
     assert keys and keys.rows == (("1",), ("2",))
+    with pytest.raises(UsageError, match="where is empty"):
+        asked("apply", {"restate": [DAY], "where": ""})
     with pytest.raises(UsageError, match="ids with where"):
         asked("apply", {"restate": [DAY], "ids": "id\n2\n", "where": "id = 1"})
 
