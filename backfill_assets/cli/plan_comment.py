@@ -38,7 +38,7 @@ class Links:
 def plan_comment(found: Preview, project: Project, links: Links) -> str:
     """At most 60,000 characters. What is linked has to be there: pages of a plan are, once it is stored."""
     plan = found.plan
-    said = (*(found.amendment.words if found.amendment else ()), *found.notes, *map(str, found.faults))
+    said = (*(found.amendment.words if found.amendment else ()), *found.notes)
     parts = [
         plan_markdown(
             plan,
@@ -51,12 +51,19 @@ def plan_comment(found: Preview, project: Project, links: Links) -> str:
         + impact_markdown(plan, found.impacts)
         + maintenance_markdown(found.maintenance),
         *(f"**{markdown(note)}.**" for note in said),
+        *(_paragraph(str(fault)) for fault in found.faults),
     ]
     if lineage := plan_lineage(plan, project, found.impacts):
         parts.append("\n".join(["### What it touches", "", *lineage]))
     if shown := _links(links, found.claim.continues.id if found.claim.continues else ""):
         parts.append(shown)
     return fitting("\n\n".join(parts))
+
+
+def _paragraph(text: str) -> str:
+    """What is wrong, and the remedy in the next line."""
+    first, *rest = text.splitlines()
+    return "\\\n".join([f"**{markdown(first)}**", *(markdown(line.strip()) for line in rest)])
 
 
 def _links(links: Links, stored: str) -> str:

@@ -21,7 +21,9 @@ from backfill_assets.cli.plan_lineage import MOST, label, plan_lineage
 from backfill_assets.contracts.impact import Impact
 from backfill_assets.core.errors import UsageError
 from backfill_assets.plan.estimate import estimate
+from backfill_assets.plan.faults import Fault, FaultKind
 from backfill_assets.plan.stages import Request
+from backfill_assets_tests.fakes import days, ranges
 from backfill_assets_tests.projects import small_project
 from backfill_assets_tests.unit.cli.test_hostile_text import CORPUS
 from backfill_assets_tests.unsparked import build, unsparked
@@ -90,6 +92,15 @@ def test_what_is_in_the_way_comes_first_as_well(root: Path) -> None:
     (root / "consumers.yml").write_text(CONSUMERS.replace("day_before", "gone"))
     text = comment_of(unsparked(root))
     assert text.index("- **In the way**: 1 thing to be mended") < text.index("| model |") < text.index("running.gone")
+
+
+def test_a_fault_has_its_remedy_in_the_next_line(changed: Context) -> None:
+    """Which can be copied: nothing comes after it."""
+    fault = Fault(
+        kind=FaultKind.RED, model="daily", what="rows_ok", intervals=ranges(days("01")), remedy="backfill x --y"
+    )
+    text = comment_of(changed, found=replace(preview(changed, Request()), faults=(fault,)))
+    assert re.search(r"\n\n\*\*\w+: daily .*; it stays shown\*\*\\\nfix: backfill x --y\n\n", text)
 
 
 def test_nothing_is_touched(changed: Context) -> None:
