@@ -14,6 +14,8 @@ from backfill_assets.cli.plan_markdown import plan_markdown
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.escaping import markdown
 from backfill_assets.core.model import Project
+from backfill_assets.plan.leases import Claim
+from backfill_assets.promote.lifecycle import collision_text, parallel_plan_text, plan_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,7 @@ class Links:
 def plan_comment(found: Preview, project: Project, links: Links) -> str:
     """At most 60,000 characters. What is linked has to be there: pages of a plan are, once it is stored."""
     plan = found.plan
-    said = (*(found.amendment.words if found.amendment else ()), *found.notes)
+    said = (*_beside(found.claim), *(found.amendment.words if found.amendment else ()), *found.notes)
     parts = [
         plan_markdown(
             plan,
@@ -58,6 +60,13 @@ def plan_comment(found: Preview, project: Project, links: Links) -> str:
     if shown := _links(links, found.claim.continues.id if found.claim.continues else ""):
         parts.append(shown)
     return fitting("\n\n".join(parts))
+
+
+def _beside(claim: Claim) -> list[str]:
+    """How it stands to plans that are open."""
+    said = [collision_text(one) for one in claim.collisions]
+    said += [parallel_plan_text(one) for one in claim.beside]
+    return [*said, f"This is what is left of {plan_text(claim.continues)}"] if claim.continues else said
 
 
 def _paragraph(text: str) -> str:

@@ -209,7 +209,8 @@ def statuses(plan: dict[str, Any] | None, waiting: dict[str, Any] | None, *, nam
     owners = [o for stage in plan["stages"] if stage["stage"] == "approve" for o in stage["owners"]]
     asked = f"asks {len(owners)} owner{'s' * (len(owners) != 1)}" if owners else "asks nobody"
     builds = sum(stage["stage"] == "build" for stage in plan["stages"])
-    found = {f"{name}/plan": ("success", f"plan {plan['id']} builds {builds} model{'s' * (builds != 1)}, {asked}")}
+    stored = plan.get("open_plans", {}).get("continues") or plan["id"]
+    found = {f"{name}/plan": ("success", f"plan {stored} builds {builds} model{'s' * (builds != 1)}, {asked}")}
     lacks = _lacking(plan, waiting)
     for one in owners:
         about = ", ".join(one["models"])

@@ -121,7 +121,7 @@ def test_links_are_to_what_is_there(root: Path) -> None:
     stored = comment_of(unsparked(root), links)
     assert f"[The plan's page](https://plans.example.com/{plan.id})" in stored
     assert f"[Its evidence packet](https://files.example.com/{plan.id}/packet.html)" in stored
-    assert "http" not in comment_of(changed)
+    assert "http" not in comment_of(changed) and f"This is what is left of plan {plan.id}" in stored
 
 
 @pytest.mark.parametrize(
