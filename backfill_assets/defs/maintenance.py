@@ -79,7 +79,7 @@ def janitor_job(workspace: Context) -> dg.JobDefinition:
             said = given("janitor", context.op_config)
             today = instant(said.get("today"), "today")
             request = JanitorRequest(apply=said.get("apply", False), today=today.date() if today else None)
-            done = clear_up(workspace, request)
+            done = clear_up(acting(workspace, context.run), request)
         found = done.found
         for goes in found.rounds.goes:
             table = goes.table

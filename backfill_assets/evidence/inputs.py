@@ -79,7 +79,7 @@ class Inputs:
     promoting: bool = False
     """Whether the environment is about to move to it."""
     before_known: bool
-    """Whether `Subject.before` is recorded: it is not for a plan that was promoted without a packet."""
+    """Whether `ChangedModel.before` is recorded: it is not for a plan that was promoted without a packet."""
     consumers: tuple[Consumer, ...]
     consumers_confirmed: date | None = None
     """When somebody last made sure that nobody is missing among them."""

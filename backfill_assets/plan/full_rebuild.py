@@ -7,7 +7,8 @@ from datetime import datetime
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
-from backfill_assets.plan.missing import batches, split_open, wanted
+from backfill_assets.plan.build_stage import build_stage
+from backfill_assets.plan.missing import wanted
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import Build, Stage
 
@@ -30,15 +31,6 @@ def full_rebuild(
         intervals = wanted(model, now=now) - done.get(name, NOTHING)
         if intervals:
             found.append(
-                Build(
-                    model=name,
-                    version=project.fingerprints[name],
-                    intervals=intervals,
-                    count=intervals.count(model.cadence),
-                    batches=batches(model, intervals, now),
-                    concurrency=model.batch_concurrency,
-                    reason="to build everything again",
-                    open=split_open(model, intervals, now)[1],
-                )
+                build_stage(model, project.fingerprints[name], intervals, now, reason="to build everything again")
             )
     return tuple(found) if sum(b.count for b in found) > sum(b.count for b in built) else ()

@@ -12,6 +12,7 @@ from backfill_assets.core.model import UNKNOWN, Model, Project
 from backfill_assets.core.pointer import Pointer, as_written
 from backfill_assets.plan.adoption import adopted_note, kept_older, refuse_rebuilding
 from backfill_assets.plan.bounds import cut_offs
+from backfill_assets.plan.build_stage import build_stage
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.changed_texts import ChangedText, unchecked
 from backfill_assets.plan.changes import changes_of, other_days, reverts, unproved, views
@@ -19,18 +20,17 @@ from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.full_rebuild import full_rebuild
 from backfill_assets.plan.lineage_changes import LineageChange, describe, lineage_changes, written_in
-from backfill_assets.plan.missing import batches, needed, ready, split_open, wanted
+from backfill_assets.plan.missing import needed, ready, split_open, wanted
 from backfill_assets.plan.partial import UpstreamNow, outdated_partial
 from backfill_assets.plan.patch import Patch, affected_interval, forward, restatement, segments_beside
 from backfill_assets.plan.reasons import reasons
-from backfill_assets.plan.renamed_columns import batches_apart, can_be_copied, renaming
+from backfill_assets.plan.renamed_columns import can_be_copied, renaming
 from backfill_assets.plan.scope import scope_suffix, with_scope
 from backfill_assets.plan.select import select_models
 from backfill_assets.plan.stages import (
     Approve,
     Audit,
     Blocked,
-    Build,
     ModelVersion,
     Owned,
     Plan,
@@ -138,15 +138,13 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
                 here = renamed[name].cut(fit - anew)
                 copies |= {name: here} if here.segments else {}
             stages.append(
-                Build(
-                    model=name,
-                    version=version,
-                    intervals=buildable,
-                    count=buildable.count(model.cadence),
-                    batches=batches_apart(model, buildable, facts.now, copies.get(name, NO_COPY)),
-                    concurrency=model.batch_concurrency,
+                build_stage(
+                    model,
+                    version,
+                    buildable,
+                    facts.now,
                     reason=_reason(project, facts, name, have, buildable),
-                    open=split_open(model, buildable, facts.now)[1],
+                    copied=copies.get(name, NO_COPY),
                 )
             )
         if not recheck and not missing:
@@ -231,15 +229,12 @@ def _patched(
         if missing := patch.intervals - have.complete - have.unaudited:
             above = ", ".join(u.name for u in model.upstreams if u.name in patches)
             stages.append(
-                Build(
-                    model=name,
-                    version=patch.version,
-                    intervals=missing,
-                    count=missing.count(model.cadence),
-                    batches=batches(model, missing, facts.now),
-                    concurrency=model.batch_concurrency,
+                build_stage(
+                    model,
+                    patch.version,
+                    missing,
+                    facts.now,
                     reason=(why.get(name) or f"reads what is computed again of {above}") + scope_suffix(patch),
-                    open=split_open(model, missing, facts.now)[1],
                 )
             )
     if patches:

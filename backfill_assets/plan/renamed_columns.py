@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
+from backfill_assets.core.interval_index import IntervalIndex
 from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import UNKNOWN, Model, Project, Signature
 from backfill_assets.core.pointer import Pointer
@@ -54,10 +55,11 @@ def outdated(have: Coverage, shown: ShownState) -> Ranges:
     """The intervals that were copied from what was shown once, where rows of the same logic, but of another batch, are
     shown by now: a correction came between."""
     found: list[Interval] = []
+    parts = IntervalIndex((part.interval, part) for part in shown.parts)
     for interval, entry in have.sources:
         if entry.origin is None:
             continue
-        for part in shown.parts:
+        for _, part in parts.meeting(interval):
             now = part.entry and part.entry.computed_by
             if now and logic_of(now.version) == logic_of(entry.origin.version) and now.batch != entry.origin.batch:
                 found.extend(Ranges((part.interval,)) & Ranges((interval,)))

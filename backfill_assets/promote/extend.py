@@ -8,8 +8,8 @@ from datetime import datetime
 
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
+from backfill_assets.plan.build_stage import build_stage
 from backfill_assets.plan.facts import Facts
-from backfill_assets.plan.missing import batches
 from backfill_assets.plan.patch import affected_interval
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.select import select_models
@@ -66,7 +66,9 @@ def _without_intervals(project: Project, stage: Stage, gone: Mapping[str, Ranges
     if not isinstance(stage, Build) or stage.model not in gone:
         return stage
     rest = stage.intervals - gone[stage.model]
-    return replace(stage, intervals=rest, batches=batches(project.models[stage.model], rest, now)) if rest else None
+    if not rest:
+        return None
+    return build_stage(project.models[stage.model], stage.version, rest, now, reason=stage.reason)
 
 
 def settling_case(

@@ -6,6 +6,7 @@ and Dagster's jobs make a Case each, and `release.py` moves what the gate lets t
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -504,7 +505,7 @@ def _approve(case: Case, owner: str, parts: Mapping[str, Ranges]) -> str:
     for review in reversed(case.reviews):
         if all(not part - review.changed.get(name, NOTHING) for name, part in parts.items()):
             several = len({o for name in review.changed for o in case.owners(name)}) > 1
-            return f"backfill approve {review.record.id}{f' --for {owner}' if several and owner else ''}"
+            return f"backfill approve {review.record.id}{f' --for {shlex.quote(owner)}' if several and owner else ''}"
     return f"{apply_command(case.request)}, which opens a plan that can be approved, also when nothing is left to build"
 
 

@@ -231,9 +231,9 @@ class Coverage:
 
     `green` is built and audited, `unaudited` is built and waits for (newer) audits, `empty` is declared complete. What
     is missing is `lapsed` where the newest build is partial, of an interval that is over since.
-    `sources` says which BUILT entry computed each part of `green` and `unaudited`. `held` is what is shown of the
-    version at a commit of its own, because its table has other rows there by now: whoever reads these intervals reads
-    them there.
+    `sources` says which BUILT entry computed each part of `green` and `unaudited`. `shown_apart` is what is shown of
+    the version at a commit of its own, because its table has other rows there by now: whoever reads these intervals
+    reads them there.
     """
 
     green: Ranges = NOTHING

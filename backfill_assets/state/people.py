@@ -1,7 +1,7 @@
 """Whose account is it? Names and accounts of people, told apart or known to be one person's.
 
-What an approval may open is decided by `same`, which takes nobody for somebody else; whether an author approved their
-own plan by `perhaps_same`, which rather takes two names for one person too often.
+What an approval may open is decided by `same_person`, which takes nobody for somebody else; whether an author approved
+their own plan by `perhaps_same`, which rather takes two names for one person too often.
 """
 
 from __future__ import annotations

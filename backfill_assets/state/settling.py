@@ -52,7 +52,8 @@ class Settling:
 
 
 def settling(control: Control, environment: str, now: datetime) -> Settling:
-    """The same from the records of an environment. Raises StateError when its rules are not what was written."""
+    """Which published intervals are provisional, by the records of an environment. Raises StateError when its rules are
+    not what was written."""
     return settling_by(control.rules.of(environment), control.releases.all(environment), now)
 
 

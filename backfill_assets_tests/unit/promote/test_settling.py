@@ -319,8 +319,10 @@ def test_readers_go_on_with_what_is_published() -> None:
     }
     assert shown.pointers.keys() == {"a", "b", "c"}
     cut, left = as_published(replace(world.project, redeclared={"a": "its source raw is declared otherwise"}), plan)
-    built = {s.model: (str(s.intervals), [str(b) for b in s.batches]) for s in cut.stages if isinstance(s, Build)}
-    assert built == {"b": ("2024-01-09", ["2024-01-09"]), "c": ("2024-01-10", ["2024-01-10"])}
+    built = {
+        s.model: (str(s.intervals), s.count, list(map(str, s.batches))) for s in cut.stages if isinstance(s, Build)
+    }
+    assert built == {"b": ("2024-01-09", 1, ["2024-01-09"]), "c": ("2024-01-10", 1, ["2024-01-10"])}
     assert [(o.model, str(o.intervals)) for o in left] == [("a", "2024-01-10"), ("b", "2024-01-10")]
 
 
