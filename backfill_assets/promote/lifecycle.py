@@ -289,10 +289,10 @@ def _takes_away(move: PointerMove, version: str | None) -> bool:
 
 
 def ended_text(control: Control, plan: str) -> str:
-    """That a plan was ended, and when; "" as long as it is open, and while nobody can tell."""
+    """That a plan was given up, and when; "" as long as it is open, of a promoted one, and while nobody can tell."""
     with suppress(OSError, BackfillError):  # a store that is away for a moment
         record = find_plan(control, plan)
-        if not record.live:
+        if record.status in (PlanStatus.ABANDONED, PlanStatus.SUPERSEDED):
             return f"plan {record.id} was {record.status.value} at {record.since:%Y-%m-%d %H:%M} UTC"
     return ""
 

@@ -28,6 +28,7 @@ from backfill_assets.plan.stages import Request
 from backfill_assets.promote import lifecycle
 from backfill_assets.promote.lifecycle import ended_text
 from backfill_assets.state.ledger import Kind
+from backfill_assets.state.plans import PlanStatus
 from backfill_assets_tests.dagster_place import KEYS, Place, a_place, execute, failure_of, materialize, with_changes
 from backfill_assets_tests.fakes import a_model
 from backfill_assets_tests.projects import BACKFILL
@@ -96,6 +97,15 @@ def test_a_plan_that_is_abandoned_while_its_run_waits(closed: Path) -> None:
     built = build_started(place, started, hold=hold)
     assert built.held.startswith(f"plan {started.stored} was abandoned at ") and not built.goes_on
     assert not built.complete and built.candidate is None and not place.control.ledger.entries()
+
+
+def test_a_plan_that_another_run_built_and_promoted_ends_no_run(closed: Path) -> None:
+    """Nothing of it is left to build, which the run finds when it goes on."""
+    place = unsparked(closed)
+    plan = start_apply(place, Request()).stored
+    [record] = place.control.plans.all()
+    place.control.plans.mark([record], PlanStatus.PROMOTED, by="ana", at=datetime.now(UTC))
+    assert not ended_text(place.control, plan)
 
 
 def test_a_look_at_its_plan_that_fails_ends_no_run(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
