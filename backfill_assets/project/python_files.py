@@ -272,7 +272,7 @@ def _parse(path: Path, code: str, problems: list[Problem]) -> ast.Module | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of an author's strings: they are shown when the code runs
             tree = ast.parse(code)
-            compile(tree, path, "exec", dont_inherit=True)  # runs nothing; a keyword given twice is told here only
+            compile(code, path, "exec", dont_inherit=True)  # runs nothing; a keyword given twice is told here only
             return tree
     except SyntaxError as error:
         line, why = error.lineno or 1, error.msg

@@ -98,7 +98,7 @@ def test_a_control_table_that_is_a_file(tmp_path: Path) -> None:
 def test_a_sources_log_that_is_a_file(tmp_path: Path) -> None:
     """Where a folder of entries belongs."""
     project = write(tmp_path, {**DELTA, "data/events/_delta_log": "x"})
-    assert_told(run("plan", project=project), 1, "data/events is damaged")
+    assert_told(run("plan", project=project), 1, "log of source events is damaged", "sources.yml:2")
 
 
 def test_a_sources_log_entry_that_is_a_folder(tmp_path: Path) -> None:
