@@ -16,16 +16,20 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.routine import extend
 from backfill_assets.app.watch import watch_environment
+from backfill_assets.compare.codec import diff_from_json
+from backfill_assets.compare.diff import sum_number
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.segments import is_adopted
 from backfill_assets.plan.stages import Build, Request
+from backfill_assets.state.proofs import DIFF
 from backfill_assets_tests.projects import (
-    approve,
     backfill_here,
     build_all,
+    compare,
     days,
     expected_daily,
+    say_yes,
     small_project,
 )
 
@@ -69,6 +73,9 @@ def test_a_legacy_table_is_shown_grown_compared_and_taken_over(
     """An unpartitioned Delta table is shown in place; the model goes on after it; its own history is compared, approved
     and shown; a rollback shows the old rows again; and nobody ever touches the old table."""
     root = small_project(tmp_path / "project", days=10, batch_size=10, environment=environment)
+    daily = root / "models" / "daily.sql"
+    terms = "contract: {validation_owner: vera@example.com}\nslices: [kind]\ngrain: [ds, kind]"
+    daily.write_text(daily.read_text().replace("grain: [ds, kind]", terms))
     old = legacy(root)
     table = write_legacy(spark, tmp_path / "legacy of ten years", old)
     place = Context.open(root)
@@ -110,8 +117,18 @@ def test_a_legacy_table_is_shown_grown_compared_and_taken_over(
     again = Request(restate=(("daily", HISTORY),))
     outcomes = build_all(place, again)
     assert all(o.ok for o in outcomes.values()), outcomes
-    assert not promote_plan(place, again).verdict.open, "published rows change with their owner's approval"
-    approve(place, again, why="the old job rounded up")
+    said = " ".join(o.what for o in promote_plan(place, again).verdict.obstacles)
+    assert "needs approval by ana@example.com" in said and "vera@example.com (validation owner)" in said
+    stored = compare(place, again)
+    [proof] = [p for p in place.control.proofs.of(stored) if p.kind == DIFF]
+    [kinds] = next(m for m in diff_from_json(proof.document).models if m.model == "daily").slices
+    for group in kinds.groups:  # as the model declares
+        move = group.move("total")
+        assert move and move.old and move.new
+        sides = (old, [row for row in expected_daily(root) if row[0] <= "2024-01-06"])
+        cents = [sum(row[3] for row in side if row[1] == group.name) for side in sides]
+        assert [int(sum_number(s.sum) * 100) for s in (move.old, move.new)] == cents and cents[0] != cents[1]
+    say_yes(place, stored, why="the old job rounded up")
     moved = promote_plan(place, again)
     assert moved.verdict.open and moved.verdict.changed == {"daily": Ranges((HISTORY,))}
     assert shown(root, environment) == expected_daily(root)

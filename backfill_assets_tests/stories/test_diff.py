@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import backfill_assets
 from backfill_assets.app.context import Context
+from backfill_assets.app.evidence import write_evidence
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.cli.app import app
 from backfill_assets.cli.base import UNEXPECTED
@@ -22,7 +23,7 @@ from backfill_assets.compare.codec import diff_from_json
 from backfill_assets.core.errors import BackfillError
 from backfill_assets.core.intervals import utc
 from backfill_assets.defs.build_definitions import definitions
-from backfill_assets_tests.projects import build_all, write_events, write_project
+from backfill_assets_tests.projects import build_all, say_yes, write_events, write_project
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -152,3 +153,41 @@ def test_a_wrong_time_zone_is_seen(
     assert isinstance(gone.exception, BackfillError) and "no plan is open" in str(gone.exception)
     same = run("diff", f"{environment}..{environment}", "--expect-unmoved", "daily").stdout
     assert "no row had to be read" in same and "the same files" in same
+
+
+def test_a_new_column_is_filled_as_far_as_expected(
+    spark: SparkSession, tmp_path: Path, environment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan says what its author expects, the proof what was found; less than that is for the owner to accept, and
+    what came true is in the packet."""
+    root = tmp_path / "project"
+    write_weeks(root)
+    owned = MODEL.replace("slices:", "owner: ana@example.com\nslices:")
+    write_project(root, {"daily.sql": owned}, clock="2024-01-15", environment=environment)
+    monkeypatch.setenv("BACKFILL_PROJECT", str(root))
+    place = Context.open(root)
+    build_all(place)
+    promote_plan(place)
+    file, since = root / "models" / "daily.sql", "2024-01-03"
+    column = f"CASE WHEN ads.ds >= DATE '{since}' AND ads.kind = 'a' THEN ads.n END AS most"
+    file.write_text(owned.replace("acquired.total\nFROM", f"acquired.total, {column}\nFROM"))
+    asked = ["--expect-filled", f"daily.most=50%@{since}", "--expect-filled", "daily.most=50%"]
+    plan = json.loads(run("plan", "--json", *asked).stdout)
+    assert plan["strategies"]["daily"]["strategy"] == "column-enrichment"
+    assert plan["strategies"]["daily"]["proof"].endswith(f"expected to be filled: most=50%@{since}, most=50%")
+
+    said = json.loads(run("apply", "--json", *asked).stdout)
+    rows = backfill_assets.read("daily", project=root, environment=f"plan-{plan['id']}").to_pylist()
+    late = [r["most"] for r in rows if f"{r['ds']}" >= since]
+    filled = sum(value is not None for value in late)
+    assert (filled, len(late), len(rows)) == (12, 24, 28)
+    [finding] = said["findings"]
+    assert finding["name"] == "daily.most.filled"
+    assert finding["text"] == "daily.most has a value in 12 of 28 rows (42.9 %); expected are 50 %"
+    shut = json.loads(run("promote", plan["id"], "--json", code=4).stdout)["in_the_way"]
+    assert any("daily.most.filled" in str(o) for o in shut), shut
+    say_yes(Context.open(root), plan["id"], why="the platform had none before")
+    moved = promote_plan(Context.open(root), plan=plan["id"]).verdict
+    assert moved.open, moved.obstacles
+    tests = write_evidence(Context.open(root), plan["id"]).packet.summary.tests
+    assert f"daily.most has a value in 12 of 24 rows since {since} (50.0 %); expected are 50 %." in tests
