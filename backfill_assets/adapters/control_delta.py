@@ -101,7 +101,10 @@ class DeltaControlTable:
 
     def state(self) -> str:
         table = self._open()
-        return f"{table.metadata().id} {table.version()}" if table else ""
+        if table is None:
+            return ""
+        (newest,) = table.history(1)
+        return f"{table.metadata().id} {table.version()} {newest.get('timestamp')}"
 
     def append(self, rows: Sequence[Row]) -> None:
         if self._spec.sequence:

@@ -45,8 +45,8 @@ class ControlTable(Protocol):
         ...
 
     def state(self) -> str:
-        """The table and its revision: where it is the same, so are the rows. Another table that was made at the same
-        place has another one."""
+        """The table and its newest commit: where it is the same, so are the rows. Another table that was made at the
+        same place has another one, and so has one that was restored and written to since."""
         ...
 
     def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
@@ -106,7 +106,7 @@ class MemoryTable:
         return self.commits - 1
 
     def state(self) -> str:
-        return f"{id(self)} {self.revision()}"
+        return f"{id(self)} {self.revision()} {id(self.rows)} {len(self.rows)}"
 
     def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
         with self.lock:

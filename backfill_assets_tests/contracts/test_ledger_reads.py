@@ -47,6 +47,19 @@ def test_what_is_kept_is_what_is_there(steps: list[object]) -> None:
             assert kept.entries(models, kinds=kinds) == [e for e in wanted if kinds is None or e.kind in kinds]
 
 
+def test_a_ledger_that_was_restored(tmp_path: Path) -> None:
+    """Read, set back to a copy, and written to as often: the same table at the same commit, with another entry."""
+    Ledger(DeltaStore(str(tmp_path / "now"))).append([an_entry(Kind.BUILT, "a", 1)])
+    shutil.copytree(tmp_path / "now", tmp_path / "backup")
+    ledger = Ledger(DeltaStore(str(tmp_path / "now")))
+    ledger.append([an_entry(Kind.BUILT, "a", 2)])
+    assert [e.batch for e in ledger.entries()] == ["1", "2"]
+    shutil.rmtree(tmp_path / "now")
+    shutil.copytree(tmp_path / "backup", tmp_path / "now")
+    Ledger(DeltaStore(str(tmp_path / "now"))).append([an_entry(Kind.BUILT, "a", 3)])
+    assert [e.batch for e in ledger.entries()] == ["1", "3"]
+
+
 def test_another_ledger_at_the_same_place(tmp_path: Path) -> None:
     """Read, removed, and made anew by as many commits: what is read are the new entries."""
     ledger = Ledger(DeltaStore(str(tmp_path)))
