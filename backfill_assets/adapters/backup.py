@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -112,6 +112,7 @@ def _written(source: Path, target: Path, identity: Identity, *, data: bool) -> M
     names += [str(f.relative_to(source)) for f in sorted((source / EVIDENCE).rglob("[!.]*")) if f.is_file()]
     files = copy(source, target, names)
     files[IDENTITY] = _put(target, IDENTITY, identity.to_json().encode())
+    wrong = _other_rows(source, target, heads)  # now: those who build remove what is old of the ledger's log
     if data:
         files |= copy(source, target, _reached(source, target))
     sync_files(target, files)
@@ -125,7 +126,7 @@ def _written(source: Path, target: Path, identity: Identity, *, data: bool) -> M
         data=data,
         files=dict(sorted(files.items())),
     )
-    _compare(source, target, made)
+    _compare(target, made, wrong)
     write_durably(target / MANIFEST, (json.dumps(made.to_json(), indent=1) + "\n").encode())
     return made
 
@@ -295,16 +296,22 @@ def _reached(source: Path, target: Path) -> list[str]:
     return sorted(names)
 
 
-def _compare(source: Path, target: Path, made: Manifest) -> None:
-    """Raise StateError unless the copy has the rows of the original at the same commits, and is on the disk so."""
-    wrong = damaged_files(target, made.files)
-    for table, head in made.tables.items():
+def _other_rows(source: Path, target: Path, heads: Mapping[str, int]) -> list[str]:
+    """The control tables that have other rows in the copy than in the original at the same commits."""
+    wrong: list[str] = []
+    for table, head in heads.items():
         counts: list[int] = []
         for folder in (source, target):
             opened = open_table(str(folder / CONTROL / table), head)
             counts.append(sum(opened.get_add_actions(flatten=True).column("num_records").to_pylist()) if opened else -1)
         if len(set(counts)) > 1:
             wrong.append(f"{table} has {counts[1]} rows, not {counts[0]}")
+    return wrong
+
+
+def _compare(target: Path, made: Manifest, wrong: Sequence[str]) -> None:
+    """Raise StateError unless the copy has the rows of the original (`wrong`: not), and is on the disk so."""
+    wrong = [*wrong, *damaged_files(target, made.files)]
     if made.data:
         wrong += missing_data(str(target))
     if wrong:

@@ -15,7 +15,6 @@ from backfill_assets.adapters.durable import sync_since
 from backfill_assets.adapters.growing_table import (
     JOIN_EVERY,
     PROPERTIES,
-    REMOVE_EVERY,
     join_files,
     remove_old,
     small_files,
@@ -103,8 +102,9 @@ class DeltaControlTable:
         table = self._open()
         if table is None:
             return ""
-        (newest,) = table.history(1)
-        return f"{table.metadata().id} {table.version()} {newest.get('timestamp')}"
+        # Also lists what was committed since it was opened: then it is read anew next time.
+        times = [commit.get("timestamp") for commit in table.history(1)]
+        return f"{table.metadata().id} {table.version()} {times}"
 
     def append(self, rows: Sequence[Row]) -> None:
         if self._spec.sequence:
@@ -141,7 +141,7 @@ class DeltaControlTable:
             )
         if self._spec.grows and commit % JOIN_EVERY == 0:
             with suppress(StateError), _APPENDING:  # the rows are recorded: whoever comes after makes up for it
-                self._tidy(remove=commit % REMOVE_EVERY == 0)
+                self._tidy()
 
     def replace(self, rows: Sequence[Row], *, where: Filter, revision: int, note: Mapping[str, str]) -> int:
         from deltalake import CommitProperties, write_deltalake
@@ -170,14 +170,15 @@ class DeltaControlTable:
         from deltalake.exceptions import CommitFailedError
 
         if self._spec.grows:
-            self._tidy(most_files)
+            self._tidy(most_files, every=True)
             return
         table = self._open()
         if table and len(table.file_uris()) > most_files:
             with self._durable(table.version()), suppress(CommitFailedError):  # somebody else compacts right now
                 table.optimize.compact()
 
-    def _tidy(self, most_files: int = 0, *, remove: bool = True) -> None:
+    def _tidy(self, most_files: int = 0, *, every: bool = False) -> None:
+        """`every`: files that no log names as well."""
         from deltalake.exceptions import CommitFailedError
 
         if (table := self._open()) is None:
@@ -185,9 +186,9 @@ class DeltaControlTable:
         with self._durable(table.version()), suppress(CommitFailedError):  # somebody else does it right now
             if small_files(table) > most_files:
                 join_files(table)
-        if remove and (table := self._open()) is not None:
+        if (table := self._open()) is not None:
             with self._durable(table.version()), suppress(CommitFailedError):
-                remove_old(table, self._location)
+                remove_old(table, self._location, every=every)
 
     def _younger(self, table: DeltaTable) -> set[str]:
         """The columns that came with a later release than the one that made the table."""

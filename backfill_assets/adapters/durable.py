@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from backfill_assets.adapters.log_folder import LOG, entry_name, read_log
+from backfill_assets.adapters.log_folder import HINT, LOG, entry_name, read_log
 
 AT_ONCE = 16
 """Files that are synced together: the disk writes them in one go (270 files: 0.06 s, one after the other 0.53 s)."""
@@ -82,10 +82,11 @@ def sync_commits(location: str, commits: Iterable[int]) -> None:
     begin = begin if first else max(begin, min(_synced[known], min(wanted) - 1))
     # Others may have committed in between, and not synced yet: without their entries there would be a hole in the log.
     entries = [f"{folder}/{LOG}/{entry_name(n)}" for n in log.entries if begin < n <= new]
-    for number in wanted:  # a checkpoint, and what Delta knows of the table at the commit
+    theirs = {n for n in log.checkpoints if begin < n <= new}  # who wrote it may have died over it
+    for number in wanted | theirs:  # a checkpoint, and what Delta knows of the table at the commit
         entries += [str(f) for f in Path(folder, LOG).glob(f"*{number:020}.c*")]
-    if log.checkpoints & wanted:
-        entries.append(f"{folder}/{LOG}/_last_checkpoint")
+    if log.checkpoints & wanted or theirs:
+        entries.append(f"{folder}/{LOG}/{HINT}")
     for files in (data, entries):  # an entry that is on the disk names files that are there
         _sync_all([*files, *filter(os.path.exists, map(_sums, files))])
         _sync_all(_folders(folder, files))

@@ -2,7 +2,7 @@
 
 Each append leaves a small file and a log entry; each checkpoint of the log names every file, and every removed one as
 long as it is remembered. So small files are joined as part of appending, up to a size from which on they are not
-touched again; what was joined is removed an hour later, as are the entries of the log below the checkpoints kept.
+touched again; what was joined is removed an hour later, and entries of the log below the checkpoints kept a day later.
 Nobody goes back to an earlier state of such a table: what happened is in its rows.
 """
 
@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 
 JOIN_EVERY = 64
 """Commits after which small files are joined, by whoever made the last of them."""
-REMOVE_EVERY = 512
-"""Commits after which what is old is removed."""
 PROPERTIES: Mapping[str, str] = {
-    "delta.deletedFileRetentionDuration": "interval 2 days",  # longer than _KEEP: vacuum only knows what is named
+    "delta.deletedFileRetentionDuration": "interval 7 days",  # longer than _KEEP: vacuum only knows what is named
     "delta.enableExpiredLogCleanup": "false",  # delta-rs would do it before the checkpoint is on the disk
 }
 _SEALED = 8 * 2**20
 """Bytes of a file that is not joined with others any more."""
 _KEEP = timedelta(hours=1)
-"""Longer than anybody reads a state of the table, or copies it for a backup."""
+"""Longer than anybody reads the files of a state of the table, or copies them for a backup."""
+_KEEP_LOG = timedelta(days=1)
+"""Longer than a backup takes, and than a machine sleeps between two steps of an append."""
+_FORGOTTEN = timedelta(days=7)
+"""Longer than anybody has a file that is not committed yet."""
 _CHECKPOINTS = 3
 """Kept at least: should the disk lose the newest, the table is told from the one before."""
 
@@ -47,16 +49,17 @@ def small_files(table: DeltaTable) -> int:
     return sum(size < _SEALED // 2 for size in sizes)
 
 
-def remove_old(table: DeltaTable, location: str) -> None:
-    """Remove files that were joined, and log entries that nobody needs, an hour after. Raises CommitFailedError when
-    somebody else does right now."""
+def remove_old(table: DeltaTable, location: str, *, every: bool = False) -> None:
+    """Remove files that were joined, and log entries that nobody needs, after a while; `every`: files that the log has
+    forgotten as well. Raises CommitFailedError when somebody else does right now."""
     said = table.metadata().configuration
     if any(said.get(name) != value for name, value in PROPERTIES.items()):  # made by an earlier release
         table.alter.set_table_properties(dict(PROPERTIES))
     # Only what the log says was removed: a file of a writer that is about to commit is in no log yet.
-    table.vacuum(int(_KEEP / timedelta(hours=1)), dry_run=False, enforce_retention_duration=False)
+    age = _FORGOTTEN if every else _KEEP
+    table.vacuum(int(age / timedelta(hours=1)), dry_run=False, enforce_retention_duration=False, full=every)
     if (folder := local(location)) is not None:
-        _trim(folder, datetime.now(UTC) - _KEEP)
+        _trim(folder, datetime.now(UTC) - _KEEP_LOG)
 
 
 def _trim(folder: str, before: datetime) -> None:

@@ -17,6 +17,8 @@ from backfill_assets.adapters.log_entry import flaw
 from backfill_assets.core.errors import StateError
 
 LOG = "_delta_log"
+HINT = "_last_checkpoint"
+"""The file that says with which checkpoint readers begin."""
 Stamp: TypeAlias = tuple[int, int]
 """Bytes of a file, and when it was written last, in nanoseconds."""
 _ENTRY = re.compile(r"(\d{20})\.json")

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.durable import local, sync
-from backfill_assets.adapters.log_folder import LOG, check_log, entry_name, read_log
+from backfill_assets.adapters.log_folder import HINT, LOG, check_log, entry_name, read_log
+from backfill_assets.adapters.table_log import open_table
 from backfill_assets.adapters.warehouse import event, read_identity, read_memory, write_identity
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.settings import Settings
@@ -27,15 +29,18 @@ ASIDE = ".aside"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetAside:
-    """An entry that was set aside: of which table (its folder in the warehouse), which commit, and where it is now."""
+    """What was set aside: of which table (its folder in the warehouse), which commit, and where it is now."""
 
     table: str
     commit: int
     place: str
+    what: Literal["commit", "checkpoint"] = "commit"
+    """A checkpoint that is set aside loses nothing: the entries say the same."""
 
 
 def repair(settings: Settings, root: Path, *, by: str) -> tuple[SetAside, ...]:
-    """Set aside the newest entry of each log that is whole but for it. Nothing is done to others; again is harmless.
+    """Set aside the newest entry of each log that is whole but for it, and a newest checkpoint that cannot be read.
+    Nothing is done to others; again is harmless.
 
     Raises StateError, before a table is touched, when the entry was acknowledged or more than it is damaged. Nothing
     else should write the warehouse meanwhile.
@@ -49,11 +54,12 @@ def repair(settings: Settings, root: Path, *, by: str) -> tuple[SetAside, ...]:
         )
     where = Path(folder)
     done = _set_aside(where, _damaged(where, CONTROL), _noted(settings, root))
+    done += _set_checkpoints_aside(where)
     if any((where / CONTROL).glob(f"*/{LOG}")):
         done += _set_aside(where, _damaged(where, ""), _relied_on(Control.over(DeltaStore(settings.warehouse))))
     identity = read_identity(settings.warehouse)
     if done and identity is not None:
-        why = "; ".join(f"{one.table} commit {one.commit}" for one in done)
+        why = "; ".join(f"{one.table} {one.what} {one.commit}" for one in done)
         history = (*identity.history, event("repaired", f"set aside: {why}", by))
         write_identity(settings.warehouse, replace(identity, history=history))
     return done
@@ -72,12 +78,40 @@ def _set_aside(where: Path, damaged: Mapping[str, int], known: Mapping[str, int]
         target = where / ASIDE / f"{at}-{table.replace('/', '-')}"
         target.mkdir(parents=True, exist_ok=True)
         log, name = where / table / LOG, entry_name(commit)
-        for file in (log / name, log / f".{name}.crc"):
+        # The checkpoint of the same commit says as much, and the hint would lead to it.
+        for file in (log / name, log / f".{name}.crc", *log.glob(f"{commit:020}.checkpoint*"), log / HINT):
             if file.exists():
                 file.rename(target / file.name)
         for place in (target, target.parent, where, log):
             sync(place)
         done.append(SetAside(table=table, commit=commit, place=str(target / name)))
+    return tuple(done)
+
+
+def _set_checkpoints_aside(where: Path) -> tuple[SetAside, ...]:
+    """The newest checkpoint of each control table that cannot be read for it alone: the entries since the one before
+    say the same, so no row goes."""
+    at, done = f"{datetime.now(UTC):%Y%m%dT%H%M%S}", list[SetAside]()
+    for log in sorted((where / CONTROL).glob(f"*/{LOG}")):
+        location, found = str(log.parent), read_log(str(log.parent))
+        try:
+            open_table(location)
+            continue
+        except StateError:
+            named = sorted({int(f.name[:20]) for f in log.glob(f"{'[0-9]' * 20}.checkpoint*")})
+        newest = named[-1] if named else -1
+        without = replace(found, checkpoints=found.checkpoints - {newest})
+        if check_log(location) < 0 or without.problem(found.head):
+            continue
+        table = log.parent.relative_to(where).as_posix()
+        target = where / ASIDE / f"{at}-{table.replace('/', '-')}-checkpoint"
+        target.mkdir(parents=True, exist_ok=True)
+        for file in (*log.glob(f"{newest:020}.checkpoint*"), log / HINT):
+            if file.exists():
+                file.rename(target / file.name)
+        for place in (target, target.parent, where, log):
+            sync(place)
+        done.append(SetAside(table=table, commit=newest, place=str(target), what="checkpoint"))
     return tuple(done)
 
 

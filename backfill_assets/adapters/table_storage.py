@@ -99,6 +99,8 @@ def _sizes(system: FileSystem, places: Sequence[str], files: Sequence[IntervalFi
     try:
         infos = system.get_file_info(list(places))
     except OSError as error:
+        if len(files) > 1:  # one of them, and it does not say which
+            return [why for place, file in zip(places, files, strict=True) for why in _sizes(system, [place], [file])]
         return [f"{file.path}: {str(error).splitlines()[0]}" for file in files]
     return [
         f"{file.path} is missing"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +16,8 @@ from backfill_assets.app.plan import plan_by_now
 from backfill_assets.app.prove import prove_built
 from backfill_assets.app.release import release_by_case
 from backfill_assets.compare.codec import diff_from_json
+from backfill_assets.compare.coverage import expected_coverage, found_coverage
+from backfill_assets.compare.diff import Diff
 from backfill_assets.compare.expect import expectations, judge_moves
 from backfill_assets.contracts.publish import publish_contracts
 from backfill_assets.core.errors import PlanError
@@ -70,6 +72,7 @@ def promote_plan(context: Context, request: Request | None = None, *, plan: str 
             fix=f"backfill promote {plan}",
         )
     expectations(context.project.column_names, asked.expect_moved, asked.expect_unmoved)
+    expected_coverage(asked.expect_filled, context.project.column_names)
     stored = find_plan(context.control, plan) if plan else None
     asked = stored_request(context.control, stored.id) if stored else asked
     before = context.control.environments.read(context.environment)
@@ -113,22 +116,39 @@ def _look(context: Context, asked: Request, named: str) -> _Planned:
 
 def _surprises(context: Context, case: Case) -> Iterator[Obstacle]:
     """What this promotion expects otherwise than was compared for the plans that it rests on, which did not know it."""
-    for review in vouching(case):
-        known = stored_request(context.control, review.record.id)
+    asked, columns = case.request, context.project.column_names
+    if not (asked.expect_moved or asked.expect_unmoved or asked.expect_filled):
+        return
+    diffs = {r.record.id: diff_from_json(newest_proofs(r.proofs)[DIFF].document) for r in vouching(case)}
+    for plan, diff in diffs.items():
+        known = stored_request(context.control, plan)
         expected = expectations(
-            context.project.column_names,
-            [name for name in case.request.expect_moved if name not in known.expect_moved],
-            [name for name in case.request.expect_unmoved if name not in known.expect_unmoved],
+            columns,
+            [name for name in asked.expect_moved if name not in known.expect_moved],
+            [name for name in asked.expect_unmoved if name not in known.expect_unmoved],
         )
-        if not expected:
-            continue
-        diff = diff_from_json(newest_proofs(review.proofs)[DIFF].document)
-        for surprise in judge_moves(diff, expected).surprises:
+        filled = expected_coverage([said for said in asked.expect_filled if said not in known.expect_filled], columns)
+        others = [d for d in diffs.values() if d is not diff]
+        told = [
+            *judge_moves(diff, [e for e in expected if _is_for(diff, others, e.model)]).surprises,
+            *(c for c in found_coverage(diff, [e for e in filled if _is_for(diff, others, e.model)]) if not c.met),
+        ]
+        for each in told:
             yield Obstacle(
-                model=surprise.expected.model,
-                what=str(surprise),
-                remedy=f"look at it: backfill diff {review.record.id}; it is promoted without that expectation",
+                model=each.expected.model,
+                what=str(each),
+                remedy=f"look at it: backfill diff {plan}; it is promoted without that expectation",
             )
+
+
+def _is_for(diff: Diff, others: Sequence[Diff], model: str) -> bool:
+    """Whether a comparison decides about a model: it compared it, or no other one did."""
+    return _compared(diff, model) or not any(_compared(other, model) for other in others)
+
+
+def _compared(diff: Diff, model: str) -> bool:
+    found = diff.of(model)
+    return found is not None and bool(found.compared or found.proofs)
 
 
 def _evidence(context: Context, stored: PlanRecord | None, sealing: Sealing[_Planned]) -> Mapping[str, str]:

@@ -292,7 +292,7 @@ class Worker:
             return
         with self._timed("audit"):
             reads = audit_reads(self.bench, job, commit, there, pending, pins, empty=have.empty)
-            counts = self._compute(lambda engine: engine.scan(job, commit, pending, reads))
+            counts = self._compute(lambda engine: engine.scan(job, commit, pending, reads), again=False)
             results = self._judged(job, by_batch, counts)
             hollow = [u for u in pending.split(model.cadence) if not counts.get(u.start, Counts()).rows]
             results = self._with_samples(job, results, commit, reads)

@@ -36,7 +36,7 @@ def warehouse(
 
     done = accept_warehouse(root_folder(), Accepting(adopt=adopt, forget=forget, repair=repair, why=why))
     for one in done.set_aside:
-        err().print(Text(f"set aside: commit {one.commit} of {one.table}, now {one.place}"))
+        err().print(Text(f"set aside: {one.what} {one.commit} of {one.table}, now {one.place}"))
     found = done.status
     if as_json:
         print_json(found.to_json())

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from sys import intern
 from typing import Any, cast
 
 from backfill_assets.core.codec import from_plain, of_fields, to_fields, to_plain
@@ -177,6 +178,7 @@ class Ledger:
         if state != seen:
             if models is not None or not wanted - {Kind.STARTED}:
                 return self._read(models, wanted)
+            self._kept = "", []  # two at once would be much
             known = self._read(None, _LASTING)
             self._kept = state, known
         found = [e for e in known if e.kind in wanted and (models is None or e.model in models)]
@@ -379,14 +381,14 @@ def _from_row(row: Row) -> Entry:
     inputs, changes, origin = said["inputs"], said["changes"], said["origin"]
     return Entry(
         kind=_KINDS.get(said["kind"]) or Kind(said["kind"]),
-        model=said["model"],
-        version=said["version"],
+        model=intern(said["model"]),
+        version=intern(said["version"]),
         interval=Interval(said["start"], said["end"]),
         table_commit=said["table_commit"],
         batch=said["batch"],
         attempt=said["attempt"],
         run=said["run"],
-        audits=said["audits"],
+        audits=intern(said["audits"]),
         inputs=json.loads(inputs) if inputs != "{}" else {},
         rows=said["rows"],
         bytes=said["bytes"],

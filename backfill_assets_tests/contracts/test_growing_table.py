@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
+from backfill_assets.adapters import backup as backup_module
 from backfill_assets.adapters import control_delta, growing_table
 from backfill_assets.adapters.control_delta import KEEP_FOR_EVER, DeltaControlTable, DeltaStore
 from backfill_assets.adapters.growing_table import PROPERTIES
 from backfill_assets.state.control import Control
-from backfill_assets.state.ledger import LEDGER
+from backfill_assets.state.ledger import LEDGER, Entry, Kind
 from backfill_assets.state.results import RESULTS
 from backfill_assets.state.store import MemoryStore, TableSpec
+from backfill_assets_tests.contracts.test_identity import A1, A2, House
+from backfill_assets_tests.fakes import days
 
 SPEC = TableSpec(name="events", columns={"key": "text", "number": "int"}, sequence="number", grows=True)
 
@@ -25,8 +28,8 @@ SPEC = TableSpec(name="events", columns={"key": "text", "number": "int"}, sequen
 def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What takes hundreds of commits and an hour takes a few, and no time."""
     monkeypatch.setattr(control_delta, "JOIN_EVERY", 5)
-    monkeypatch.setattr(control_delta, "REMOVE_EVERY", 10)
-    monkeypatch.setattr(growing_table, "_KEEP", timedelta(0))
+    for kept in ("_KEEP", "_KEEP_LOG"):
+        monkeypatch.setattr(growing_table, kept, timedelta(0))
     monkeypatch.setattr(growing_table, "PROPERTIES", {**PROPERTIES, "delta.checkpointInterval": "7"})
     monkeypatch.setattr(control_delta, "PROPERTIES", {**PROPERTIES, "delta.checkpointInterval": "7"})
     yield
@@ -60,12 +63,12 @@ def test_what_grows() -> None:
 def test_it_stays_small(tmp_path: Path) -> None:
     """However many rows are appended, the folder holds as many files; every row is there, in the order of commits."""
     table, sizes = a_table(tmp_path), list[int]()
-    for begin in range(0, 200, 50):
-        add(table, begin, begin + 50)
+    for begin in range(0, 120, 30):
+        add(table, begin, begin + 30)
         sizes.append(sum(1 for _ in tmp_path.rglob("*.*")))
-        assert in_order(table) == [f"{n:04}" for n in range(begin + 50)]
+        assert in_order(table) == [f"{n:04}" for n in range(begin + 30)]
     assert max(sizes) < 60
-    assert in_order(a_table(tmp_path)) == [f"{n:04}" for n in range(200)]
+    assert in_order(a_table(tmp_path)) == [f"{n:04}" for n in range(120)]
 
 
 @pytest.mark.usefixtures("at_once")
@@ -73,15 +76,15 @@ def test_nothing_is_lost_beside_other_writers(tmp_path: Path) -> None:
     """Threads with tables of their own append while others join and remove."""
     add(a_table(tmp_path), 0, 1)
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda w: add(a_table(tmp_path), w * 30, w * 30 + 30), range(1, 5)))
-    assert sorted(in_order(a_table(tmp_path))) == ["0000", *(f"{n:04}" for n in range(30, 150))]
+        list(pool.map(lambda w: add(a_table(tmp_path), w * 20, w * 20 + 20), range(1, 5)))
+    assert sorted(in_order(a_table(tmp_path))) == ["0000", *(f"{n:04}" for n in range(20, 100))]
 
 
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("lost", [1, 2])
 def test_the_newest_checkpoints_may_be_lost(tmp_path: Path, lost: int) -> None:
     """A disk that loses the newest checkpoints leaves those before them, and every entry since."""
-    add(a_table(tmp_path), 0, 120)
+    add(a_table(tmp_path), 0, 70)
     log = tmp_path / "_control" / "events" / "_delta_log"
     checkpoints = sorted(log.glob("*.checkpoint.parquet"))
     assert len(checkpoints) >= 3
@@ -89,7 +92,7 @@ def test_the_newest_checkpoints_may_be_lost(tmp_path: Path, lost: int) -> None:
     for file in checkpoints[-lost:]:
         file.unlink()
     (log / "_last_checkpoint").unlink()
-    assert in_order(a_table(tmp_path)) == [f"{n:04}" for n in range(120)]
+    assert in_order(a_table(tmp_path)) == [f"{n:04}" for n in range(70)]
 
 
 def test_nothing_is_removed_within_an_hour(tmp_path: Path) -> None:
@@ -113,3 +116,30 @@ def test_a_table_of_an_earlier_release(tmp_path: Path, monkeypatch: pytest.Monke
     found = DeltaTable(place).metadata().configuration
     assert found == {**KEEP_FOR_EVER, **PROPERTIES}
     assert in_order(a_table(tmp_path)) == ["0000", "0001", "0002"]
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_backup_beside_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While tables are copied for hours, others append, and the log of what was copied first goes."""
+    house = House(tmp_path)
+    house.promote(A1, A2)
+    reached, ledger = backup_module._reached, house.open().ledger
+    first = house.warehouse / "_control" / "ledger" / "_delta_log" / f"{0:020}.json"
+    ledger.append([an_entry(1)])
+
+    def later(source: Path, target: Path) -> list[str]:
+        for number in range(2, 50):
+            ledger.append([an_entry(number)])
+        assert not first.exists()
+        return reached(source, target)
+
+    monkeypatch.setattr(backup_module, "_reached", later)
+    monkeypatch.setattr(backup_module, "missing_data", lambda *_, **__: [])  # pointers of this house show nothing
+    made = backup_module.backup(str(house.warehouse), tmp_path / "copy", data=True)
+    assert backup_module.read_backup(tmp_path / "copy") == made
+    assert [e.table_commit for e in Control.over(DeltaStore(str(tmp_path / "copy"))).ledger.entries()] == [1]
+
+
+def an_entry(commit: int) -> Entry:
+    at = datetime.now(UTC)
+    return Entry(kind=Kind.BUILT, model="a", version="a-1", interval=days("01"), table_commit=commit, batch="b", at=at)

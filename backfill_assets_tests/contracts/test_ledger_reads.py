@@ -6,6 +6,8 @@ import shutil
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,6 +60,22 @@ def test_a_ledger_that_was_restored(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "backup", tmp_path / "now")
     Ledger(DeltaStore(str(tmp_path / "now"))).append([an_entry(Kind.BUILT, "a", 3)])
     assert [e.batch for e in ledger.entries()] == ["1", "3"]
+
+
+def test_somebody_appends_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between opening the table and asking for its newest commit: what comes next is read."""
+    ledger = Ledger(DeltaStore(str(tmp_path)))
+    ledger.append([an_entry(Kind.BUILT, "a", 1)])
+    history = DeltaTable.history
+
+    def later(table: DeltaTable, limit: int | None = None) -> list[dict[str, object]]:
+        monkeypatch.undo()
+        Ledger(DeltaStore(str(tmp_path))).append([an_entry(Kind.BUILT, "a", 2)])
+        return history(table, limit)
+
+    monkeypatch.setattr(DeltaTable, "history", later)
+    ledger.entries()
+    assert [e.batch for e in ledger.entries()] == ["1", "2"]
 
 
 def test_another_ledger_at_the_same_place(tmp_path: Path) -> None:

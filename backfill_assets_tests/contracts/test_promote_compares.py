@@ -133,6 +133,10 @@ def test_what_was_compared_before_is_held_against_what_is_expected_now(tmp_path:
     assert "daily.total should not have moved, but total changed in 4 rows" in what, what
     with pytest.raises(UsageError, match="names no model"):
         promote_plan(place, Request(expect_unmoved=("dialy",)))
+    with pytest.raises(UsageError, match="names no model"):
+        promote_plan(place, Request(expect_filled=("dialy.total=99%",)))
+    [what] = in_the_way(place, Request(expect_filled=("daily.total=99%",)))
+    assert "daily.total is no new column" in what, what
     assert in_the_way(place, Request(expect_unmoved=("daily.n",), expect_moved=("daily.total",))) == []
     assert said.asked == []
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.log_folder import LOG, entry_name, read_log
@@ -104,6 +105,31 @@ def test_more_than_the_newest_entry(house: House) -> None:
     with pytest.raises(StateError, match="is damaged; nothing is read from it") as error:
         repair(house.settings, house.root, by="ana")
     assert error.value.why == f"{entry_name(1)} is missing"
+
+
+@pytest.mark.parametrize("lost", ["torn", "gone", "with its entry"])
+def test_a_checkpoint_that_cannot_be_read(house: House, lost: str) -> None:
+    """The entries say the same: all rows are there again, and can be added to. An entry that is damaged itself goes
+    with the checkpoint of its commit."""
+    location = house.warehouse / "_control" / "ledger"
+    before = [e.table_commit for e in house.open().ledger.entries()]
+    if lost == "with its entry":
+        house.open().ledger.append([an_entry(commit=7)])
+    DeltaTable(location).create_checkpoint()
+    checkpoint = newest(house, "_control/ledger").with_suffix(".checkpoint.parquet")
+    if lost == "gone":
+        checkpoint.unlink()
+    elif lost == "torn":
+        checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    else:
+        empty_it(newest(house, "_control/ledger"))
+    with pytest.raises(StateError):
+        house.open().ledger.entries()
+    assert [one.table for one in repair(house.settings, house.root, by="ana")] == ["_control/ledger"]
+    assert [e.table_commit for e in house.open().ledger.entries()] == before
+    assert repair(house.settings, house.root, by="ana") == ()
+    house.open().ledger.append([an_entry(commit=10)])
+    assert [e.table_commit for e in house.open().ledger.entries()] == [*before, 10]
 
 
 def test_it_stands_alone(house: House) -> None:
