@@ -73,9 +73,19 @@ def _upstreams(
 
     before: dict[tuple[str, str], Ranges] = {}
     for each in found(shown.pointers):
-        before[each.model, each.upstream] = before.get((each.model, each.upstream), NOTHING) | each.intervals
+        if each.model in ours:
+            stays = each.intervals & _of_one_logic(shown.pointers[each.model], then[each.model])
+            before[each.model, each.upstream] = before.get((each.model, each.upstream), NOTHING) | stays
     return tuple(
         replace(each, intervals=left)
         for each in found(then)
         if each.model in ours and (left := each.intervals - before.get((each.model, each.upstream), NOTHING))
+    )
+
+
+def _of_one_logic(one: Pointer, other: Pointer) -> Ranges:
+    """Where both show rows of the same logic: only of these it is said alike what they read."""
+    logics = {segment.logic for segment in one.segments}
+    return Ranges.of(
+        part for each in logics for part in one.segments.of_logic(each).covers & other.segments.of_logic(each).covers
     )

@@ -14,6 +14,7 @@ GATE = (
     broken("from_rows", "promote/gate.py", "            if hollow:\n", "            if False:\n", "promote/test_gate_rules.py::test_rows_that_were_computed_from_declared_empty_ones"),
     broken("of_shown_rows", "promote/gate.py", "for each in case.older.upstreams if", "for each in () if", f"{_BESIDE}test_a_plan_from_before_a_correction_of_its_upstream"),
     broken("of_shown_rows: what is shown so already", "promote/older_reads.py", " - before.get((each.model, each.upstream), NOTHING))", ")", f"{_BESIDE}test_what_is_shown_so_already_holds_up_nothing"),
+    broken("of_shown_rows: other logic reads other windows", "promote/older_reads.py", "each.intervals & _of_one_logic(shown.pointers[each.model], then[each.model])", "each.intervals", f"{_BESIDE}test_new_logic_that_reads_more_than_what_is_shown"),
     broken("of_shown_rows: older logic is told before", "promote/gate_forecast.py", "shown.older.covers - pointer.older.covers", "NOTHING", f"{_BESIDE}test_older_logic_that_the_same_plan_replaces"),
     broken("of_shown_rows: told while days are missing", "promote/gate_forecast.py", "reads = older(facts, wanted.pointers,", "reads = older(facts, case.pointers,", f"{_OLDER}test_it_is_told_while_other_days_are_missing"),
     broken("of_newest_rows", "promote/gate.py", "for each in case.older.sources if", "for each in () if", f"{_OLDER}test_a_plan_from_before_a_day_was_settled"),

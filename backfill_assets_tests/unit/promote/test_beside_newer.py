@@ -144,6 +144,25 @@ def test_what_is_shown_so_already_holds_up_nothing(world: World) -> None:
     assert {p.model for p in found.pointers} == {"a", "b", "c"} and older(found) == {}
 
 
+def test_new_logic_that_reads_more_than_what_is_shown() -> None:
+    """c is to read the day before as well: what it has of the fourth was computed from the older third, and nothing
+    that is shown of the fourth was."""
+    world, more = World(*MODELS), (*MODELS[:2], a_model("c", "b", lookback=1))
+    released(world)
+    world.project = a_project(*more, versions={"c": "2"})
+    built(world)
+    changed(world)
+    released(world, RESTATED)
+    world.project = a_project(*more, versions={"c": "2"})
+    assert older(case(world))["c"].startswith("2024-01-03..2024-01-04: ")
+    withdraw(world.control, world.tables, world.project, [("c", days("03"))], now=NOW, by="dev")
+    built(world)
+    assert older(case(world))["c"].startswith("2024-01-04: ")
+    withdraw(world.control, world.tables, world.project, [("c", days("04"))], now=NOW, by="dev")
+    built(world)
+    assert older(case(world)) == {}
+
+
 def test_older_logic_that_the_same_plan_replaces(world: World) -> None:
     """a shows new logic from the sixth on. A plan that completes it computes b from what is shown of a: older logic in
     the first days. It is told before anything is built; and refused when it is."""
