@@ -23,6 +23,7 @@ from backfill_assets.adapters.table_log import DeltaTableLog, open_table
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.warehouse import CONTROL, control_heads, newest_release, read_identity
 from backfill_assets.core.errors import SettingsError, StateError
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.reachable import reachable
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import ENVIRONMENTS
@@ -219,27 +220,44 @@ def copy(source: Path, target: Path, names: Iterable[str]) -> dict[str, File]:
 
 
 def missing_data(warehouse: str) -> list[str]:
-    """What the environments of a warehouse show and its tables do not give, a line a model; of an adopted table also
-    which of its files are not there, as no backup has them."""
+    """What the environments of a warehouse show and its own tables do not give, a line a model."""
+    log = DeltaTableLog(warehouse)
+    return [f"{name} {p.model}: {lack}" for name, p in _shown(warehouse) if (lack := _lack(log, p))]
+
+
+def missing_outside(warehouse: str) -> list[str]:
+    """Which files of adopted tables that the environments of a warehouse show are not there, a line a model: they are
+    in no backup. Nothing of what `missing_data` names."""
     log, storage, found = DeltaTableLog(warehouse), DeltaTableStorage(warehouse), list[str]()
-    for shown in Control.over(DeltaStore(warehouse)).lasting():
-        for pointer in shown.pointers.values():
-            try:
-                with_counts(log, [pointer])
-            except StateError as error:
-                found.append(f"{shown.name} {pointer.model}: {error.what}")
-                continue
-            gone = [
-                problem
-                for part in pointer.segments.adopted
-                for problem in storage.readable(
-                    pointer.model, part.version, part.commit, part.interval, footers=False
-                ).broken
-            ]
-            if gone := list(dict.fromkeys(gone)):
-                more = f", and {len(gone) - 3:,} more" if len(gone) > 3 else ""
-                found.append(f"{shown.name} {pointer.model}: of its adopted table {', '.join(gone[:3])}{more}")
+    for name, pointer in _shown(warehouse):
+        adopted = pointer.segments.adopted
+        if not adopted or _lack(log, pointer):
+            continue
+        gone = [
+            problem
+            for part in adopted
+            for problem in storage.readable(
+                pointer.model, part.version, part.commit, part.interval, footers=False
+            ).broken
+        ]
+        if gone := list(dict.fromkeys(gone)):
+            more = f", and {len(gone) - 3:,} more" if len(gone) > 3 else ""
+            found.append(f"{name} {pointer.model}: of its adopted table {', '.join(gone[:3])}{more}")
     return found
+
+
+def _shown(warehouse: str) -> list[tuple[str, Pointer]]:
+    """The pointers of each environment that lasts, with its name."""
+    environments = Control.over(DeltaStore(warehouse)).lasting()
+    return [(shown.name, pointer) for shown in environments for pointer in shown.pointers.values()]
+
+
+def _lack(log: DeltaTableLog, pointer: Pointer) -> str:
+    try:
+        with_counts(log, [pointer])
+    except StateError as error:
+        return error.what
+    return ""
 
 
 def on_disk(location: str) -> Path:

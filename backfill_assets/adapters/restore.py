@@ -15,6 +15,7 @@ from backfill_assets.adapters.backup import (
     copy,
     damaged_files,
     missing_data,
+    missing_outside,
     on_disk,
     read_backup,
     sync_files,
@@ -45,7 +46,8 @@ class Restored:
     lost: tuple[str, ...]
     aside: str
     missing: tuple[str, ...]
-    """What environments show and the tables of versions, which may not be in the backup, do not give."""
+    """What environments show and the tables of versions, which may not be in the backup, or files of adopted tables,
+    which are in none, do not give."""
 
 
 def restore(source: Path, settings: Settings, root: Path, *, over_newer: bool, by: str) -> Restored:
@@ -92,7 +94,8 @@ def restore(source: Path, settings: Settings, root: Path, *, over_newer: bool, b
     write_memory(root, where, None)
     write_memory(root, where, mine)
     kept = str(aside) if aside.is_dir() else ""
-    return Restored(manifest=found, lost=tuple(lost), aside=kept, missing=tuple(missing_data(where)))
+    missing = (*missing_data(where), *missing_outside(where))
+    return Restored(manifest=found, lost=tuple(lost), aside=kept, missing=missing)
 
 
 def losses(where: str, found: Manifest) -> list[str]:

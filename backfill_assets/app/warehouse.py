@@ -7,7 +7,7 @@ from pathlib import Path
 
 from backfill_assets.adapters.accepting import WarehouseStatus, adopt, forget, warehouse_status
 from backfill_assets.adapters.account import account
-from backfill_assets.adapters.backup import Manifest, backup
+from backfill_assets.adapters.backup import Manifest, backup, missing_outside
 from backfill_assets.adapters.integrity import IntegrityReport, check_integrity, check_logs
 from backfill_assets.adapters.repair import SetAside, repair
 from backfill_assets.adapters.restore import Restored, restore
@@ -39,6 +39,15 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackedUp:
+    """What a backup consists of, and what it cannot have."""
+
+    manifest: Manifest
+    missing: tuple[str, ...]
+    """Which files of adopted tables are not where they were: a restore would not have them either."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BroughtBack:
     """Which warehouse a backup was put in the place of, and what came of it."""
 
@@ -66,11 +75,12 @@ def accept_warehouse(root: Path, asked: Accepting) -> Accepted:
     return Accepted(status=warehouse_status(settings, root), set_aside=set_aside)
 
 
-def back_up_warehouse(root: Path, target: Path, *, data: bool) -> Manifest:
+def back_up_warehouse(root: Path, target: Path, *, data: bool) -> BackedUp:
     """Copy the records, and with `data` the versions' tables, into an empty folder. Raises StateError."""
     settings = load_settings(root)
     open_store(settings, root)  # what is lost or older than it was is no backup
-    return backup(settings.warehouse, target, data=data)
+    made = backup(settings.warehouse, target, data=data)
+    return BackedUp(manifest=made, missing=tuple(missing_outside(settings.warehouse)) if data else ())
 
 
 def restore_warehouse(root: Path, source: Path, *, over_newer: bool) -> BroughtBack:

@@ -92,12 +92,16 @@ def backup(
     """
     from backfill_assets.app.warehouse import back_up_warehouse
 
-    made = back_up_warehouse(root_folder(), target, data=data)
+    done = back_up_warehouse(root_folder(), target, data=data)
+    made = done.manifest
     if as_json:
-        print_json({k: v for k, v in made.to_json().items() if k != "files"} | {"files": len(made.files)})
+        said = {k: v for k, v in made.to_json().items() if k != "files"}
+        print_json(said | {"files": len(made.files), "missing": done.missing})
         return
     last = f"release {made.release}" if made.release else "no release yet"
     out().print(Text(f"{target}: {len(made.files):,} files, {made.bytes / 1e6:,.1f} MB, {last}"))
+    for line in done.missing:
+        out().print(Text(f"  missing, and in no backup: {line}", style="yellow"))
 
 
 @app.command()

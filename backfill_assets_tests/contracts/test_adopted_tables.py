@@ -33,6 +33,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.janitor import find_garbage, remove_garbage
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.app.warehouse import back_up_warehouse
 from backfill_assets.app.watch import watch_environment
 from backfill_assets.audits.counts import Counts
 from backfill_assets.build.apply import apply
@@ -276,6 +277,20 @@ def test_a_backup_names_the_files(place: Context, table: Path, tmp_path: Path) -
     shutil.rmtree(place.warehouse)
     done = restore(tmp_path / "copy", place.project.settings, place.project.root, over_newer=False, by="ana")
     assert not done.missing and shown(place) == before
+
+
+def test_a_backup_has_what_there_is(place: Context, table: Path, tmp_path: Path) -> None:
+    """A file of the other table is lost: no reason to keep no backup of all else. It is named, by `--data`."""
+    adopt(place, Adoption(model="daily", table=str(table)))
+    gone, *_ = sorted(table.rglob("*.parquet"))
+    gone.unlink()
+    done = back_up_warehouse(place.project.root, tmp_path / "copy", data=True)
+    [line] = done.missing
+    assert line.startswith("prod daily: ") and gone.name in line, line
+    assert read_backup(tmp_path / "copy") == done.manifest
+    shutil.rmtree(place.warehouse)
+    said = restore(tmp_path / "copy", place.project.settings, place.project.root, over_newer=False, by="ana")
+    assert said.missing == (line,)
 
 
 def test_a_restore_names_files_that_are_gone(place: Context, table: Path, tmp_path: Path) -> None:
