@@ -82,10 +82,10 @@ def sync_commits(location: str, commits: Iterable[int]) -> None:
     begin = begin if first else max(begin, min(_synced[known], min(wanted) - 1))
     # Others may have committed in between, and not synced yet: without their entries there would be a hole in the log.
     entries = [f"{folder}/{LOG}/{entry_name(n)}" for n in log.entries if begin < n <= new]
-    theirs = {n for n in log.checkpoints if begin < n <= new}  # who wrote it may have died over it
-    for number in wanted | theirs:  # a checkpoint, and what Delta knows of the table at the commit
+    checkpoints = {n for n in log.checkpoints if begin < n <= new}  # who wrote one may have died over it
+    for number in wanted | checkpoints:  # a checkpoint, and what Delta knows of the table at the commit
         entries += [str(f) for f in Path(folder, LOG).glob(f"*{number:020}.c*")]
-    if log.checkpoints & wanted or theirs:
+    if checkpoints:
         entries.append(f"{folder}/{LOG}/{HINT}")
     for files in (data, entries):  # an entry that is on the disk names files that are there
         _sync_all([*files, *filter(os.path.exists, map(_sums, files))])

@@ -7,7 +7,7 @@ backup has it. The entry is kept beside the warehouse's tables, and the warehous
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,17 +73,11 @@ def _set_aside(where: Path, damaged: Mapping[str, int], known: Mapping[str, int]
             why="it was acknowledged: what relies on it is recorded, and its content is lost",
             fix="bring it back from a backup: backfill restore SRC",
         )
-    at, done = f"{datetime.now(UTC):%Y%m%dT%H%M%S}", list[SetAside]()
+    done: list[SetAside] = []
     for table, commit in damaged.items():
-        target = where / ASIDE / f"{at}-{table.replace('/', '-')}"
-        target.mkdir(parents=True, exist_ok=True)
         log, name = where / table / LOG, entry_name(commit)
-        # The checkpoint of the same commit says as much, and the hint would lead to it.
-        for file in (log / name, log / f".{name}.crc", *log.glob(f"{commit:020}.checkpoint*"), log / HINT):
-            if file.exists():
-                file.rename(target / file.name)
-        for place in (target, target.parent, where, log):
-            sync(place)
+        # The checkpoint of the same commit says as much.
+        target = _move(where, log, [log / name, log / f".{name}.crc", *_checkpoint(log, commit)])
         done.append(SetAside(table=table, commit=commit, place=str(target / name)))
     return tuple(done)
 
@@ -91,7 +85,7 @@ def _set_aside(where: Path, damaged: Mapping[str, int], known: Mapping[str, int]
 def _set_checkpoints_aside(where: Path) -> tuple[SetAside, ...]:
     """The newest checkpoint of each control table that cannot be read for it alone: the entries since the one before
     say the same, so no row goes."""
-    at, done = f"{datetime.now(UTC):%Y%m%dT%H%M%S}", list[SetAside]()
+    done: list[SetAside] = []
     for log in sorted((where / CONTROL).glob(f"*/{LOG}")):
         location, found = str(log.parent), read_log(str(log.parent))
         try:
@@ -103,16 +97,28 @@ def _set_checkpoints_aside(where: Path) -> tuple[SetAside, ...]:
         without = replace(found, checkpoints=found.checkpoints - {newest})
         if check_log(location) < 0 or without.problem(found.head):
             continue
+        target = _move(where, log, _checkpoint(log, newest), "-checkpoint")
         table = log.parent.relative_to(where).as_posix()
-        target = where / ASIDE / f"{at}-{table.replace('/', '-')}-checkpoint"
-        target.mkdir(parents=True, exist_ok=True)
-        for file in (*log.glob(f"{newest:020}.checkpoint*"), log / HINT):
-            if file.exists():
-                file.rename(target / file.name)
-        for place in (target, target.parent, where, log):
-            sync(place)
         done.append(SetAside(table=table, commit=newest, place=str(target), what="checkpoint"))
     return tuple(done)
+
+
+def _checkpoint(log: Path, commit: int) -> list[Path]:
+    """The files of a commit's checkpoint, and the hint that would lead to it."""
+    return [*log.glob(f"{commit:020}.checkpoint*"), log / HINT]
+
+
+def _move(where: Path, log: Path, files: Sequence[Path], what: str = "") -> Path:
+    """Move files of a log that are there to a folder of now, which is returned; both are on the disk then."""
+    table = log.parent.relative_to(where).as_posix()
+    target = where / ASIDE / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{table.replace('/', '-')}{what}"
+    target.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        if file.exists():
+            file.rename(target / file.name)
+    for place in (target, target.parent, where, log):
+        sync(place)
+    return target
 
 
 def _damaged(where: Path, below: str) -> dict[str, int]:
