@@ -13,7 +13,7 @@ from backfill_assets.app.plan import plan_request
 from backfill_assets.build.entity_sample import build_sample
 from backfill_assets.build.hold import Hold
 from backfill_assets.compare.diff import SAMPLE, Diff
-from backfill_assets.compare.expect import expectations, judge_moves
+from backfill_assets.compare.expect import judge_moves
 from backfill_assets.compare.questions import Question, questions
 from backfill_assets.compare.sides import Side
 from backfill_assets.core.intervals import Cadence
@@ -66,7 +66,7 @@ def sample_entities(context: Context, request: Request, sample: EntitySample, *,
         for question in _questions(context, facts.environment, computed, taken, sample)
     ]
     diff = Diff(old=facts.environment.name, new=str(sample), models=tuple(found))
-    judgement = judge_moves(diff, expectations(context.project.column_names, (), ()))
+    judgement = judge_moves(diff, ())
     return Sampled(sample=sample, compared=Compared(diff=diff, judgement=judgement), taken=taken, left=left)
 
 

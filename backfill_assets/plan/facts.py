@@ -156,6 +156,7 @@ def read_facts(
         for name, version in revisions
     }
     versions = control.versions.all() if groups else {}
+    recorded = {n: versions[n, p.version] for n, p in shown.pointers.items() if (n, p.version) in versions}
     coverage = {
         name: as_shown(covered, project.fingerprints[name], shown.pointers.get(name), states.get(name))
         for name, (covered, _) in seen.items()
@@ -166,20 +167,10 @@ def read_facts(
     facts = Facts(
         now=now,
         environment=shown,
-        shown={n: versions[n, p.version].signature for n, p in shown.pointers.items() if (n, p.version) in versions},
-        zones={
-            n: Calendar.of_definition(versions[n, p.version].definition).time_zone
-            for n, p in shown.pointers.items()
-            if (n, p.version) in versions
-        },
-        algorithms={
-            n: versions[n, p.version].algorithm for n, p in shown.pointers.items() if (n, p.version) in versions
-        },
-        written={
-            n: written_then(versions[n, p.version].definition)
-            for n, p in shown.pointers.items()
-            if (n, p.version) in versions
-        },
+        shown={name: record.signature for name, record in recorded.items()},
+        zones={name: Calendar.of_definition(record.definition).time_zone for name, record in recorded.items()},
+        algorithms={name: record.algorithm for name, record in recorded.items()},
+        written={name: written_then(record.definition) for name, record in recorded.items()},
         released=_released(project, shown, releases, names),
         out_of_sight=out_of_sight(releases),
         releases=releases,

@@ -148,8 +148,8 @@ def check_ids(ids: Ids, model: Model, types: Mapping[str, str]) -> None:
             why="the plan keeps the keys, and people are shown some of them",
             fix=f"name rows by other columns of its key: {key}",
         )
-    readers = [_reader(types.get(name, "")) for name in ids.columns]
-    if unfit := [f"{n} is {types.get(n, 'of no known type')}" for n in ids.columns if not _reader(types.get(n, ""))]:
+    readers = {name: _reader(types.get(name, "")) for name in ids.columns}
+    if unfit := [f"{name} is {types.get(name, 'of no known type')}" for name, read in readers.items() if not read]:
         raise UsageError(
             f"{_at(ids.file, 1)}: {', '.join(unfit)} in {model.name}",
             why="keys of a file are texts, whole numbers, decimals or dates", fix="name the rows by --where",
@@ -157,7 +157,7 @@ def check_ids(ids: Ids, model: Model, types: Mapping[str, str]) -> None:
     wrong = [
         (line, f"{f'line {line}: ' if line else ''}`{_short(value)}`: {name} is {types[name]}, {problem}")
         for row, line in zip(ids.rows, ids.lines or (0,) * len(ids.rows), strict=True)
-        for name, value, read in zip(ids.columns, row, readers, strict=True)
+        for (name, read), value in zip(readers.items(), row, strict=True)
         if read and (problem := read(value))
     ]
     if wrong:

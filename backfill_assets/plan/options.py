@@ -51,19 +51,17 @@ APART = (
         option="restate", others=("ignore-cron",), why="only days that are published can be computed again",
         instead="build the open interval by a plan of its own: --ignore-cron without --restate",
     ),
-    Apart(
-        option="where", others=("all-versions",),
-        why="days of versions that are not published are invalidated whole, not in some of their rows",
-        instead="restate the rows that are published with --where, or whole days with --all-versions",
+    *(
+        Apart(
+            option=option, others=("all-versions",),
+            why="days of versions that are not published are invalidated whole, not in some of their rows",
+            instead=f"restate the rows that are published with --{option}, or whole days with --all-versions",
+        )
+        for option in ("where", "ids")
     ),
     Apart(
         option="ids", others=("where",), why="each of them says which rows of the days are computed again",
         instead="give one of them; two plans, one after the other, do both",
-    ),
-    Apart(
-        option="ids", others=("all-versions",),
-        why="days of versions that are not published are invalidated whole, not in some of their rows",
-        instead="restate the rows that are published with --ids, or whole days with --all-versions",
     ),
     Apart(
         option="forward-only", others=RANGE, why="it names the first day itself, and goes on to the newest",
