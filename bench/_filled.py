@@ -32,11 +32,10 @@ def fill(project: Path, warehouse: Path, *, run: str = "bench") -> int:
     entries: list[Entry] = []
     for stage in builds:
         model = place.project.models[stage.model]
-        columns = tuple((c.name, c.type or "string") for c in place.project.columns[stage.model])
         at = datetime.now(UTC)
         batches = [(new_id(), interval) for interval in stage.batches]
         location = Path(table_path(place.warehouse, stage.model, stage.version))
-        _write_log(location, model.time_column, [
+        write_log(location, model.time_column, [
             (batch, interval, [i.start.date().isoformat() for i in model.cadence.split(interval)])
             for batch, interval in batches
         ])  # fmt: skip
@@ -46,21 +45,31 @@ def fill(project: Path, warehouse: Path, *, run: str = "bench") -> int:
             entries.append(Entry(kind=Kind.STARTED, at=at, **common))
             entries.append(Entry(kind=Kind.BUILT, at=at, table_commit=number, rows=1000, **common))
             entries.append(Entry(kind=Kind.AUDITED, at=at, table_commit=number, audits=digest, **common))
-        place.control.versions.put(
-            Version(
-                model=stage.model, version=stage.version, columns=columns, created=at,
-                upstream={u.name: place.project.fingerprints[u.name]
-                          for u in model.upstreams if u.name in place.project.models},
-                signature=place.project.signatures[stage.model],
-                definition=to_definition(model) | made_from(place.project, model),
-            )
-        )  # fmt: skip
+        record_version(place, stage)
     place.control.ledger.append(entries)
     return len(builds)
 
 
-def _write_log(location: Path, day: str, batches: list[tuple[str, Interval, list[str]]]) -> None:
-    """A Delta table's log: a commit that creates it, and one a batch with a file a day."""
+def record_version(place: Context, stage: Build) -> Version:
+    """Record the version that a stage builds, as its first build does."""
+    project, model = place.project, place.project.models[stage.model]
+    made = Version(
+        model=stage.model, version=stage.version, created=datetime.now(UTC),
+        columns=tuple((c.name, c.type or "string") for c in project.columns[stage.model]),
+        upstream={u.name: project.fingerprints[u.name] for u in model.upstreams if u.name in project.models},
+        signature=project.signatures[stage.model], definition=to_definition(model) | made_from(project, model),
+    )  # fmt: skip
+    place.control.versions.put(made)
+    return made
+
+
+SIZE = 2048
+"""Bytes of each pretended file."""
+
+
+def write_log(location: Path, day: str, batches: list[tuple[str, Interval, list[str]]]) -> list[Path]:
+    """A Delta table's log: a commit that creates it, and one a batch with a file a day. Returns these files, which are
+    not written."""
     schema = Schema.from_json(
         json.dumps({"type": "struct", "fields": [
             {"name": day, "type": "date", "nullable": True, "metadata": {}},
@@ -68,6 +77,7 @@ def _write_log(location: Path, day: str, batches: list[tuple[str, Interval, list
         ]})
     )  # fmt: skip
     DeltaTable.create(str(location), schema=schema, partition_by=[day], configuration=KEEP_FOR_EVER)
+    files: list[Path] = []
     for number, (batch, interval, days) in enumerate(batches, start=1):
         now = int(datetime.now(UTC).timestamp() * 1000)
         about = {
@@ -79,9 +89,12 @@ def _write_log(location: Path, day: str, batches: list[tuple[str, Interval, list
         }
         extremes = {"minValues": {"value": 1}, "maxValues": {"value": 9}, "nullCount": {"value": 0}}
         stats = json.dumps({"numRecords": 12, **extremes})
+        paths = {d: f"{day}={d}/part-{number:05}-{batch}.parquet" for d in days}
         lines = [json.dumps({"commitInfo": about})] + [
-            json.dumps({"add": {"path": f"{day}={d}/part-{number:05}-{batch}.parquet", "partitionValues": {day: d},
-                                "size": 2048, "modificationTime": now, "dataChange": True, "stats": stats}})
-            for d in days
+            json.dumps({"add": {"path": path, "partitionValues": {day: d},
+                                "size": SIZE, "modificationTime": now, "dataChange": True, "stats": stats}})
+            for d, path in paths.items()
         ]  # fmt: skip
+        files += [location / path for path in paths.values()]
         (location / "_delta_log" / f"{number:020}.json").write_text("\n".join(lines) + "\n")
+    return files

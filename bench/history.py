@@ -9,7 +9,6 @@ and model, and a release. Files have no rows: nothing that is measured reads the
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -20,11 +19,10 @@ from pathlib import Path
 
 from _big_project import make_big_project
 from _demo import BACKFILL, environment
+from _filled import SIZE, record_version, write_log
 from _measure import Run, adopt_orphans, machine, run, spread
-from deltalake import DeltaTable, Schema
+from deltalake import DeltaTable
 
-from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
-from backfill_assets.adapters.table_log import batch_metadata
 from backfill_assets.app.context import Context
 from backfill_assets.app.plan import plan_request
 from backfill_assets.audits.digest import audits_digest
@@ -32,10 +30,9 @@ from backfill_assets.core.intervals import Interval
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
 from backfill_assets.plan.stages import Build
-from backfill_assets.project.stored import made_from, to_definition
 from backfill_assets.state.ledger import Entry, Kind, Ledger, new_id
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.state.versions import Version, table_path
+from backfill_assets.state.versions import table_path
 
 _AT_ONCE = 50_000
 """Entries an append."""
@@ -105,22 +102,16 @@ def _model(made: History, stage: Build) -> None:
         at = day.end + timedelta(hours=3)
         read: dict[str, object] = {u: {"version": version, "commit": number} for u, version in upstream.items()}
         read |= {source: {"commit": 0, "table": "-"} for source in sources}
-        done = {"table_commit": number, "rows": 1000, "bytes": 2048, "seconds": 3.0, "inputs": read}
+        done = {"table_commit": number, "rows": 1000, "bytes": SIZE, "seconds": 3.0, "inputs": read}
         made.entries.append(Entry(kind=Kind.STARTED, at=at, **common))
         made.entries.append(Entry(kind=Kind.BUILT, at=at, **done, **common))
         made.entries.append(Entry(kind=Kind.AUDITED, at=at, table_commit=number, audits=audits_digest(model), **common))
-    columns = tuple((c.name, c.type or "string") for c in project.columns[name])
-    made.place.control.versions.put(
-        Version(
-            model=name, version=stage.version, columns=columns, created=datetime.now(UTC), upstream=upstream,
-            signature=project.signatures[name], definition=to_definition(model) | made_from(project, model),
-        )
-    )  # fmt: skip
+    recorded = record_version(made.place, stage)
     _write_table(Path(table_path(made.place.warehouse, name, stage.version)), model.time_column, batches)
     span = Interval(days[0].start, days[-1].end)
     made.pointers.append(
         Pointer(
-            model=name, time_column=model.time_column, timestamps=False, columns=columns,
+            model=name, time_column=model.time_column, timestamps=False, columns=recorded.columns,
             segments=(Segment(interval=span, version=stage.version, commit=len(days)),),
         )
     )  # fmt: skip
@@ -128,32 +119,10 @@ def _model(made: History, stage: Build) -> None:
 
 def _write_table(location: Path, day: str, batches: list[tuple[str, Interval]]) -> None:
     """A commit and a file a day, with a checkpoint at the end."""
-    schema = Schema.from_json(
-        json.dumps({"type": "struct", "fields": [
-            {"name": day, "type": "date", "nullable": True, "metadata": {}},
-            {"name": "value", "type": "long", "nullable": True, "metadata": {}},
-        ]})
-    )  # fmt: skip
-    DeltaTable.create(str(location), schema=schema, partition_by=[day], configuration=KEEP_FOR_EVER)
-    for number, (batch, interval) in enumerate(batches, start=1):
-        on = interval.start.date().isoformat()
-        file = location / f"{day}={on}" / f"part-{number:05}-{batch}.parquet"
+    for file in write_log(location, day, [(batch, i, [i.start.date().isoformat()]) for batch, i in batches]):
         file.parent.mkdir()
         with file.open("wb") as made:
-            made.truncate(2048)
-        now = int(interval.end.timestamp() * 1000)
-        about = {
-            "timestamp": now,
-            "operation": "WRITE",
-            "operationParameters": {"mode": "Overwrite"},
-            "operationMetrics": {"numOutputRows": "1000"},
-            "userMetadata": batch_metadata(batch, interval),
-        }
-        extremes = {"minValues": {"value": 1}, "maxValues": {"value": 9}, "nullCount": {"value": 0}}
-        stats = json.dumps({"numRecords": 12, **extremes})
-        add = {"path": f"{day}={on}/{file.name}", "partitionValues": {day: on}, "size": 2048, "modificationTime": now}
-        lines = [json.dumps({"commitInfo": about}), json.dumps({"add": {**add, "dataChange": True, "stats": stats}})]
-        (location / "_delta_log" / f"{number:020}.json").write_text("\n".join(lines) + "\n")
+            made.truncate(SIZE)
     DeltaTable(str(location)).create_checkpoint()
 
 
