@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class IntervalIndex(Generic[T]):
-    """Things by the parts of time that they are of, which do not overlap.
+    """Things by the parts of time that they are of: of any two the one that begins later ends no earlier.
 
     >>> index = IntervalIndex((Interval.of(f"2024-01-0{n}", f"2024-01-0{n + 1}"), n) for n in (3, 1, 2))
     >>> [n for _, n in index.meeting(Interval.of("2024-01-02", "2024-01-04"))]

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import cast
 
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.interval_index import IntervalIndex
 from backfill_assets.core.intervals import Interval, Ranges
-from backfill_assets.core.model import Project, Source
+from backfill_assets.core.model import Model, Project, Source
 from backfill_assets.core.pin import Pin, Pins, made_anew
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import is_adopted
@@ -80,14 +81,17 @@ def older_rows(
     entries: EntriesByVersion,
     history: History,
     reach: Mapping[str, timedelta],
+    zones: Mapping[str, str],
 ) -> tuple[OlderRows, ...]:
     """What of `rows` is older than what is shown in its place. `reach`: by model, how much earlier than a source says
-    what came to it may belong. A source is asked for its history only where it was read in two states."""
+    what came to it may belong; `zones`: the time zone of the days that are shown. A source is asked for its history
+    only where it was read in two states."""
     pairs: dict[str, list[_Pair]] = defaultdict(list)
     for name, own in groupby(sorted(rows, key=_by_model), key=_by_model):
         model, shown = project.models.get(name), environment.pointers.get(name)
         if model is not None and shown is not None:
-            beside, mine = IntervalIndex((c.interval, c) for c in computed(entries, shown)), list(own)
+            then = replace(model.calendar, time_zone=zones.get(name, model.time_zone))
+            beside, mine = IntervalIndex(_by_days(model, then, computed(entries, shown))), list(own)
             for source in [u.name for u in model.upstreams if u.name in project.sources]:
                 pairs[source] += _pairs(source, mine, beside)
     found: dict[tuple[str, str], list[Interval]] = defaultdict(list)
@@ -128,6 +132,14 @@ class _Pair:
         said = [pin.get(key) for pin in (self.then, self.shown) for key in ("commit", "table", "files", "count")]
         times = [self.began, self.later] if "files" in self.then else [self.began < self.later]
         return (self.model, *said, *times)
+
+
+def _by_days(model: Model, then: Calendar, shown: Iterable[Computed]) -> Iterator[tuple[Interval, Computed]]:
+    """What is shown, by the intervals of the model that it has time in common with: others where its zone changed."""
+    for row in shown:
+        there = row.interval if then == model.calendar else model.calendar.seen_from(then, row.interval)
+        if there is not None:
+            yield there, row
 
 
 def _pairs(source: str, rows: Sequence[Computed], shown: IntervalIndex[Computed]) -> Iterator[_Pair]:

@@ -54,8 +54,8 @@ def older_reads(
     ]
     return OlderReads(
         upstreams=_upstreams(project, shown, then, ours, ours.keys() | beside, said) if beside else (),
-        sources=older_rows(project, shown, rows, said, history, reach),
-        to_come=older_rows(project, shown, to_come, said, history, reach) if to_come else (),
+        sources=older_rows(project, shown, rows, said, history, reach, facts.zones),
+        to_come=older_rows(project, shown, to_come, said, history, reach, facts.zones) if to_come else (),
     )
 
 

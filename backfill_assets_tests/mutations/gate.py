@@ -28,6 +28,7 @@ GATE = (
     broken("of_newest_rows: of two tables that are gone", "plan/older_sources.py", "(there != then and pair.began < pair.later)", "False", f"{_OLDER}test_a_table_that_was_made_anew_twice"),
     broken("of_newest_rows: files that were written over", "plan/older_sources.py", "if read != pair.shown.get(\"count\"):", "if False:", f"{_OLDER}test_files_that_came_after_what_is_shown"),
     broken("of_newest_rows: files by time", "plan/older_sources.py", " and began < later", "", f"{_OLDER}test_files_have_times_only"),
+    broken("of_newest_rows: shown by other days", "plan/older_sources.py", "row.interval if then == model.calendar else model.calendar.seen_from(then, row.interval)", "row.interval", f"{_OLDER}test_shown_by_other_days"),
     broken("of_newest_rows: adopted rows read nothing", "plan/older_sources.py", "if not is_adopted(segment.version):", "if segment:", f"{_OLDER}test_adopted_rows_were_computed_from_no_source"),
     broken("of_newest_rows: what a plan froze is told before", "promote/gate_forecast.py", "for each in then.older.to_come", "for each in ()", f"{_OLDER}test_so_is_what_would_be_read_of_what_a_plan_froze"),
     broken("an open plan is about what it named", "promote/cases.py", "for t in record.targets)", "for t in record.targets if t.intervals)", "promote/test_machine_oracle.py::test_an_open_plan_is_about_the_versions_that_it_named"),

@@ -12,7 +12,7 @@ import pytest
 from backfill_assets.build.apply import apply
 from backfill_assets.build.ledger_edits import withdraw
 from backfill_assets.core.errors import PlanError
-from backfill_assets.core.intervals import Ranges
+from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.model import Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, adopted_of
@@ -28,7 +28,7 @@ from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.settling import Settling
-from backfill_assets_tests.fakes import NOW, World, a_model, a_project, days
+from backfill_assets_tests.fakes import NOW, World, a_model, a_pointer, a_project, days
 from backfill_assets_tests.unit.promote.test_beside_newer import built, released
 
 MODELS = (a_model("a", "raw"), a_model("b", "a"))
@@ -184,12 +184,31 @@ def compare(
         {("a", version): [entry]},
         lambda source, since: history,
         {},
+        {},
     )
     return "".join(str(each.intervals) for each in found)
 
 
 def came(commit: int, *, vague: bool = False) -> SourceChange:
     return SourceChange(name=str(commit), commit=commit, touches=None if vague else Ranges((DAY,)))
+
+
+def test_shown_by_other_days() -> None:
+    """What came at two (UTC) to the sixth, which was computed again, is in the fifth of New York."""
+    then, now = a_model("a", "raw"), a_model("a", "raw", time_zone="America/New_York")
+    world, at = World(then), utc("2024-01-12T06:00")
+    released(world)
+    world.project = a_project(now, versions={"a": "2"})
+    plan = world.plan(now=at)
+    apply(world.bench(pins=plan.sources, now=at), plan)
+    world.project = a_project(then)
+    world.rows_come(Interval(utc("2024-01-06T02:00"), utc("2024-01-06T03:00")))
+    settled(world, Request(restate=(("a", days("06")),)))
+    world.project = a_project(now, versions={"a": "2"})
+    found = world.cases(required=False).older_reads(
+        world.facts(at), [a_pointer("a", "a-2", days("01", "10"), commit=4)]
+    )
+    assert [(each.model, str(each.intervals)) for each in found.sources] == [("a", "2024-01-05")]
 
 
 def test_commits_between() -> None:
