@@ -351,9 +351,11 @@ def _rewrites(pointer: Pointer, version: str, patch: Patch | None, complete: Ran
 
 
 def asked_of(project: Project, facts: Facts, request: Request, name: str) -> Ranges:
-    """The intervals that a request is about. A changed model replaces all that is shown of it: an open interval too."""
+    """The intervals that a request is about. A changed model replaces all that is shown of it: an open interval too,
+    unless that is shown by days of another zone, in which it may be over."""
     pointer = facts.environment.pointers.get(name)
     changed = pointer is not None and pointer.version != project.fingerprints[name]
+    replaced = pointer.covers if pointer and changed and not other_days(project, facts, name) else NOTHING
     return wanted(
         project.models[name],
         now=facts.now,
@@ -361,7 +363,7 @@ def asked_of(project: Project, facts: Facts, request: Request, name: str) -> Ran
         end=request.end,
         end_bounded=request.end_bounded,
         ignore_cron=request.ignore_cron,
-        shown=pointer.covers if pointer and changed else Ranges(),
+        shown=replaced,
     )
 
 

@@ -1,0 +1,55 @@
+"""What is shown by days of UTC gets rows by local days: which of them are there, and what goes with the old ones?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from backfill_assets.build.apply import apply
+from backfill_assets.core.intervals import Interval, utc
+from backfill_assets.core.readiness import with_readiness
+from backfill_assets.plan.stages import Plan, Request
+from backfill_assets.promote.gate import Case
+from backfill_assets_tests.fakes import World, a_model, a_project
+from backfill_assets_tests.unit.promote.test_beside_newer import released
+
+NEW_YORK, TOKYO = "America/New_York", "Asia/Tokyo"
+NIGHT = utc("2024-01-11T00:20")
+
+
+def in_zone(world: World, zone: str, **more: Any) -> None:
+    """The code of d, by days of a zone."""
+    model = a_model("d", "raw", time_zone=zone, **more)
+    world.project = a_project(*with_readiness({"d": model}).values(), versions={"d": zone or "1"})
+
+
+@pytest.fixture
+def world() -> World:
+    """Ten days of UTC are shown, and the source is loaded to the end of the tenth."""
+    found = World()
+    found.extents = {"raw": Interval(utc("2023-12-01"), utc("2024-01-11"))}
+    in_zone(found, "")
+    released(found)
+    return found
+
+
+def built(world: World, now: datetime) -> Plan:
+    plan = world.plan(now=now)
+    apply(world.bench(pins=plan.sources, now=now, project=world.facts(now).bounded(world.project)), plan)
+    return plan
+
+
+def case(world: World, now: datetime, request: Request | None = None) -> Case:
+    request = request or Request()
+    return world.cases(required=False).promotion(request, world.facts(now), world.plan(request, now))
+
+
+def test_a_local_day_that_is_not_over_takes_no_day_of_utc(world: World) -> None:
+    """The tenth of New York has five hours to go; it is not shown as a part in place of a day that is there."""
+    in_zone(world, NEW_YORK)
+    built(world, NIGHT)
+    facts = world.facts(NIGHT)
+    assert str(facts.coverage["d"].built) == "2024-01-01..2024-01-09" and not facts.coverage["d"].partial
+    assert [str(w.publish) for w in case(world, NIGHT).wanted.wanted] == ["2024-01-01..2024-01-09"]
