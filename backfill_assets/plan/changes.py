@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import UNKNOWN, Project
 from backfill_assets.plan.category import Category, Change, change_between
 from backfill_assets.plan.dropped_columns import view_changes
@@ -47,6 +49,29 @@ def other_days(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
     if then == now:
         return ()
     return (f"its days are those of {now or 'UTC'}; {facts.environment.name} shows it by those of {then or 'UTC'}",)
+
+
+def without_days(project: Project, facts: Facts, name: str) -> tuple[str, ...]:
+    """The same, and what is shown of days that are not there yet by the new ones."""
+    said, model = other_days(project, facts, name), project.models[name]
+    if gone := days_gone(project, facts, name, model.expected(facts.now)):
+        then = facts.zones[name] or "UTC"
+        said += (
+            f"{gone} by days of {then} is shown no more: by those of {model.time_zone or 'UTC'} it is not over, or not"
+            " loaded, yet",
+        )
+    return said
+
+
+def days_gone(project: Project, facts: Facts, name: str, publish: Ranges) -> Ranges:
+    """Of a model whose zone changed: what is shown by its old days of those that its new ones do not have yet. They
+    have hours in common with what is to be published; by the new days the rest of them is not over, or not loaded."""
+    pointer, model = facts.environment.pointers.get(name), project.models[name]
+    if pointer is None or not other_days(project, facts, name):
+        return NOTHING
+    then = replace(model.calendar, time_zone=facts.zones[name])
+    meeting = Ranges.of(seen for part in publish if (seen := then.seen_from(model.calendar, part)))
+    return (pointer.covers & meeting) - publish - model.expected(facts.now)
 
 
 def asked_about(project: Project, facts: Facts, models: Iterable[str]) -> str:

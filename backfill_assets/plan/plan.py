@@ -15,7 +15,7 @@ from backfill_assets.plan.bounds import cut_offs
 from backfill_assets.plan.build_stage import build_stage
 from backfill_assets.plan.category import Category, Change
 from backfill_assets.plan.changed_texts import ChangedText, unchecked
-from backfill_assets.plan.changes import changes_of, other_days, reverts, unproved, views
+from backfill_assets.plan.changes import changes_of, other_days, reverts, unproved, views, without_days
 from backfill_assets.plan.copied import NO_COPY, Copied
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.full_rebuild import full_rebuild
@@ -76,7 +76,7 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
             name, said = next(iter(other.items()))
             raise PlanError(
                 f"the new logic of {name} cannot begin with a day",
-                why=f"{said}: hours would be twice or nowhere between the older days and the newer ones",
+                why=f"{said[0]}: hours would be twice or nowhere between the older days and the newer ones",
                 fix="compute all of it, without --forward-only",
             )
         patches = forward(
@@ -295,7 +295,7 @@ def _because(
     project: Project, facts: Facts, names: Iterable[str], changes: Mapping[str, Change]
 ) -> dict[str, tuple[str, ...]]:
     found = {
-        name: other_days(project, facts, name) or unproved(project, facts, name) or reasons(project, name, changes)
+        name: without_days(project, facts, name) or unproved(project, facts, name) or reasons(project, name, changes)
         for name in names
     }
     return {name: said for name, said in found.items() if said}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.pointer import Pointer
+from backfill_assets.plan.changes import days_gone
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.missing import split_open
 from backfill_assets.plan.patch import Patch
@@ -106,7 +107,8 @@ def _whole(project: Project, facts: Facts, request: Request, name: str) -> tuple
         # An open interval that cannot be shown anew stays as it is shown: it holds up nothing.
         held = split_open(project.models[name], shown.covers, facts.now)[1] - asked - facts.coverage[name].green
         publish = publish - held
-    lost = shown.covers - publish - older - held if shown and publish else NOTHING
+    kept = publish | older | held | days_gone(project, facts, name, publish)
+    lost = shown.covers - kept if shown and publish else NOTHING
     return Wanted(model=name, version=version, publish=publish, have=facts.coverage[name], lost=lost), held
 
 

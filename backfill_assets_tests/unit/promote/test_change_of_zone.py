@@ -11,7 +11,7 @@ from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets.plan.stages import Plan, Request
-from backfill_assets.promote.gate import Case
+from backfill_assets.promote.gate import Case, gate
 from backfill_assets_tests.fakes import World, a_model, a_project
 from backfill_assets_tests.unit.promote.test_beside_newer import released
 
@@ -53,3 +53,41 @@ def test_a_local_day_that_is_not_over_takes_no_day_of_utc(world: World) -> None:
     facts = world.facts(NIGHT)
     assert str(facts.coverage["d"].built) == "2024-01-01..2024-01-09" and not facts.coverage["d"].partial
     assert [str(w.publish) for w in case(world, NIGHT).wanted.wanted] == ["2024-01-01..2024-01-09"]
+
+
+def lost(case: Case) -> list[str]:
+    return [f"{o.what} {o.intervals}" for o in gate(case).obstacles if "would lose" in o.what]
+
+
+@pytest.mark.parametrize("now", [NIGHT, utc("2024-01-11T06:00"), utc("2024-01-11T23:00")])
+def test_a_day_that_goes_with_the_old_days(world: World, now: datetime) -> None:
+    """New York's tenth comes with the next load. Until then the hours of UTC's are not shown; the plan says so, and
+    nothing holds up the other days."""
+    in_zone(world, NEW_YORK)
+    plan = built(world, now)
+    assert plan.because["d"][1:] == (
+        "2024-01-10 by days of UTC is shown no more: by those of America/New_York it is not over, or not loaded, yet",
+    )
+    found = case(world, now)
+    assert lost(found) == [] and [str(p.covers) for p in found.pointers] == ["2024-01-01..2024-01-09"]
+
+
+def test_days_that_are_there_are_lost(world: World) -> None:
+    """By a range of fewer days, or a start that is another: a change of the zone is no reason for it."""
+    in_zone(world, NEW_YORK)
+    built(world, NIGHT)
+    assert lost(case(world, NIGHT, Request(end=utc("2024-01-09")))) == ["prod would lose 2024-01-09..2024-01-10"]
+    in_zone(world, NEW_YORK, start=utc("2024-01-04"))
+    assert lost(case(world, NIGHT)) == ["prod would lose 2024-01-01..2024-01-03"]
+
+
+def test_hours_before_a_source_begins() -> None:
+    """Its first row, of 17:00 on the first, is of Tokyo's second."""
+    world = World()
+    world.extents = {"raw": Interval(utc("2024-01-01T17:00"), utc("2024-01-11"))}
+    in_zone(world, "")
+    released(world)
+    in_zone(world, TOKYO)
+    built(world, NIGHT)
+    found = case(world, NIGHT)
+    assert lost(found) == [] and [str(p.covers) for p in found.pointers] == ["2024-01-02..2024-01-10"]
