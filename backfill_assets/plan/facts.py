@@ -29,6 +29,7 @@ from backfill_assets.state.settling import Settling
 from backfill_assets.state.shown_state import ShownState, as_shown, shown_state
 from backfill_assets.state.tables import TableLog, version_coverage
 from backfill_assets.state.text_checks import TextCheck
+from backfill_assets.state.versions import Version, VersionKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,7 @@ class Facts:
 
     def with_shown_whole(self, project: Project) -> Project:
         """The project, its models over where the environment shows them whole."""
-        return with_shown_whole(project, self.environment.pointers, self.standing)
+        return with_shown_whole(project, self.environment.pointers, self.standing, self.zones)
 
 
 class SourcePins(Protocol):
@@ -136,7 +137,10 @@ def read_facts(
     states = shown_states(
         project, {n: p for n, p in shown.pointers.items() if models is None or n in names}, groups, log
     )
-    project = with_shown_whole(project, shown.pointers, states)
+    versions = control.versions.all() if groups else {}
+    recorded = {n: versions[n, p.version] for n, p in shown.pointers.items() if (n, p.version) in versions}
+    zones = _zones(shown.pointers, versions)
+    project = with_shown_whole(project, shown.pointers, states, zones)
     seen = _coverages(project, groups, log, names, now)
     read = {u.name for name in names for u in project.models[name].upstreams}
     read |= {table for name in names for table in audit_tables(project.models[name])}
@@ -155,8 +159,6 @@ def read_facts(
         )
         for name, version in revisions
     }
-    versions = control.versions.all() if groups else {}
-    recorded = {n: versions[n, p.version] for n, p in shown.pointers.items() if (n, p.version) in versions}
     coverage = {
         name: as_shown(covered, project.fingerprints[name], shown.pointers.get(name), states.get(name))
         for name, (covered, _) in seen.items()
@@ -168,7 +170,7 @@ def read_facts(
         now=now,
         environment=shown,
         shown={name: record.signature for name, record in recorded.items()},
-        zones={name: Calendar.of_definition(record.definition).time_zone for name, record in recorded.items()},
+        zones=zones,
         algorithms={name: record.algorithm for name, record in recorded.items()},
         written={name: written_then(record.definition) for name, record in recorded.items()},
         released=_released(project, shown, releases, names),
@@ -197,6 +199,15 @@ def read_facts(
 def _over(project: Project, name: str, now: datetime) -> datetime:
     """Where the last interval of a model ends that counts as over; of one that is gone, every end before `now` does."""
     return project.models[name].over(now) if name in project.models else now
+
+
+def _zones(pointers: Mapping[str, Pointer], versions: Mapping[VersionKey, Version]) -> dict[str, str]:
+    """The time zone of the days that these show; of those whose version is known."""
+    return {
+        name: Calendar.of_definition(versions[name, pointer.version].definition).time_zone
+        for name, pointer in pointers.items()
+        if (name, pointer.version) in versions
+    }
 
 
 def _released(
@@ -231,7 +242,9 @@ def bounded_now(
     if waiting:
         pointers = {n: p for n, p in control.environments.read(environment).pointers.items() if n in waiting}
         groups = by_version(control.ledger.entries(sorted(pointers), kinds=DECIDING))
-        project = with_shown_whole(project, pointers, shown_states(project, pointers, groups, log))
+        others = {n: p for n, p in pointers.items() if p.version != project.fingerprints[n]}
+        zones = _zones(others, control.versions.all()) if others else {}
+        project = with_shown_whole(project, pointers, shown_states(project, pointers, groups, log), zones)
     cut = bounded(project, extents, now, ready_until=ready_until)
     if cut.models == project.models:
         return project

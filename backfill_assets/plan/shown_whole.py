@@ -15,13 +15,18 @@ from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.shown_state import ShownState
 
 
-def with_shown_whole(project: Project, pointers: Mapping[str, Pointer], standing: Mapping[str, ShownState]) -> Project:
+def with_shown_whole(
+    project: Project,
+    pointers: Mapping[str, Pointer],
+    standing: Mapping[str, ShownState],
+    zones: Mapping[str, str],
+) -> Project:
     """The project, its models with the end of what is shown of them and was not built as a part. `standing` says what
-    was."""
+    was. By days of another zone (`zones`: of those that are shown) nothing is said of a model's own."""
 
     def one(model: Model) -> Model:
         pointer, state = pointers.get(model.name), standing.get(model.name)
-        if pointer is None or not model.waits:
+        if pointer is None or not model.waits or zones.get(model.name, model.time_zone) != model.time_zone:
             return model
         whole = (pointer.covers - (state.partial if state else NOTHING)).span
         return replace(model, whole_until=whole.end) if whole else model

@@ -79,7 +79,7 @@ def read_source_facts(
     pointers = environment.pointers
     entries = by_version(control.ledger.entries(list(pointers), kinds=DECIDING | {Said.FAILED})) if pointers else {}
     standing = _standing(project, pointers, entries, log, digests)
-    project = with_shown_whole(project, pointers, standing)
+    project = with_shown_whole(project, pointers, standing, {})
     wanted = _read(project, pointers)
     oldest = _oldest_commits(pointers, entries)
     releases = control.releases.all(environment.name)

@@ -10,9 +10,10 @@ import pytest
 from backfill_assets.build.apply import apply
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.readiness import with_readiness
+from backfill_assets.plan.facts import bounded_now
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Case, gate
-from backfill_assets_tests.fakes import World, a_model, a_project
+from backfill_assets_tests.fakes import NOW, World, a_model, a_project
 from backfill_assets_tests.unit.promote.test_beside_newer import released
 
 NEW_YORK, TOKYO = "America/New_York", "Asia/Tokyo"
@@ -91,3 +92,25 @@ def test_hours_before_a_source_begins() -> None:
     built(world, NIGHT)
     found = case(world, NIGHT)
     assert lost(found) == [] and [str(p.covers) for p in found.pointers] == ["2024-01-02..2024-01-10"]
+
+
+def test_local_days_wait_for_what_they_read_although_days_of_utc_are_shown() -> None:
+    """What is shown whole by days of UTC says nothing of New York's tenth: it waits for the eleventh of UTC."""
+
+    def models(zone: str) -> World:
+        d = a_model("d", "u", time_zone=zone)
+        found = with_readiness({"u": a_model("u", "raw", start=utc("2023-12-31")), "d": d})
+        world.project = a_project(*found.values(), versions={"d": zone or "1"})
+        return world
+
+    world = World()
+    released(models(""))
+    plan = models(NEW_YORK).plan(now=NOW)
+    assert not plan.blocked
+    apply(world.bench(pins=plan.sources), plan)
+    facts = world.facts()
+    assert str(facts.coverage["d"].green) == "2024-01-01..2024-01-09"
+    bound = bounded_now(world.project, world.control, world.tables, {}, NOW, environment="prod")
+    for project in (bound, facts.bounded(world.project)):
+        assert str(project.models["d"].expected(NOW)) == "2024-01-01..2024-01-09"
+    assert str(case(world, NOW).pointers[0].covers) == "2024-01-01..2024-01-09"
