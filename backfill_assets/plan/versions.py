@@ -68,13 +68,14 @@ def invalidations(
     under = {(n, logic_of(p.version)): p.below.covers for n, p in patches.items()}
     named = ", ".join(f"{name} {interval}" for name, interval in restate)
     reason = f"all versions of {named} are restated ({digest(*sorted(p.version for p in patches.values()))[:8]})"
+    days = {n: there.calendar for n, p in patches.items() if (there := versions.get((n, logic_of(p.version))))}
     reached: dict[VersionKey, Ranges] = {}
     found: list[Invalidate] = []
     for key in sorted(versions):
         there = versions[key]
         if key in own:
             continue
-        again = _reached(key, restate, versions, reached) - under.get(key, Ranges())
+        again = _reached(key, restate, days, versions, reached) - under.get(key, Ranges())
         built = [
             part for part, entry in there.have.batches(again) if not _is_shown(part, entry, shown.get(key, NO_ROWS))
         ]
@@ -94,18 +95,22 @@ def invalidations(
 def _reached(
     key: VersionKey,
     restate: Sequence[tuple[str, Interval]],
+    days: Mapping[str, Calendar],
     versions: Mapping[VersionKey, BuiltVersion],
     known: dict[VersionKey, Ranges],
 ) -> Ranges:
-    """The version's intervals that are restated, or read any that is. A revision is reached as its logic is."""
+    """The version's intervals that are restated, or read any that is. A revision is reached as its logic is. `days`:
+    those by which a model is restated."""
     if key not in known:
         there = versions[key]
-        parts = [there.calendar.cadence.cover(interval) for name, interval in restate if name == key[0]]
+        own = there.calendar
+        again = [own.seen_from(days.get(name, own), interval) for name, interval in restate if name == key[0]]
+        parts = [part for part in again if part is not None]
         for upstream in there.record.upstream.items():
             if upstream in versions:
-                above = _reached(upstream, restate, versions, known)
+                above = _reached(upstream, restate, days, versions, known)
                 read = versions[upstream].calendar
-                parts += [affected_by(there.calendar, there.lookback, read, part) for part in above]
+                parts += [affected_by(own, there.lookback, read, part) for part in above]
         known[key] = Ranges.of(parts)
     return known[key]
 

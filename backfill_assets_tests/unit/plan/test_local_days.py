@@ -14,11 +14,11 @@ from backfill_assets.core.model import Model
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets.core.settling import settling_windows
 from backfill_assets.plan.missing import needed
-from backfill_assets.plan.patch import affected_by
+from backfill_assets.plan.patch import Patch, affected_by
 from backfill_assets.plan.plan import make_plan
 from backfill_assets.plan.stages import Build, Plan, Request
-from backfill_assets.plan.versions import BuiltVersion
-from backfill_assets.state.ledger import Coverage
+from backfill_assets.plan.versions import BuiltVersion, invalidations
+from backfill_assets.state.ledger import Coverage, Entry, Kind, coverage
 from backfill_assets.state.settling import Settling
 from backfill_assets.state.versions import Version
 from backfill_assets_tests.fakes import START, World, a_model, a_pointer, a_project, days
@@ -120,6 +120,26 @@ def test_other_versions_are_reached_by_their_own_days() -> None:
     utc_days, local = version("u", cadence="daily").calendar, version("d", cadence="daily", time_zone=TOKYO).calendar
     assert str(affected_by(local, 0, utc_days, days("04"))) == "2024-01-04..2024-01-05"
     assert str(affected_by(local, 1, local, days("04"))) == "2024-01-04..2024-01-05"
+
+
+def test_other_versions_of_the_restated_model_are_reached_by_time() -> None:
+    """The fifth of New York is of the fifth and sixth of UTC: both are computed again, should they ever be shown."""
+
+    def version(name: str, **said: str) -> BuiltVersion:
+        record = Version(model="d", version=name, upstream={}, columns=(), definition=said, created=START)
+        entries = [
+            Entry(kind=Kind.BUILT, model="d", version=name, interval=day, batch=str(n), table_commit=n, at=START)
+            for n, day in enumerate(Cadence.DAILY.split(days("01", "10")))
+        ]
+        return BuiltVersion(record=record, have=coverage(entries, audits=""), invalidated={})
+
+    versions = {
+        ("d", "1"): version("1", cadence="daily"),
+        ("d", "2"): version("2", cadence="daily", time_zone=NEW_YORK),
+    }
+    patches = {"d": Patch(version="2.again", intervals=Ranges((days("05"),)))}
+    found = invalidations([("d", days("05"))], patches, versions, {})
+    assert {each.version: str(each.intervals) for each in found} == {"1": "2024-01-05..2024-01-06", "2": "2024-01-05"}
 
 
 def test_a_change_of_the_zone_in_plain_words() -> None:
