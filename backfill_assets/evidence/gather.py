@@ -11,7 +11,7 @@ from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.build.apply import MODELS_AT_ONCE
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Consumer, Model, Project
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import NO_ROWS, logic_of
@@ -36,7 +36,7 @@ from backfill_assets.state.plans import PlanRecord, PlanStatus, PlanTarget
 from backfill_assets.state.proofs import Proof, newest_proofs
 from backfill_assets.state.releases import PointerMove
 from backfill_assets.state.rules import RulesInForce
-from backfill_assets.state.settling import LAST_LOOK, settling
+from backfill_assets.state.settling import LAST_LOOK, Settling, settling
 from backfill_assets.state.tables import TableLog, rows_of, still_there, version_coverage
 from backfill_assets.state.versions import Version, VersionRecords
 
@@ -83,7 +83,7 @@ def gather(
             pinned=pinned.get(target.model),
             patch=patch.intervals if (patch := said.patches.get(target.model)) else None,
             now=said.now,
-            unsettled=unsettled.get(target.model),
+            unsettled=unsettled,
         )
         for target in plan.targets
     )  # fmt: skip
@@ -156,7 +156,7 @@ def _subject(
     pinned: Pointer | None,
     patch: Ranges | None,
     now: datetime,
-    unsettled: datetime | None,
+    unsettled: Settling,
 ) -> ChangedModel:
     name, version = target.model, target.version
     record = versions.get((name, version))
@@ -178,7 +178,7 @@ def _subject(
         complete=have.complete,
         shown=shown,
         kept=kept,
-        provisional=shown - shown.until(model.calendar.over(unsettled)) if unsettled else NOTHING,
+        provisional=unsettled.provisional(name, model.calendar, shown),
         missing=((patch if patch is not None else model.expected(now)) - have.complete) | left_out,
         table=tables.state(name, version, commit) if commit >= 0 else None,
         batches=batches,
@@ -191,14 +191,15 @@ def _subject(
 
 def _unsettled(
     project: Project, control: Control, plan: PlanRecord, now: datetime, shown: AbstractSet[str]
-) -> dict[str, datetime]:
-    """Model → the instant after which its intervals that end are provisional, at `now`: by the rules in force; by the
-    files for what is not `shown` yet, as its first release records these."""
+) -> Settling:
+    """Which intervals of these models are provisional at `now`: by the rules in force; by the files for what is not
+    `shown` yet, as its first release records these."""
     found = settling(control, plan.environment, now)
     declared = settling_windows(project)
     new = {t.model for t in plan.targets} - shown - found.since.keys()
     first = {name: found.clock - declared[name] - LAST_LOOK for name in new if name in declared}
-    return {**found.since, **first}
+    days = {name: Cadence.DAILY.floor(since) for name, since in first.items()}
+    return replace(found, since={**found.since, **first}, since_days={**found.since_days, **days})
 
 
 def _rewired(project: Project, old: Version | None, new: Version | None) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ a longer window holds for intervals that end after the first release under it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import cast
@@ -34,6 +34,8 @@ class Settling:
     """Whether this machine's clock is behind a release's: nobody knows then what is over, so nothing changes."""
     since: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
     """Model → the instant after which its intervals that end are provisional. Others have none."""
+    since_days: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+    """The same of local days. Rows of these come as long as the source says of the days of UTC that they end in."""
     reach: Mapping[str, timedelta] = field(default_factory=dict[str, timedelta])
     """Model → its window: how far back rows that come now may belong."""
     went_back: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
@@ -41,8 +43,12 @@ class Settling:
 
     def provisional(self, model: str, calendar: Calendar, shown: Ranges) -> Ranges:
         """What of a model's shown intervals is not settled."""
-        since = self.since.get(model)
+        since = self.after(model, calendar)
         return shown - shown.until(calendar.over(since)) if since is not None else NOTHING
+
+    def after(self, model: str, calendar: Calendar) -> datetime | None:
+        """The instant after which a model's intervals that end are provisional; None: it has none."""
+        return (self.since_days if calendar.time_zone else self.since).get(model)
 
     def open_to_change(self, model: str, calendar: Calendar, shown: Ranges) -> Ranges:
         """What of it a routine run may replace: not what somebody has gone back to."""
@@ -78,23 +84,39 @@ def settling_by(records: Sequence[RulesRecord], releases: Sequence[Release], now
     held = [r for r in records if r.kind is not RulesKind.PROPOSED]
     if not held:
         return Settling(clock=clock, behind=now < clock)
-    since: dict[str, datetime] = {}
-    for model in held[-1].rules.settle:
-        if (begins := _since(model, held, releases, clock)) is not None:
-            since[model] = begins
-    reach = {model: timedelta(seconds=held[-1].rules.settle[model]) for model in since}
-    return Settling(clock=clock, behind=now < clock, since=since, reach=reach, went_back=_went_back(releases))
+
+    def since(cut: Callable[[datetime], datetime]) -> dict[str, datetime]:
+        ends = {model: _since(model, held, releases, clock, cut) for model in held[-1].rules.settle}
+        return {model: end for model, end in ends.items() if end is not None}
+
+    instants = since(lambda at: at)
+    reach = {model: timedelta(seconds=held[-1].rules.settle[model]) for model in instants}
+    return Settling(
+        clock=clock,
+        behind=now < clock,
+        since=instants,
+        since_days=since(Cadence.DAILY.floor),
+        reach=reach,
+        went_back=_went_back(releases),
+    )
 
 
-def _since(model: str, held: Sequence[RulesRecord], releases: Sequence[Release], clock: datetime) -> datetime | None:
-    """The end after which a model's intervals are provisional; None where the rules in force let none be so."""
+def _since(
+    model: str,
+    held: Sequence[RulesRecord],
+    releases: Sequence[Release],
+    clock: datetime,
+    begins: Callable[[datetime], datetime],
+) -> datetime | None:
+    """The end after which a model's intervals are provisional; None where the rules in force let none be so. `begins`:
+    of a window's beginning, the end that counts."""
     known = [r for r in held if model in r.rules.owners]  # before it was shown, nobody was promised anything
     window, found = float("inf"), None
     for record in reversed(known):
         window = min(window, record.rules.settle.get(model, 0))
         if not window:
             break
-        cut = clock - timedelta(seconds=window) - LAST_LOOK
+        cut = begins(clock - timedelta(seconds=window) - LAST_LOOK)
         if record is not known[0] or _shown_before(model, record, releases):
             began = _first_release(record.number, releases)
             cut = max(cut, began) if began is not None else None

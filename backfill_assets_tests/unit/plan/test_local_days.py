@@ -157,15 +157,15 @@ def test_a_change_of_the_zone_in_plain_words() -> None:
 
 
 def test_settled_by_local_days() -> None:
-    """A window is counted from the end of the local day; of days that read days of UTC, from the end of these."""
+    """By days of UTC that end after an instant, by local days after another; what reads days of UTC has a day more."""
     shown = Ranges((days("01", "09"),))
     since = utc("2024-01-05T03:00")
-    known = Settling(clock=since, since={"m": since})
+    known = Settling(clock=since, since={"m": since}, since_days={"m": since})
     assert str(known.provisional("m", a_model("m").calendar, shown)) == "2024-01-05..2024-01-09"
     assert str(known.provisional("m", a_model("m", time_zone=NEW_YORK).calendar, shown)) == "2024-01-04..2024-01-09"
     assert str(known.provisional("m", a_model("m", time_zone=TOKYO).calendar, shown)) == "2024-01-05..2024-01-09"
     late = utc("2024-01-05T16:00")
-    known = Settling(clock=late, since={"m": late})
+    known = Settling(clock=late, since_days={"m": late})
     assert str(known.provisional("m", a_model("m", time_zone=TOKYO).calendar, shown)) == "2024-01-06..2024-01-09"
     project = a_project(a_model("u", "raw", settle=3600), a_model("d", "u", time_zone=TOKYO))
     assert settling_windows(project) == {"u": HOUR, "d": HOUR + timedelta(days=1)}

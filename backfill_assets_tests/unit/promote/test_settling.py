@@ -551,6 +551,21 @@ def test_a_longer_window_begins_with_what_is_published_under_it() -> None:
     assert provisional([a_record(1, None), a_record(2, WEEK)], late[:1]) == "nothing"
 
 
+def test_a_window_of_local_days() -> None:
+    """Tokyo's twelfth ends nine hours before UTC's, of which rows still come; what was settled once stays so."""
+    tokyo = Calendar(Cadence.DAILY, "Asia/Tokyo")
+
+    def local(records: list[RulesRecord], releases: list[Release], now: str) -> str:
+        return str(settling_by(records, releases, utc(now)).provisional("a", tokyo, JANUARY))
+
+    first = [a_release(1, "2024-01-10", 1)]
+    assert local([a_record(1, WEEK)], first, "2024-01-20T16:00") == "2024-01-12..2024-01-19"
+    assert local([a_record(1, WEEK)], first, "2024-01-20T23:59") == "2024-01-12..2024-01-19"
+    assert local([a_record(1, WEEK)], first, "2024-01-21T00:00") == "2024-01-13..2024-01-19"
+    late = [*first, a_release(2, "2024-01-16T16:00", 2)]
+    assert local([a_record(1, None), a_record(2, WEEK)], late, "2024-01-20T06:00") == "2024-01-17..2024-01-19"
+
+
 def test_a_longer_window_begins_by_the_latest_clock() -> None:
     """A machine that is behind makes the first release under it: what was settled before stays so."""
     records = [a_record(1, WEEK), a_record(2, 300 * 86400)]
