@@ -38,6 +38,11 @@ class Contract:
     cadence: str
     """With the zone of its days, where it has one."""
 
+    @property
+    def time_zone(self) -> str:
+        """That zone; empty: UTC."""
+        return self.cadence.partition(" in ")[2]
+
 
 def promised(project: Project, name: str, built: Version | None = None) -> Contract:
     """What the loaded code promises of a model. `built` is its version's record, if any: that has exact types."""

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from backfill_assets.contracts.levels import ContractChange, Level, compare_contracts, worst
 from backfill_assets.contracts.publish import PublishedContracts
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.consumer import Consumer, Evaluation
 from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer
@@ -26,6 +27,8 @@ class Touched:
 
     changes: tuple[ContractChange, ...]
     days: Ranges
+    time_zone: str = ""
+    """Of its days; empty: UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +133,7 @@ def touched(plan: Plan, shown: Environment, contracts: PublishedContracts) -> di
             moves = pointer.covers & patch.intervals if patch else pointer.covers
             days = moves if any(c.values for c in changes) else NOTHING
         if changes:
-            found[name] = Touched(changes=changes, days=days)
+            found[name] = Touched(changes=changes, days=days, time_zone=contracts.new[name].time_zone)
     return found
 
 
@@ -155,7 +158,8 @@ def _impact(consumer: Consumer, moved: Mapping[str, Touched], now: datetime) -> 
         about = tuple(c for c in moved[name].changes if not c.column or not mine or c.column in mine)
         if any(c.values for c in about):
             differ = differ | moved[name].days
-        days = moved[name].days & _window(use.history, now) if any(c.values for c in about) else NOTHING
+        read = _window(use.history, now, moved[name].time_zone)
+        days = moved[name].days & read if any(c.values for c in about) else NOTHING
         changes = tuple(c for c in about if not c.values or days)
         level = worst(changes)
         if level is not None:
@@ -170,7 +174,10 @@ def _impact(consumer: Consumer, moved: Mapping[str, Touched], now: datetime) -> 
     return replace(found, notice_until=now + timedelta(days=consumer.notice))
 
 
-def _window(history: int | None, now: datetime) -> Ranges:
-    """The days that somebody reads who looks back so many days from now."""
-    start = Cadence.DAILY.floor(now) - timedelta(days=history) if history is not None else ALL_TIME.start
-    return Ranges((Interval(start, ALL_TIME.end),))
+def _window(history: int | None, now: datetime, time_zone: str) -> Ranges:
+    """The days that somebody reads who looks back so many days from now: from UTC's today, or where a zone's newest day
+    that is over ends before that, from there."""
+    if history is None:
+        return Ranges((ALL_TIME,))
+    today = min(Cadence.DAILY.floor(now), Calendar(Cadence.DAILY, time_zone).over(now))
+    return Ranges((Interval(today - timedelta(days=history), ALL_TIME.end),))

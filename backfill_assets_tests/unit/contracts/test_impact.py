@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -51,11 +51,12 @@ def look(
     pointer: Pointer | None = None,
     stages: tuple[Build, ...] = (),
     pins: tuple[PinnedConsumer, ...] = (),
+    now: datetime = NOW,
 ) -> Impact:
     """The impact of a plan for one model `a`, of which prod shows the first ten days of January."""
     plan = Plan(
         environment="prod",
-        now=NOW,
+        now=now,
         request=Request(),
         models=("a",),
         stages=stages,
@@ -197,6 +198,15 @@ def test_the_worst_comes_first() -> None:
             "days": [["2024-01-01T00:00:00+00:00", "2024-01-11T00:00:00+00:00"]],
         }
     ]
+
+
+def test_history_of_local_days() -> None:
+    """It ends with the newest day that is over: in New York's evening that is the one before UTC's."""
+    there = replace(OLD, cadence="daily in America/New_York")
+    two = a_consumer(uses={"a": ModelUse(history=2)})
+    for now, first in (("2024-01-11T02:00", "08"), ("2024-01-11T05:00", "09")):
+        [model] = look(two, X_DIFFERS, new=there, now=utc(now)).models
+        assert model.days == ranges(days(first, "10"))
 
 
 @given(sets_of_days(10), st.one_of(st.none(), st.integers(0, 12)))
