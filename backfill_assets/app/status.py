@@ -187,9 +187,7 @@ def read_status(place: Context) -> ProjectStatus:
                 partial=covered.partial,
                 shown_version=pointer.version if pointer else None,
                 shown=pointer.covers if pointer else Ranges(),
-                provisional=facts.settling.provisional(name, model.calendar, pointer.covers)
-                if facts.settling and pointer
-                else Ranges(),
+                provisional=facts.provisional(model),
                 running=running,
                 stopped=tuple(stopped),
                 pace=_pace(mine, running, model.cadence, missing.count(model.cadence)),

@@ -11,8 +11,8 @@ from typing import Protocol
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.calendar import Calendar
-from backfill_assets.core.intervals import Interval
-from backfill_assets.core.model import Project, Signature, Source
+from backfill_assets.core.intervals import NOTHING, Interval, Ranges
+from backfill_assets.core.model import Model, Project, Signature, Source
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments, logic_of
 from backfill_assets.plan.bounds import bounded
@@ -102,6 +102,14 @@ class Facts:
         project = self.with_shown_whole(project)
         have = {name: coverage.built for name, coverage in self.coverage.items()}
         return bounded(project, self.extents, self.now, have, self.ready_until)
+
+    def provisional(self, model: Model) -> Ranges:
+        """What of a model is shown provisionally, by the days that are shown."""
+        pointer = self.environment.pointers.get(model.name)
+        if pointer is None or self.settling is None:
+            return NOTHING
+        calendar = replace(model.calendar, time_zone=self.zones.get(model.name, model.time_zone))
+        return self.settling.provisional(model.name, calendar, pointer.covers)
 
     def with_shown_whole(self, project: Project) -> Project:
         """The project, its models over where the environment shows them whole."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,7 @@ from backfill_assets.core.readiness import with_readiness
 from backfill_assets.plan.facts import bounded_now
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Case, gate
+from backfill_assets.state.settling import Settling
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project
 from backfill_assets_tests.unit.promote.test_beside_newer import released
 
@@ -114,3 +116,12 @@ def test_local_days_wait_for_what_they_read_although_days_of_utc_are_shown() -> 
     for project in (bound, facts.bounded(world.project)):
         assert str(project.models["d"].expected(NOW)) == "2024-01-01..2024-01-09"
     assert str(case(world, NOW).pointers[0].covers) == "2024-01-01..2024-01-09"
+
+
+def test_what_is_provisional_is_told_by_the_days_that_are_shown(world: World) -> None:
+    """Not by those of the code that is not promoted yet: what is shown by days of UTC is settled when these are."""
+    in_zone(world, NEW_YORK)
+    since = utc("2024-01-08")
+    facts = replace(world.facts(), settling=Settling(clock=NOW, since={"d": since}, since_days={"d": since}))
+    assert str(facts.provisional(world.project.models["d"])) == "2024-01-08..2024-01-10"
+    assert not replace(facts, settling=None).provisional(world.project.models["d"])
