@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from backfill_assets.audits.digest import audits_digest
+from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.errors import BackfillError, PromotionError, StateError
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.model import Model, Project
@@ -48,6 +49,10 @@ class RollbackStep:
     """The same, built but not audited."""
     never: Ranges = NOTHING
     """Intervals that are shown and that the older version, by its own definition, does not have."""
+    early: Ranges = NOTHING
+    """Those of them that are not over yet by the older version's days, which are of another zone than what is shown."""
+    time_zone: str = ""
+    """That of the older version's days; empty: UTC."""
 
     @property
     def lacks(self) -> Ranges:
@@ -135,7 +140,9 @@ def propose_rollback(
             return RollbackStep(model=name, shown=shown, older=None)
         model = _model(project, versions, name, wanted.version)
         mine = entries.get((name, wanted.version), [])
-        return _step(model, shown, wanted, versions.get((name, wanted.version)), mine, log, now)
+        record, newer = versions.get((name, wanted.version)), versions.get((name, shown.version)) if shown else None
+        days = Calendar.of_definition(newer.definition) if newer else None
+        return _step(model, shown, wanted, record, mine, log, now, days)
 
     every = [step(name) for name in moved]
     steps = [s for s in every if not chosen or s.model in chosen]
@@ -226,7 +233,9 @@ def _step(
     entries: Sequence[Entry],
     log: TableLog,
     now: datetime,
+    days: Calendar | None,
 ) -> RollbackStep:
+    """`days`: those of what is shown, where that is known."""
     newer = (shown.covers - older.covers) if shown else NOTHING
     alike = shown.segments.of_logic(older.version) if shown else NO_ROWS
     own = record.columns if record else shown.columns if shown else ()
@@ -243,6 +252,9 @@ def _step(
         columns = record.columns if record else older.columns
         taken = Segments((*taken, *_with_columns(parts, columns, older)))
     possible = (rest - have.green) & model.begun(now).until(model.calendar.over(now))  # shown: no `ready` counts
+    never = rest - have.green - possible
+    other = days is not None and days.time_zone != model.time_zone
+    early = never - never.until(model.calendar.over(now)) if other else NOTHING
     return RollbackStep(
         model=older.model,
         shown=shown,
@@ -253,7 +265,9 @@ def _step(
         taken=taken,
         missing=possible - have.unaudited,
         unaudited=possible & have.unaudited,
-        never=rest - have.green - possible,
+        never=never,
+        early=early,
+        time_zone=model.time_zone,
     )
 
 
@@ -324,13 +338,23 @@ def _losses(steps: Sequence[RollbackStep], problem: BackfillError | None) -> lis
     """Intervals that would be gone from sight, and that building cannot bring back."""
     found: list[Obstacle] = []
     for step in steps:
-        if step.never:
+        if gone := step.never - step.early:
             found.append(
                 Obstacle(
                     model=step.model,
                     what="the older version does not have, by its own definition,",
-                    intervals=step.never,
+                    intervals=gone,
                     remedy="--now goes back without them",
+                )
+            )
+        if step.early:
+            days = step.time_zone or "UTC"
+            found.append(
+                Obstacle(
+                    model=step.model,
+                    what=f"the older version's days are those of {days}, by which it is not over yet:",
+                    intervals=step.early,
+                    remedy="wait until then; --now goes back without them",
                 )
             )
         if step.lacks and problem:

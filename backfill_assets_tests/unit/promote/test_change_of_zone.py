@@ -14,6 +14,8 @@ from backfill_assets.core.readiness import with_readiness
 from backfill_assets.plan.facts import bounded_now
 from backfill_assets.plan.stages import Plan, Request
 from backfill_assets.promote.gate import Case, gate
+from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets.promote.rollback import propose_rollback
 from backfill_assets.state.settling import Settling
 from backfill_assets_tests.fakes import NOW, World, a_model, a_project
 from backfill_assets_tests.unit.promote.test_beside_newer import released
@@ -42,6 +44,16 @@ def built(world: World, now: datetime) -> Plan:
     plan = world.plan(now=now)
     apply(world.bench(pins=plan.sources, now=now, project=world.facts(now).bounded(world.project)), plan)
     return plan
+
+
+def release(world: World, now: datetime) -> None:
+    plan = world.plan(now=now)
+    opened = open_plan(world.control, plan, by="dev", views=lambda: None)
+    assert opened
+    built(world, now)
+    world.prove(opened.plan.id, now=now)
+    world.approve(opened.plan.id, now=now)
+    assert world.release(plan=opened.plan.id, now=now).verdict.obstacles == ()
 
 
 def case(world: World, now: datetime, request: Request | None = None) -> Case:
@@ -125,3 +137,23 @@ def test_what_is_provisional_is_told_by_the_days_that_are_shown(world: World) ->
     facts = replace(world.facts(), settling=Settling(clock=NOW, since={"d": since}, since_days={"d": since}))
     assert str(facts.provisional(world.project.models["d"])) == "2024-01-08..2024-01-10"
     assert not replace(facts, settling=None).provisional(world.project.models["d"])
+
+
+def test_back_to_days_of_a_zone_in_which_the_newest_is_not_over() -> None:
+    """New York's tenth cannot be built while UTC's is shown: it is a matter of hours, not of a definition."""
+    world = World()
+    in_zone(world, NEW_YORK)
+    world.extents = {"raw": Interval(utc("2023-12-01"), utc("2024-01-11"))}
+    release(world, NIGHT)
+    in_zone(world, "")
+    release(world, NIGHT)
+
+    def losses(now: datetime) -> list[str]:
+        found = propose_rollback(world.project, world.control, world.tables, environment="prod", now=now)
+        return [f"{o.what} {o.intervals}: {o.remedy}" for o in found.losses]
+
+    assert losses(NIGHT) == [
+        "the older version's days are those of America/New_York, by which it is not over yet: 2024-01-10: wait until"
+        " then; --now goes back without them"
+    ]
+    assert losses(utc("2024-01-11T05:00")) == []
