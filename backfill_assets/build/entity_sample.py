@@ -19,7 +19,7 @@ from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import HeldError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.segments import NO_ROWS, Segments, revision_of
-from backfill_assets.plan.patch import Patch
+from backfill_assets.plan.patch import Patch, segments_beside
 from backfill_assets.plan.stages import Build
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.tables import DataCommit
@@ -35,7 +35,7 @@ def build_sample(bench: Workbench, builds: Sequence[Build], taken: Mapping[str, 
         stage.model: Patch(
             version=revision_of(stage.version, digest("sample", bench.run)[:8]),
             intervals=stage.intervals,
-            below=bench.patches[stage.model].below if stage.model in bench.patches else NO_ROWS,
+            below=_below(bench, stage.model),
         )
         for stage in builds
         if stage.model in taken
@@ -45,6 +45,14 @@ def build_sample(bench: Workbench, builds: Sequence[Build], taken: Mapping[str, 
         for name in patches:
             _build(bench, name, taken[name])
     return {name: patch.segments(bench.log.head(name, patch.version)) for name, patch in patches.items()}
+
+
+def _below(bench: Workbench, name: str) -> Segments:
+    """What is read of a model around the sample's days, beside its version's table: what a build would read."""
+    if patch := bench.patches.get(name):
+        return patch.below
+    have, _ = current_coverage(bench, name)
+    return segments_beside(bench.pointers().get(name), bench.project.fingerprints[name], have[name])
 
 
 def _build(bench: Workbench, name: str, taken: str) -> None:

@@ -1,0 +1,60 @@
+"""What does a sample of entities read and write, without Spark?"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from backfill_assets.build.apply import apply
+from backfill_assets.build.engine import Job, ModelInput
+from backfill_assets.build.entity_sample import build_sample
+from backfill_assets.plan.stages import Build, Plan, Request
+from backfill_assets.promote.lifecycle import open_plan
+from backfill_assets_tests.fakes import NOW, World, a_model, days
+
+SALES = a_model("sales", "raw", grain=("ds", "shop"))
+SUMS = a_model("sums", "sales", grain=("ds", "shop"))
+TAKEN = {"sales": "true", "sums": "true"}
+
+
+def a_world(**versions: str) -> World:
+    """Ten days of both, shown; the code of some may be another since."""
+    world = World(SALES, SUMS)
+    apply(world.bench(), world.plan())
+    assert world.release(required=False).moved
+    return changed(world, **versions)
+
+
+def changed(world: World, **versions: str) -> World:
+    return World(SALES, SUMS, store=world.store, tables=world.tables, versions=versions)
+
+
+def builds(plan: Plan) -> list[Build]:
+    return [stage for stage in plan.stages if isinstance(stage, Build)]
+
+
+def test_corrections_of_what_is_read_are_read() -> None:
+    """Around the sample's days an upstream is read as by a build: with the days that were corrected."""
+    world = a_world()
+    plan = world.plan(Request(restate=(("sales", days("03", "04")),)))
+    opened = open_plan(world.control, plan, by="ana", views=lambda: None)
+    assert opened.plan
+    outcomes = apply(world.bench("again", patches=plan.patches), plan)
+    assert all(o.ok for o in outcomes.values()), outcomes
+    world.prove(opened.plan.id)
+    world.approve(opened.plan.id)
+    assert world.release(plan=opened.plan.id, required=False).moved
+    world = changed(world, sums="new")
+    later = NOW + timedelta(days=1)
+    plan = world.plan(now=later)
+    assert {stage.model for stage in builds(plan)} == {"sales", "sums"}
+
+    jobs: dict[str, Job] = {}
+    world.engine.before_write = lambda job, _: jobs.setdefault(job.model.name, job)
+    computed = build_sample(world.bench("sample", now=later), builds(plan), TAKEN)
+    sampled = jobs.pop("sums").inputs["sales"]
+    apply(world.bench("whole", now=later), plan)
+    whole = jobs["sums"].inputs["sales"]
+    assert isinstance(sampled, ModelInput) and isinstance(whole, ModelInput)
+    assert whole.over and {s.interval for s in whole.over} == {days("03", "04")}
+    assert set(whole.over) <= set(sampled.over)
+    assert {s.version for s in sampled.over} == {s.version for s in (*whole.over, *computed["sales"])}
