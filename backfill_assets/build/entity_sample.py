@@ -19,6 +19,7 @@ from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import HeldError
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.segments import NO_ROWS, Segments, revision_of
+from backfill_assets.plan.missing import batches
 from backfill_assets.plan.patch import Patch, segments_beside
 from backfill_assets.plan.stages import Build
 from backfill_assets.state.ledger import new_id
@@ -28,8 +29,8 @@ from backfill_assets.state.tables import DataCommit
 def build_sample(bench: Workbench, builds: Sequence[Build], taken: Mapping[str, str]) -> dict[str, Segments]:
     """The rows of each model of `taken` that the builds would give, as far as its SQL condition holds for them.
 
-    `builds` are in dependency order; each intervals' run is one commit: a sample is small. Raises BuildError; HeldError
-    where no batch may begin any more.
+    `builds` are in dependency order; each is written in batches of its model's size. Raises BuildError; HeldError where
+    no batch may begin any more.
     """
     patches = {
         stage.model: Patch(
@@ -69,7 +70,7 @@ def _build(bench: Workbench, name: str, taken: str) -> None:
     )
     for part, pins in bench.read_alike(name, patch.intervals):
         reading = job.reading(pins)
-        for interval in part:
+        for interval in batches(model, part, bench.now):
             if not bench.may_begin():
                 raise HeldError(
                     f"the sample of {name} was not finished", why=bench.hold.ended, fix="run it again: nothing is kept"

@@ -7,11 +7,12 @@ from datetime import timedelta
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job, ModelInput
 from backfill_assets.build.entity_sample import build_sample
+from backfill_assets.core.intervals import Interval
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets_tests.fakes import NOW, World, a_model, days
 
-SALES = a_model("sales", "raw", grain=("ds", "shop"))
+SALES = a_model("sales", "raw", grain=("ds", "shop"), batch_size=4)
 SUMS = a_model("sums", "sales", grain=("ds", "shop"))
 TAKEN = {"sales": "true", "sums": "true"}
 
@@ -58,3 +59,14 @@ def test_corrections_of_what_is_read_are_read() -> None:
     assert whole.over and {s.interval for s in whole.over} == {days("03", "04")}
     assert set(whole.over) <= set(sampled.over)
     assert {s.version for s in sampled.over} == {s.version for s in (*whole.over, *computed["sales"])}
+
+
+def test_batches_are_those_of_a_build() -> None:
+    """Not all of history at once, however few the entities are: what a batch reads is as much."""
+    world = a_world(sales="new", sums="new")
+    plan = world.plan()
+    written: list[tuple[str, Interval]] = []
+    world.engine.before_write = lambda job, interval: written.append((job.model.name, interval))
+    build_sample(world.bench("sample"), builds(plan), TAKEN)
+    planned = [(stage.model, batch) for stage in builds(plan) for batch in stage.batches]
+    assert written == planned and len(planned) > 2
