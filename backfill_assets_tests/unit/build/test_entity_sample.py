@@ -38,7 +38,7 @@ def test_corrections_of_what_is_read_are_read() -> None:
     world = a_world()
     plan = world.plan(Request(restate=(("sales", days("03", "04")),)))
     opened = open_plan(world.control, plan, by="ana", views=lambda: None)
-    assert opened.plan
+    assert opened
     outcomes = apply(world.bench("again", patches=plan.patches), plan)
     assert all(o.ok for o in outcomes.values()), outcomes
     world.prove(opened.plan.id)
