@@ -9,7 +9,7 @@ from datetime import datetime
 
 from backfill_assets.compare.diff import Diff
 from backfill_assets.core.errors import UsageError
-from backfill_assets.core.intervals import utc
+from backfill_assets.core.intervals import Interval, Ranges, utc
 
 COVERAGE = "coverage"
 """Where the document of a comparison says what was found."""
@@ -76,6 +76,10 @@ def _found(diff: Diff, one: ExpectedCoverage) -> Coverage:
         return Coverage(expected=one, instead="is not on the new side")
     if column.old_type is not None:
         return Coverage(expected=one, instead="is no new column: null_rate audits how far it is filled")
+    parts = [p.interval for p in model.proofs if p.rows and (one.since is None or p.interval.end > one.since)]
+    if same := Ranges.of(Interval(max(part.start, one.since or part.start), part.end) for part in parts):
+        why = f"was not counted in {same}, where both sides show the same files: name the day that it is filled from"
+        return Coverage(expected=one, instead=why)
     rows = filled = 0
     for group in model.days:
         if group.name is None or (one.since and utc(group.name) < one.since):

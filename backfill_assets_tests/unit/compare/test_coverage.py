@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from backfill_assets.compare.coverage import Coverage, expected_coverage, found_coverage
-from backfill_assets.compare.diff import ColumnMove, Diff, DiffColumn, ModelDiff, RowCounts, RowGroup, Stats
+from backfill_assets.compare.diff import ColumnMove, Diff, DiffColumn, ModelDiff, RowCounts, RowGroup, SameFiles, Stats
 from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.promote.findings import unfilled
@@ -58,6 +58,21 @@ def test_what_nobody_counted_bears_out_nothing() -> None:
     ):
         [one] = found(diff, text)
         assert not one.met and str(one).endswith("; expected are 1 %"), one
+
+
+def test_days_of_the_same_files_are_not_left_out() -> None:
+    """A column that is filled forward only is empty before: nobody is told that all of its rows have a value."""
+    diff = a_diff(a_day("03", 100, 0))
+    same = SameFiles(interval=days("01", "03"), version="v", commits=(1, 1), rows=10_000)
+    diff = replace(diff, models=tuple(replace(m, proofs=(same,)) for m in diff.models))
+    every, within, since = found(diff, *(f"daily.total=95%{at}" for at in ("", "@2024-01-02", "@2024-01-04")))
+    assert not every.met and "was not counted in 2024-01-01..2024-01-03, where both sides show" in str(every)
+    assert not within.met and "was not counted in 2024-01-02..2024-01-03, where both sides show" in str(within)
+    assert "name the day that it is filled from" in str(every)
+    assert since.instead == ""
+    rowless = replace(diff, models=tuple(replace(m, proofs=(replace(same, rows=0),)) for m in diff.models))
+    [nothing] = found(rowless, "daily.total=95%")
+    assert nothing.met, "no row, nothing to fill"
 
 
 @pytest.mark.parametrize(
