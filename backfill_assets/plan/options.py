@@ -85,6 +85,11 @@ APART = (
         instead="give --sample P% --by COLUMN with a range, --select, --restate MODEL:DAY..DAY or --forward-only",
     ),
     Apart(
+        command="apply", option="by", others=EXPECTED,
+        why="a sample is no proof: its rows bear out nothing of what is expected of all",
+        instead="read what is different of the sample; give what is expected to `backfill apply` without --sample",
+    ),
+    Apart(
         option="sample", others=("promote",), why="after a sample the rest is still missing, and nothing can move",
         instead="run `backfill apply --promote` after the sample",
     ),

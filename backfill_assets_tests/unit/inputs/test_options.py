@@ -63,6 +63,8 @@ TOGETHER: list[tuple[str, tuple[str, ...]]] = [
     ("apply --by id", ("--by needs --sample", "--sample 1% --by campaign_id")),
     ("apply --sample 1% --by id --promote", ("--sample with --promote",)),
     ("apply --sample 1% --by id --why x", ("--by with --why", "no plan of it is stored")),
+    ("apply --sample 1% --by id --expect-moved daily", ("--by with --expect-moved", "bear out nothing")),
+    ("apply --sample 1% --by id --expect-filled daily.n=9%", ("--by with --expect-filled", "without --sample")),
     (f"apply --sample 1% --by id --restate {DAY} --where a=1", ("--by with --where",)),
     ("apply --sample 3 --promote", ("--sample with --promote", "still missing")),
     ("promote 1f3a --select daily", ("PLAN with --select", "says itself what it is about", "backfill promote PLAN")),
