@@ -231,7 +231,7 @@ class Plan:
         clock says."""
         content: list[object] = [
             [self.environment, list(self.models)],
-            [_decided(stage) for stage in self.stages],
+            [_decided(stage, self.patches) for stage in self.stages],
             dict(self.sources),
         ]
         if self.request != Request():
@@ -306,11 +306,14 @@ class Plan:
         }
 
 
-def _decided(stage: Stage) -> Any:
-    """What of a stage is part of what is to be done: also who is asked about which models, but not as what."""
-    if not isinstance(stage, Approve):
-        return to_plain(stage)
-    return to_plain(stage) | {"owners": [{"owner": one.owner, "models": list(one.models)} for one in stage.owners]}
+def _decided(stage: Stage, patches: Mapping[str, Patch]) -> Any:
+    """What of a stage is part of what is to be done: also who is asked about which models, but not as what; of keys
+    which they are, but not what their file was called."""
+    if isinstance(stage, Approve):
+        return to_plain(stage) | {"owners": [{"owner": one.owner, "models": list(one.models)} for one in stage.owners]}
+    if isinstance(stage, Build) and (patch := patches.get(stage.model)) and patch.scope and patch.scope.ids:
+        return to_plain(stage) | {"reason": stage.reason.replace(patch.scope.where, patch.scope.ids)}
+    return to_plain(stage)
 
 
 def change_json(change: Change, because: tuple[str, ...]) -> dict[str, Any]:

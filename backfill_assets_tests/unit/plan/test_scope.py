@@ -132,6 +132,8 @@ def test_keys_of_a_file() -> None:
         assert len({p.patches[name].version for p in others}) == len(others)
     moved = world.plan(replace(request, ids=parse_ids("region\nde\nfr\n", "moved.csv")))
     assert moved.request == plan.request and moved.patches["sales"].version == plan.patches["sales"].version
+    assert moved.id == plan.id, "the same request, and nothing else is to be done"
+    assert len({p.id for p in others}) == len(others)
     jobs: dict[str, Job] = {}
     world.engine.before_write = lambda job, _: jobs.setdefault(job.model.name, job)
     outcomes = apply(world.bench("again", patches=plan.patches, ids=keys), plan)
