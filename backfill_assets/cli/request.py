@@ -32,6 +32,8 @@ def typed(option: Option, **more: Any) -> Any:
 
 
 _BY_NAME = {option.name: typed(option) for option in (*REQUEST_OPTIONS, WHY, *APPLY_OPTIONS)}
+LARGEST_KEYS = 16_000_000
+"""Bytes of a file of keys, at most: those that a plan takes are longer than what people write by hand."""
 _TYPES: dict[type, Any] = {str: str | None, bool: bool, list: list[str] | None, Path: Path | None}
 Start = Annotated[str | None, _BY_NAME["start"]]
 End = Annotated[str | None, _BY_NAME["end"]]
@@ -77,7 +79,7 @@ def with_request(command: Callable[..., None]) -> Callable[..., None]:
 def _keys(file: Path) -> Ids:
     """The keys of a file, which is read once, here. Raises UsageError when it cannot be read, or says no keys."""
     problems: list[Problem] = []
-    text = read_text(file, problems)
+    text = read_text(file, problems, largest=LARGEST_KEYS)
     if text is None:
         bad = problems[0]
         at = f"{file} line {bad.line}" if bad.line else str(file)

@@ -11,10 +11,10 @@ LARGEST = 4_000_000
 """Bytes of a file that somebody wrote by hand, at most."""
 
 
-def read_text(file: Path, problems: list[Problem], *, missing: bool = False) -> str | None:
+def read_text(file: Path, problems: list[Problem], *, missing: bool = False, largest: int = LARGEST) -> str | None:
     """The file's text without a byte order mark; None, and a problem, when it cannot be read.
 
-    `missing` says that a file that does not exist is no problem (None, then).
+    `missing` says that a file that does not exist is no problem (None, then). `largest`: bytes, at most.
     """
 
     def refuse(what: str, why: str, fix: str, line: int = 0) -> None:
@@ -30,7 +30,7 @@ def read_text(file: Path, problems: list[Problem], *, missing: bool = False) -> 
             return refuse("this is a folder, not a file", "", "rename or remove the folder, and write a file")
         if file.exists() and not file.is_file():
             return refuse("this is no regular file", "", "replace it by a file")
-        if (size := file.stat().st_size) > LARGEST:
+        if (size := file.stat().st_size) > largest:
             return refuse("the file is too large", f"it has {size:,} bytes", "keep data elsewhere: this is read whole")
         content = file.read_bytes()
     except OSError as error:

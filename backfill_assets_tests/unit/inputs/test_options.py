@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from backfill_assets.files.texts import LARGEST
+from backfill_assets.plan.ids import MOST
 from backfill_assets.plan.stages import Request
 from backfill_assets_tests.unit.inputs.project import assert_told, run, write
 
@@ -243,6 +245,7 @@ def test_the_job_configuration_knows_the_same_pairs() -> None:
 def test_keys_are_read_from_a_file_or_from_the_configuration(project: Path, tmp_path: Path) -> None:
     """A command reads the file, a job has its text; what is wrong with it is told at its line. An empty one names
     nothing: it is not as if none had been given."""
+    from backfill_assets.cli.request import LARGEST_KEYS
     from backfill_assets.core.errors import UsageError
     from backfill_assets.defs.config import asked
 
@@ -254,6 +257,12 @@ def test_keys_are_read_from_a_file_or_from_the_configuration(project: Path, tmp_
             asked("apply", {"restate": [DAY], "ids": content.decode()})
     file.write_bytes("id\n1\n".encode("utf-16"))
     assert_told(run("plan", "--restate", DAY, "--ids", str(file), project=project), 2, f"{file}", "not UTF-8")
+    rows = "".join(f"{n:060}\n" for n in range(MOST))
+    file.write_text(f"id\n{rows}")
+    assert file.stat().st_size > LARGEST
+    assert_told(run("plan", "--restate", DAY, "--ids", str(file), project=project), 1, "daily cannot be restated")
+    file.write_bytes(b"id\n" + b"x" * LARGEST_KEYS)
+    assert_told(run("plan", "--restate", DAY, "--ids", str(file), project=project), 2, f"{file}", "is too large")
     told = run("apply", "--restate", DAY, "--ids", str(tmp_path / "none.csv"), project=project)
     assert_told(told, 2, "none.csv", "cannot be read")
     keys = asked("promote", {"restate": [DAY], "ids": "id\n2\n1\n"}).ids

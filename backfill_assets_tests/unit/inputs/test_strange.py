@@ -206,7 +206,8 @@ def test_a_memory_of_other_types(tmp_path: Path, wrong: dict[str, object]) -> No
 @pytest.mark.parametrize(
     "arguments",
     [["plan", "--why", "a\0b"], ["plan", "--select", "\udce9"], ["plan", "--why", "caf\udce9"], ["sql", "SELECT '\0'"],
-     ["backup", "x\0"], ["--project", "\udce9", "plan"], ["init", "\0"], ["releases", "\0"]],
+     ["backup", "x\0"], ["--project", "\udce9", "plan"], ["init", "\0"], ["releases", "\0"],
+     ["plan", "--restate", "daily:2024-01-01..2024-01-01", "--ids", "caf\udce9.csv"]],
     ids=repr,
 )  # fmt: skip
 def test_arguments_that_are_no_text(tmp_path: Path, arguments: list[str]) -> None:
