@@ -100,10 +100,13 @@ def _refuse_to_lose(path: Path) -> None:
         )
     said, _, last = text.rstrip().rpartition("\n")
     if last != _last_line(said):
+        unmarked = _AS_WRITTEN.partition("{")[0] not in text
         raise UsageError(
-            f"{path} was edited since it was written",
+            f"{path} was edited since it was written" + (", or an older release wrote it" if unmarked else ""),
             why="what somebody ticked or noted in it would be lost; nothing is written over it",
-            fix="rename it to keep it, or name another place for --out",
+            fix="rename it to keep it, "
+            + ("delete it where nobody noted anything in it, " if unmarked else "")
+            + "or name another place for --out",
         )
 
 

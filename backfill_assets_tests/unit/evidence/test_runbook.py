@@ -288,6 +288,20 @@ def test_what_a_person_wrote_into_a_file_stays(tmp_path: Path, name: str) -> Non
     assert mine.read_text().startswith(later.documents[name]) and mine.read_text() != written
 
 
+def test_a_file_of_an_older_release_is_not_said_to_be_edited(tmp_path: Path) -> None:
+    """It has no last line of ours: who knows. It stays, with what to do; one that has the line was edited."""
+    found = Runbook(plan="p", documents=documents(known()), lines=())
+    [one, *_] = write_runbook(found, str(tmp_path))
+    written = one.read_text()
+    one.write_text(found.documents[one.name])
+    with pytest.raises(UsageError, match="was edited since it was written, or an older release wrote it") as told:
+        write_runbook(found, str(tmp_path))
+    assert "delete it where" in told.value.fix and one.read_text() == found.documents[one.name]
+    one.write_text(f"{written}noted\n")
+    with pytest.raises(UsageError, match=r"was edited since it was written\n"):
+        write_runbook(found, str(tmp_path))
+
+
 def test_of_a_plan_that_is_open_nothing_is_shown() -> None:
     """No release, no time."""
     given = known(inputs={"plan": replace(some_inputs().plan, status=PlanStatus.OPEN)}, status="open")
