@@ -95,8 +95,9 @@ PLANS = TableSpec(
     },
     sequence="sequence",
 )
-FORMAT = 1
-"""How plans are stored; those that say none are of the first format."""
+FORMAT, _FIRST = 2, 1
+"""How plans are stored; those that say none are of the first format. Those that name keys are of the second: releases
+that know the first alone would carry them out for all rows of their days."""
 _EVENTS = replace(PLANS, columns={n: kind for n, kind in PLANS.columns.items() if n != "plan"})
 """The same table without the plans themselves: nearly all of its bytes, and hardly anybody asks for them."""
 
@@ -132,7 +133,7 @@ class Plans:
         if not (said := [json.loads(cast(str, row["plan"])) for row in rows if row["plan"]]):
             return None
         first, *later = said
-        _refuse_newer(plan, first.pop("format", FORMAT))
+        _refuse_newer(plan, first.pop("format", _FIRST))
         for said in later:
             first["request"] = {**first.get("request", {}), "why": said["why"]}
         return first
@@ -147,9 +148,10 @@ class Plans:
         if known is not None and known.live:
             return
         entry = new_id()
-        text = json.dumps({**document, "format": FORMAT}, sort_keys=True)
+        request = cast(Mapping[str, Any], document.get("request", {}))
+        text = json.dumps({**document, "format": FORMAT if request.get("ids") else _FIRST}, sort_keys=True)
         if known:
-            why = cast(Mapping[str, str], document.get("request", {})).get("why", "")
+            why = cast(str, request.get("why", ""))
             text = json.dumps({"why": why}) if why and why != self.why(record.id) else ""
         self._table.replace(
             [_row(entry, record, PlanStatus.OPEN, record.by, _after(known, record.created), text)],

@@ -56,12 +56,23 @@ def test_plans_of_other_formats() -> None:
         store = MemoryStore()
         store.table(PLANS).append([{**row, "plan": text}])
         assert Plans(store).document("ab12") == found
-    for wrong, why in ((2, "newer release"), (0, "no format"), (True, "no format"), ("1", "no format")):
+    for wrong, why in ((3, "newer release"), (0, "no format"), (True, "no format"), ("1", "no format")):
         store = MemoryStore()
         store.table(PLANS).append([{**row, "plan": json.dumps({"id": "ab12", "format": wrong})}])
         with pytest.raises(StateError, match="plan ab12 cannot be read") as raised:
             Plans(store).document("ab12")
         assert why in raised.value.why and "upgrade" in raised.value.fix
+
+
+def test_plans_of_keys_are_of_the_second_format() -> None:
+    """A release without `--ids` would take one for the restatement of all rows of its days: it refuses it."""
+    for said, number in (({"ids": {"rows": [["1"]]}}, 2), ({"ids": None}, 1), ({"where": "n = 1"}, 1)):
+        store = MemoryStore()
+        plans = Plans(store)
+        plans.put(record(), {"id": "ab12", "request": said}, revision=-1)
+        [row] = store.tables["plans"].rows
+        assert json.loads(row["plan"])["format"] == number  # type: ignore[arg-type]
+        assert plans.document("ab12") == {"id": "ab12", "request": said}
 
 
 def test_putting_it_again_is_harmless_and_changes_nothing() -> None:
