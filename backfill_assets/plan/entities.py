@@ -99,8 +99,12 @@ def followed(project: Project, plan: Plan, sample: EntitySample) -> tuple[dict[s
     taken: dict[str, str] = {}
     left: dict[str, str] = {}
     for name in builds:
-        model = project.models[name]
+        model, copied = project.models[name], plan.copies.get(name)
         above = {u.name for u in model.upstreams if u.name in builds}
+        if copied:
+            called = ", ".join(f"{was} is {now} now" for was, now in copied.renamed)
+            left[name] = f"the plan copies rows of it that are shown ({called}), and computes none"
+            continue
         try:
             taken[name] = _key(project, model, sample, taken, left) if above else _own(project, model, sample)
         except _LeftOut as why:

@@ -9,6 +9,7 @@ import pytest
 
 from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets.core.model import Column
+from backfill_assets.plan.copied import Copied
 from backfill_assets.plan.entities import EntitySample, followed, sample_of
 from backfill_assets_tests.fakes import World, a_model
 
@@ -67,6 +68,17 @@ def test_models_follow_by_what_they_call_the_key() -> None:
 def test_in_doubt_a_reader_is_left_out(change: dict[str, Any], why: str) -> None:
     taken, left = of(SALES, replace(PASSING, **change))
     assert list(taken) == ["sales"] and why in left["passing"]
+
+
+def test_what_is_copied_is_left_out() -> None:
+    """The plan computes nothing of it: rows that a sample computed would be others than those that it leads to."""
+    world = World(SALES, PASSING)
+    columns = {m.name: tuple(Column(name=c) for c in (*m.grain, "total")) for m in (SALES, PASSING)}
+    world.project = replace(world.project, columns=columns)
+    plan = replace(world.plan(), copies={"passing": Copied(columns=(("region", "area"),))})
+    taken, left = followed(world.project, plan, BY_REGION)
+    assert taken == {"sales": "region"}
+    assert left == {"passing": "the plan copies rows of it that are shown (region is area now), and computes none"}
 
 
 def test_a_model_of_other_entities_is_left_out() -> None:
