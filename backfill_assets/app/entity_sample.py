@@ -19,7 +19,7 @@ from backfill_assets.compare.sides import Side
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segments
-from backfill_assets.plan.entities import EntitySample, followed
+from backfill_assets.plan.entities import EntitySample, followed, incomparable
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets.state.environment import Environment
 
@@ -31,7 +31,7 @@ class Sampled:
     sample: EntitySample
     compared: Compared
     taken: Mapping[str, str]
-    """What each model that was computed calls the key."""
+    """What each model that was compared calls the key."""
     left: Mapping[str, str]
     """Why others of the plan were not."""
 
@@ -61,13 +61,12 @@ def sample_entities(context: Context, request: Request, sample: EntitySample, *,
     conditions = {name: sample.taken(column) for name, column in taken.items()}
     computed = build_sample(bench, builds, conditions)
     salt = context.control.salt.get
-    found = [
-        diff_model(question, lambda: context.spark, context.warehouse, salt, sample=SAMPLE)
-        for question in _questions(context, facts.environment, computed, taken, sample)
-    ]
+    asked, unlike = _questions(context, facts.environment, computed, taken, sample)
+    taken = {name: column for name, column in taken.items() if name not in unlike}
+    found = [diff_model(one, lambda: context.spark, context.warehouse, salt, sample=SAMPLE) for one in asked]
     diff = Diff(old=facts.environment.name, new=str(sample), models=tuple(found))
     judgement = judge_moves(diff, ())
-    return Sampled(sample=sample, compared=Compared(diff=diff, judgement=judgement), taken=taken, left=left)
+    return Sampled(sample=sample, compared=Compared(diff=diff, judgement=judgement), taken=taken, left=left | unlike)
 
 
 def _questions(
@@ -76,8 +75,8 @@ def _questions(
     computed: Mapping[str, Segments],
     taken: Mapping[str, str],
     sample: EntitySample,
-) -> list[Question]:
-    """What both sides have of these entities, on the days that were computed."""
+) -> tuple[list[Question], dict[str, str]]:
+    """What both sides have of these entities, on the days that were computed; and why not of some models."""
     versions, models = context.control.versions.all(), context.project.models
     new = {
         name: Pointer(
@@ -101,8 +100,13 @@ def _questions(
         Side(name=shown.name, pointers=old),
         Side(name=str(sample), pointers=new),
     )
-    return [
-        replace(q, taken=(sample.taken(q.renamed.get(column, column)), sample.taken(column)))
-        for q in asked
-        if (column := taken[q.model.name])
-    ]
+    found: list[Question] = []
+    unlike: dict[str, str] = {}
+    for question in asked:
+        name, column = question.model.name, taken[question.model.name]
+        was = question.renamed.get(column, column)
+        if name in old and (why := incomparable((was, old[name].columns), (column, new[name].columns))):
+            unlike[name] = why
+        else:
+            found.append(replace(question, taken=(sample.taken(was), sample.taken(column))))
+    return found, unlike

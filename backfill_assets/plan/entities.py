@@ -6,17 +6,20 @@ An entity is in a sample by a hash of its key: on both sides, each time, and in 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets.core.escaping import one_line
 from backfill_assets.core.model import Model, Project
+from backfill_assets.plan.ids import WHOLE
 from backfill_assets.plan.stages import Build, Plan
 from backfill_assets.sql.text import quoted
 
-_WHOLE = 1_000_000
+Columns = Sequence[tuple[str, str]]
+"""Names and types of a table's, in Spark's SQL."""
+_PARTS = 1_000_000
 _SEED = "a sample of entities"
 _MOST = 100_000
 _SHARE = re.compile(r"\d{1,2}(\.\d{1,4})?%", re.ASCII)
@@ -37,7 +40,7 @@ class EntitySample:
     def taken(self, column: str) -> str:
         """The SQL condition of their rows, where a table calls the key so; rows without it are not among them."""
         value = quoted(column)
-        hashed = f"pmod(xxhash64(CAST({value} AS STRING), '{_SEED}'), {_WHOLE})"
+        hashed = f"pmod(xxhash64(CAST({value} AS STRING), '{_SEED}'), {_PARTS})"
         return f"coalesce({hashed} < {self.parts} AND {value} IS NOT NULL, false)"
 
 
@@ -116,6 +119,29 @@ def followed(project: Project, plan: Plan, sample: EntitySample) -> tuple[dict[s
             fix="name a column of the key of the first model that is built",
         )
     return taken, left
+
+
+def incomparable(old: tuple[str, Columns], new: tuple[str, Columns]) -> str:
+    """Why a key is not the same text on both sides, so that these would be of other entities; "" when it is. Each side
+    says what the key is called there, and its columns.
+
+    >>> incomparable(("shop", (("shop", "int"),)), ("Shop", (("Shop", "bigint"),)))
+    ''
+    """
+    (was, shown), (now, computed) = old, new
+    kind = next((kind for name, kind in shown if name.lower() == was.lower()), "")
+    other = next((kind for name, kind in computed if name.lower() == now.lower()), "")
+    if not kind:
+        return f"what is shown of it has no column {was}"
+    if _written(kind) != _written(other):
+        return f"{was} is {kind} in what is shown, {now} {other} now: equal values may be other texts"
+    return ""
+
+
+def _written(kind: str) -> str:
+    """What tells how Spark writes values of a type as text."""
+    kind = kind.lower()
+    return "integer" if kind in WHOLE else "string" if kind.startswith("varchar") else kind
 
 
 def _own(project: Project, model: Model, sample: EntitySample) -> str:

@@ -27,7 +27,8 @@ MOST = 100_000
 """Keys of a file, at most."""
 _SHOWN, _TOLD, _LONG = 3, 5, 40
 _MISSING = ("null", r"\n", "none", "nan", "n/a")
-_WHOLE = {"tinyint": 8, "smallint": 16, "int": 32, "integer": 32, "bigint": 64, "long": 64}
+WHOLE = {"tinyint": 8, "smallint": 16, "int": 32, "integer": 32, "bigint": 64, "long": 64}
+"""Types of whole numbers, and how many bits they have."""
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 _INTEGER = re.compile(r"0|-?[1-9]\d*", re.ASCII)
 
@@ -200,8 +201,8 @@ def _reader(kind: str) -> Callable[[str], str] | None:
     kind = kind.lower()
     if kind == "string" or kind.startswith("varchar"):
         return lambda _: ""
-    if kind in _WHOLE:
-        most = 2 ** (_WHOLE[kind] - 1)
+    if kind in WHOLE:
+        most = 2 ** (WHOLE[kind] - 1)
         return lambda value: (
             "and whole numbers are written as 1204" if not _INTEGER.fullmatch(value)
             else "" if len(value) < 21 and -most <= int(value) < most else "and it is too large for that"

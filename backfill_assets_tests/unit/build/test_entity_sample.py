@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 
+from backfill_assets.app.entity_sample import _questions  # pyright: ignore[reportPrivateUsage]
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job, ModelInput
 from backfill_assets.build.entity_sample import build_sample
 from backfill_assets.core.intervals import Interval
+from backfill_assets.plan.entities import EntitySample
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.promote.lifecycle import open_plan
 from backfill_assets_tests.fakes import NOW, World, a_model, days
@@ -70,3 +74,23 @@ def test_batches_are_those_of_a_build() -> None:
     build_sample(world.bench("sample"), builds(plan), TAKEN)
     planned = [(stage.model, batch) for stage in builds(plan) for batch in stage.batches]
     assert written == planned and len(planned) > 2
+
+
+def test_models_whose_key_was_another_are_not_compared() -> None:
+    """Of another type, it has other texts, and so other hashes: both sides would be of other entities."""
+    world = World(SALES, SUMS)
+    world.engine.columns = (("ds", "string"), ("shop", "int"))
+    apply(world.bench(), world.plan())
+    assert world.release(required=False).moved
+    world = changed(world, sales="new", sums="new")
+    sample = EntitySample(column="shop", parts=10_000)
+    for kind, unlike in (("bigint", {}), ("string", dict.fromkeys(TAKEN, "shop is int in what is shown"))):
+        world.engine.columns = (("ds", "string"), ("shop", kind))
+        bench = world.bench(f"sample of {kind}")
+        computed = build_sample(bench, builds(world.plan()), TAKEN)
+        context: Any = SimpleNamespace(control=world.control, project=world.project, log=bench.log)
+        shown = world.control.environments.read("prod")
+        asked, found = _questions(context, shown, computed, dict.fromkeys(TAKEN, "shop"), sample)
+        assert {name: why.partition(",")[0] for name, why in found.items()} == unlike
+        assert {q.model.name for q in asked} == TAKEN.keys() - unlike.keys()
+        assert all(q.taken == (sample.taken("shop"),) * 2 for q in asked)

@@ -10,7 +10,7 @@ import pytest
 from backfill_assets.core.errors import PlanError, UsageError
 from backfill_assets.core.model import Column
 from backfill_assets.plan.copied import Copied
-from backfill_assets.plan.entities import EntitySample, followed, sample_of
+from backfill_assets.plan.entities import EntitySample, followed, incomparable, sample_of
 from backfill_assets_tests.fakes import World, a_model
 
 SALES = a_model("sales", "raw", grain=("ds", "Region", "shop"))
@@ -79,6 +79,22 @@ def test_what_is_copied_is_left_out() -> None:
     taken, left = followed(world.project, plan, BY_REGION)
     assert taken == {"sales": "region"}
     assert left == {"passing": "the plan copies rows of it that are shown (region is area now), and computes none"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "computed", "why"),
+    [
+        ("string", "string", ""), ("int", "bigint", ""), ("string", "varchar(8)", ""),
+        ("", "string", "what is shown of it has no column area"),
+        ("int", "string", "area is int in what is shown, region string now: equal values may be other texts"),
+        ("decimal(9,1)", "decimal(9,2)", "area is decimal(9,1) in what is shown, region decimal(9,2) now"),
+    ],
+)  # fmt: skip
+def test_keys_that_have_other_texts_are_not_compared(shown: str, computed: str, why: str) -> None:
+    """Entities are in a sample by the text of their key, so that on both sides it has to be one text."""
+    was = (("ds", "date"), ("Area", shown)) if shown else (("ds", "date"),)
+    found = incomparable(("area", was), ("region", (("Region", computed),)))
+    assert found.startswith(why) and bool(found) == bool(why)
 
 
 def test_a_model_of_other_entities_is_left_out() -> None:
