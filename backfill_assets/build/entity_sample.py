@@ -12,7 +12,7 @@ from functools import partial
 
 from backfill_assets.build.bench import Workbench
 from backfill_assets.build.build import create_hollow, create_table, inputs_of
-from backfill_assets.build.engine import Engine, Job
+from backfill_assets.build.engine import Engine, Input, Job, ModelInput
 from backfill_assets.build.engine_restart import on_engine
 from backfill_assets.build.recheck import current_coverage
 from backfill_assets.core.digest import digest
@@ -21,6 +21,7 @@ from backfill_assets.core.intervals import Interval
 from backfill_assets.core.segments import NO_ROWS, Segments, revision_of
 from backfill_assets.plan.missing import batches
 from backfill_assets.plan.patch import Patch, segments_beside
+from backfill_assets.plan.plan import upstream_models
 from backfill_assets.plan.stages import Build
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.tables import DataCommit
@@ -58,13 +59,11 @@ def _below(bench: Workbench, name: str) -> Segments:
 
 def _build(bench: Workbench, name: str, taken: str) -> None:
     model, patch = bench.project.models[name], bench.patches[name]
-    have, heads = current_coverage(bench, name)
-    heads = create_hollow(bench, name, heads)
     pointer = bench.pointers().get(name)
     job = Job(
         model=model,
         version=patch.version,
-        inputs=inputs_of(bench, model, have, heads),
+        inputs=_inputs(bench, name),
         shown=pointer.segments if pointer else NO_ROWS,
         taken=taken,
     )
@@ -77,6 +76,25 @@ def _build(bench: Workbench, name: str, taken: str) -> None:
                 )
             create_table(bench, reading, interval)
             on_engine(bench, name, partial(_write, job=reading, interval=interval))
+
+
+def _inputs(bench: Workbench, name: str) -> dict[str, Input]:
+    """What a model of the sample reads. Of a version of which nothing is built the sample's table is all there is:
+    there is no need to make the version's own."""
+    model = bench.project.models[name]
+    have, heads = current_coverage(bench, name)
+    versions = {each: (each, bench.project.fingerprints[each]) for each in upstream_models(bench.project, model)}
+    alone = {
+        each: bench.patches[each].version
+        for each, version in versions.items()
+        if each in bench.patches and heads[version] < 0
+    }
+    heads |= {versions[each]: heads[each, version] for each, version in alone.items()}
+    inputs = inputs_of(bench, model, have, create_hollow(bench, name, heads))
+    return {
+        each: replace(read, version=alone[each]) if isinstance(read, ModelInput) and each in alone else read
+        for each, read in inputs.items()
+    }
 
 
 def _write(engine: Engine, job: Job, interval: Interval) -> DataCommit:

@@ -76,6 +76,23 @@ def test_batches_are_those_of_a_build() -> None:
     assert written == planned and len(planned) > 2
 
 
+def test_nothing_is_made_of_the_version_itself() -> None:
+    """Neither table nor record: what a reader reads of a version of which nothing is built is all of the sample."""
+    world = a_world(sales="new", sums="new")
+    before = set(world.control.versions.all())
+    jobs: dict[str, Job] = {}
+    world.engine.before_write = lambda job, _: jobs.setdefault(job.model.name, job)
+    bench = world.bench("sample")
+    computed = build_sample(bench, builds(world.plan()), TAKEN)
+    made = set(world.control.versions.all()) - before
+    assert made == {(name, segment.version) for name, segments in computed.items() for segment in segments}
+    assert all(bench.log.head(name, world.project.fingerprints[name]) < 0 for name in TAKEN)
+    read = jobs["sums"].inputs["sales"]
+    assert isinstance(read, ModelInput)
+    assert (read.version, read.commit) == (computed["sales"][0].version, computed["sales"][0].commit)
+    assert read.over == computed["sales"]
+
+
 def test_models_whose_key_was_another_are_not_compared() -> None:
     """Of another type, it has other texts, and so other hashes: both sides would be of other entities."""
     world = World(SALES, SUMS)
