@@ -18,7 +18,7 @@ from backfill_assets.compare.questions import Question, questions
 from backfill_assets.compare.sides import Side
 from backfill_assets.core.intervals import Cadence
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import Segments
+from backfill_assets.core.segments import Segments, logic_of
 from backfill_assets.plan.entities import EntitySample, followed, incomparable
 from backfill_assets.plan.stages import Build, Request
 from backfill_assets.state.environment import Environment
@@ -93,9 +93,11 @@ def _questions(
         for name, pointer in shown.pointers.items()
         if name in new and pointer.covers & new[name].covers
     }
+    revisions = {name: segments[0].version for name, segments in computed.items()}
+    logic = {(name, logic_of(version)): versions[name, version] for name, version in revisions.items()}
     asked = questions(
         context.project,
-        versions,
+        logic | versions,  # what the computed versions' columns mean, where none of them is built yet
         context.log,
         Side(name=shown.name, pointers=old),
         Side(name=str(sample), pointers=new),

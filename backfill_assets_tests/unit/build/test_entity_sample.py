@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job, ModelInput
 from backfill_assets.build.entity_sample import build_sample
 from backfill_assets.core.intervals import Interval
+from backfill_assets.core.model import Signature
 from backfill_assets.plan.entities import EntitySample
 from backfill_assets.plan.stages import Build, Plan, Request
 from backfill_assets.promote.lifecycle import open_plan
@@ -111,3 +113,25 @@ def test_models_whose_key_was_another_are_not_compared() -> None:
         assert {name: why.partition(",")[0] for name, why in found.items()} == unlike
         assert {q.model.name for q in asked} == TAKEN.keys() - unlike.keys()
         assert all(q.taken == (sample.taken("shop"),) * 2 for q in asked)
+
+
+def test_a_key_that_was_called_otherwise() -> None:
+    """The version's own record is not there yet: what its columns were called is told by the sample's."""
+
+    def called(world: World, key: str, rows: str) -> None:
+        signature = Signature(rows=rows, columns={"ds": "of days", key: "of shops"})
+        world.project = replace(world.project, signatures={"sales": signature})
+        world.engine.columns = (("ds", "string"), (key, "string"))
+
+    world = World(SALES)
+    called(world, "store", "rows")
+    apply(world.bench(), world.plan())
+    assert world.release(required=False).moved
+    world = World(SALES, store=world.store, tables=world.tables, versions={"sales": "new"})
+    called(world, "shop", "other rows")
+    bench, sample = world.bench("sample", project=world.project), EntitySample(column="shop", parts=10_000)
+    computed = build_sample(bench, builds(world.plan()), {"sales": "true"})
+    context: Any = SimpleNamespace(control=world.control, project=world.project, log=bench.log)
+    shown = world.control.environments.read("prod")
+    asked, found = _questions(context, shown, computed, {"sales": "shop"}, sample)
+    assert not found and [q.taken for q in asked] == [(sample.taken("store"), sample.taken("shop"))]
