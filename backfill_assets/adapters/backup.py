@@ -233,13 +233,17 @@ def missing_outside(warehouse: str) -> list[str]:
         adopted = pointer.segments.adopted
         if not adopted or _lack(log, pointer):
             continue
-        gone = [
-            problem
-            for part in adopted
-            for problem in storage.readable(
-                pointer.model, part.version, part.commit, part.interval, footers=False
-            ).broken
-        ]
+        try:
+            gone = [
+                problem
+                for part in adopted
+                for problem in storage.readable(
+                    pointer.model, part.version, part.commit, part.interval, footers=False
+                ).broken
+            ]
+        except OSError as error:
+            found.append(f"{name} {pointer.model}: its adopted table cannot be looked at: {error.strerror or error}")
+            continue
         if gone := list(dict.fromkeys(gone)):
             more = f", and {len(gone) - 3:,} more" if len(gone) > 3 else ""
             found.append(f"{name} {pointer.model}: of its adopted table {', '.join(gone[:3])}{more}")

@@ -26,6 +26,7 @@ from backfill_assets.adapters.drafting import Guess
 from backfill_assets.adapters.inputs import check_adopted
 from backfill_assets.adapters.integrity import check_integrity
 from backfill_assets.adapters.restore import restore
+from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.app import adopt as adopting
 from backfill_assets.app import drafts
 from backfill_assets.app.adopt import Adopted, Adoption, adopt
@@ -291,6 +292,21 @@ def test_a_backup_has_what_there_is(place: Context, table: Path, tmp_path: Path)
     shutil.rmtree(place.warehouse)
     said = restore(tmp_path / "copy", place.project.settings, place.project.root, over_newer=False, by="ana")
     assert said.missing == (line,)
+
+
+def test_a_backup_is_made_where_nobody_can_look(
+    place: Context, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other table's folder is closed to this account, or on a disk that fails: that is told of it, and no more."""
+    adopt(place, Adoption(model="daily", table=str(table)))
+
+    def closed(*_: Any, **__: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(DeltaTableStorage, "readable", closed)
+    done = back_up_warehouse(place.project.root, tmp_path / "copy", data=True)
+    assert done.missing == ("prod daily: its adopted table cannot be looked at: Permission denied",)
+    assert read_backup(tmp_path / "copy") == done.manifest
 
 
 def test_a_restore_names_files_that_are_gone(place: Context, table: Path, tmp_path: Path) -> None:
