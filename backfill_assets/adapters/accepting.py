@@ -52,7 +52,7 @@ def warehouse_status(settings: Settings, root: Path) -> WarehouseStatus:
     where = settings.warehouse
     memory = read_memory(root, where)
     try:
-        found = read_warehouse(where)
+        found = read_warehouse(where, memory)
     except StateError as error:
         return WarehouseStatus(location=where, identity=None, tables=0, old=False, problem=error)
     problem = _refusal(found, settings, memory)
@@ -67,8 +67,10 @@ def migrate(settings: Settings, root: Path, *, by: str) -> Identity | None:
     No interval is audited again: the records stay as they are. Raises StateError for a warehouse that is lost or
     belongs to another project.
     """
-    where, found = settings.warehouse, read_warehouse(settings.warehouse)
-    refuse(found, project=settings.name, memory=read_memory(root, where))
+    where = settings.warehouse
+    memory = read_memory(root, where)
+    found = read_warehouse(where, memory)
+    refuse(found, project=settings.name, memory=memory)
     if found.identity is not None:
         return None
     if not found.heads:

@@ -53,11 +53,11 @@ def open_store(settings: Settings, root: Path, *, remember: bool = True) -> Delt
     """
     where = settings.warehouse
     memory = read_memory(root, where)  # first: what is found later is not older, unless something is wrong
-    found = read_warehouse(where)
+    found = read_warehouse(where, memory)
     refuse(found, project=settings.name, memory=memory)
     identity = found.identity
     if identity is not None and remember:
-        identity = _caught_up(where, identity, found.heads)
+        identity = _caught_up(where, identity, found.heads, memory)
         if identity.release is not None:
             write_memory(root, where, identity)
     return DeltaStore(where, WarehouseGuard(settings, root, identity, old=found.old))
@@ -107,16 +107,21 @@ class WarehouseGuard(Guard):
                     write_memory(self._root, self._settings.warehouse, _note(self._settings.warehouse, release))
 
 
-def read_warehouse(where: str) -> WarehouseState:
-    """What is in a warehouse. Raises StateError when its identity, or the log of a control table, is damaged."""
+def read_warehouse(where: str, memory: Memory | None = None) -> WarehouseState:
+    """What is in a warehouse, also of what a project remembers of it. Raises StateError when its identity, or the log
+    of a control table, is damaged."""
     identity = read_identity(where)
     heads = control_heads(where)
     data = identity is None and not heads and bool(DeltaTableStorage(where).tables())
-    noted = ""
-    if identity is not None and (known := identity.release) is not None:
-        there = newest_release(where, known.commit, after=known.commit - 1)
-        noted = there.id if there is not None else ""
-    return WarehouseState(location=where, identity=identity, heads=heads, data=data, noted=noted)
+    last = identity.release if identity is not None else None
+    return WarehouseState(
+        location=where,
+        identity=identity,
+        heads=heads,
+        data=data,
+        noted=(last and _release_at(where, last.commit)) or "",
+        remembered=_release_at(where, memory.commit) if identity and memory else None,
+    )
 
 
 def read_identity(where: str) -> Identity | None:
@@ -172,17 +177,21 @@ def as_it_is(where: str, identity: Identity) -> Identity:
     return replace(identity, tables=heads, release=newest_release(where, heads.get(ENVIRONMENTS.name, -1)))
 
 
-def _caught_up(where: str, identity: Identity, heads: Mapping[str, int]) -> Identity:
-    """With what nobody noted: whoever recorded it died, or could not write, after the commit."""
+def _caught_up(where: str, identity: Identity, heads: Mapping[str, int], memory: Memory | None) -> Identity:
+    """With what nobody noted, or what an older note was written over: whoever recorded it died, could not write after
+    the commit, or was overtaken."""
     known = identity.release.commit if identity.release else -1
     folder = local(where)
-    head = read_log(f"{folder}/{CONTROL}/{ENVIRONMENTS.name}").head if folder is not None else known
+    if folder is not None:
+        head = read_log(f"{folder}/{CONTROL}/{ENVIRONMENTS.name}").head
+    else:  # each look at a commit is a request
+        head = max(known, memory.commit if memory and memory.generation == identity.generation else -1)
     last = newest_release(where, head, after=known)
     if last is None and all(heads.get(table, -1) <= identity.tables.get(table, -1) for table in JUDGED_BY):
         return identity
-    with suppress(OSError):  # somebody who may only read
+    with suppress(OSError):
         return _note(where, last)
-    return identity
+    return _further(identity, heads, last)  # for somebody who may only read
 
 
 def newest_release(where: str, until: int, *, after: int = -1) -> LastRelease | None:
@@ -197,21 +206,41 @@ def newest_release(where: str, until: int, *, after: int = -1) -> LastRelease | 
     return None
 
 
+def _release_at(where: str, commit: int) -> str | None:
+    """The release that one commit of the table of environments made; "": none; None when the log does not say it."""
+    there = newest_release(where, commit, after=commit - 1)
+    return there.id if there is not None else "" if _actions(where, commit) else None
+
+
 def _note(where: str, release: LastRelease | None = None) -> Identity:
-    """Write down how far the records are, and a release, unless a newer one is known. An object store has no lock: who
-    is overtaken there leaves an older note, which is true as well."""
+    """Write down how far the records are, and a release, unless a newer one is known. Where there is no lock (an object
+    store, another machine), whoever is overtaken leaves an older note, which is true as well."""
     with _locked(where):
-        there = read_identity(where)
-        if there is None:
-            raise StateError(f"{where}/{IDENTITY} is gone")
-        newer = release if release and (there.release is None or there.release.commit < release.commit) else None
-        if newer is not None or release is None:
-            heads = control_heads(where)
-            for table in heads.keys() - {t for t, head in there.tables.items() if heads.get(t) == head}:
-                sync_commits(f"{where}/{CONTROL}/{table}", [heads[table]])  # what is noted outlives a loss of power
-            there = replace(there, release=newer or there.release, tables={**there.tables, **heads})
-            write_identity(where, there)
-        return there
+        there = _there(where)
+        if release is not None and there.release is not None and there.release.commit >= release.commit:
+            return there
+        heads = control_heads(where)
+        for table in heads.keys() - {t for t, head in there.tables.items() if heads.get(t) == head}:
+            sync_commits(f"{where}/{CONTROL}/{table}", [heads[table]])  # what is noted outlives a loss of power
+        there = _there(where)  # that took a while, and others may have noted more
+        noted = _further(there, heads, release)
+        write_identity(where, noted)
+        return noted
+
+
+def _further(identity: Identity, heads: Mapping[str, int], release: LastRelease | None) -> Identity:
+    """The later of what it says and what was found, table by table."""
+    known = identity.release
+    newer = release if release and (known is None or known.commit < release.commit) else known
+    tables = {t: max(heads.get(t, -1), identity.tables.get(t, -1)) for t in (*identity.tables, *heads)}
+    return replace(identity, release=newer, tables=tables)
+
+
+def _there(where: str) -> Identity:
+    there = read_identity(where)
+    if there is None:
+        raise StateError(f"{where}/{IDENTITY} is gone")
+    return there
 
 
 def _info(where: str, commit: int) -> dict[str, Any]:

@@ -118,6 +118,8 @@ class WarehouseState:
     """Whether there are tables of versions; not looked at when there are control tables or an identity."""
     noted: str = ""
     """The release that the log of environments names at the commit of the identity's last release."""
+    remembered: str | None = None
+    """The same at the commit that the project remembers; None when the log does not say it (any more)."""
 
     @property
     def old(self) -> bool:
@@ -160,13 +162,24 @@ def refuse(found: WarehouseState, *, project: str, memory: Memory | None) -> Non
             why=f"it is {identity.warehouse}, with {memory.warehouse} there was release {memory.release}",
             fix=f"mount the right folder; {_ON_PURPOSE}",
         )
-    if memory is not None and (memory.generation, memory.commit) > (identity.generation, last.commit if last else -1):
+    if memory is not None and _forgotten(memory, identity, found.remembered):
         raise _older(where, f"this project has seen release {memory.release}, after what {IDENTITY} knows")
     if memory is not None and memory.generation == identity.generation:
         since = {t: c for t, c in memory.tables.items() if found.heads.get(t, -1) < c}
         if since:
             seen = ", ".join(f"commit {c} of {t}" for t, c in sorted(since.items()))
             raise _older(where, f"this project has seen {seen}, after what {IDENTITY} knows")
+
+
+def _forgotten(memory: Memory, identity: Identity, there: str | None) -> bool:
+    """Whether the release that a project remembers is gone. `there`: the one that the log has at its commit.
+
+    The log decides, not the note: where no lock is, another machine's older note may overtake a newer one.
+    """
+    if memory.generation != identity.generation:
+        return memory.generation > identity.generation
+    last = identity.release.commit if identity.release else -1
+    return memory.commit > last if there is None else memory.release != there
 
 
 def _refuse_lost(found: WarehouseState, memory: Memory | None) -> None:

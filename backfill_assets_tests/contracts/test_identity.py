@@ -324,6 +324,60 @@ def test_processes_that_release_at_once_leave_the_newest_note(house: House) -> N
     assert said.release.commit == house.open().environments.revision()
 
 
+def test_an_older_note_that_overtakes_a_newer_one_is_no_loss(house: House) -> None:
+    """As two machines may leave it, or an object store: the records are there, and are noted again. Older ones are
+    refused as before."""
+    where, kept = str(house.warehouse), house.warehouse.parent / "kept"
+    older = read_identity(where)
+    shutil.copytree(house.warehouse, kept)
+    house.promote(A3)
+    newer = read_identity(where)
+    assert older is not None and newer is not None
+    write_identity(where, older)
+    assert warehouse_status(house.settings, house.root).problem is None
+    assert dict(house.open().environments.read("prod").pointers) == {"a": A3}
+    assert read_identity(where) == newer
+    shutil.rmtree(house.warehouse)
+    kept.rename(house.warehouse)
+    refused(house, "older than they were")
+
+
+def test_another_release_in_the_place_of_the_one_that_was_seen_is_a_loss(house: House, tmp_path: Path) -> None:
+    """An older copy of the whole folder, in which another machine went on."""
+    kept = house.warehouse.parent / "kept"
+    shutil.copytree(house.warehouse, kept)
+    house.promote(A3)
+    shutil.rmtree(house.warehouse)
+    kept.rename(house.warehouse)
+    elsewhere = tmp_path / "clone"
+    elsewhere.mkdir()
+    for pointer in (A1, A2):
+        control = house.open(root=elsewhere)
+        seen = control.environments.read("prod")
+        promote(control.environments, seen, [pointer], None, note=ReleaseNote(by="eve"))
+    refused(house, "older than they were")
+    house.open(root=elsewhere)
+
+
+def test_a_note_keeps_what_others_noted_meanwhile(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no lock is: it is read again right before it is written."""
+    where, real = str(house.warehouse), module.control_heads
+    said = read_identity(where)
+    assert said is not None and said.release is not None
+    last = LastRelease(id="r9", environment="prod", commit=said.release.commit + 9)
+
+    def meanwhile(there: str) -> dict[str, int]:
+        heads = real(there)
+        write_identity(there, replace(said, release=last, tables={**heads, "rules": 7}))
+        return heads
+
+    monkeypatch.setattr(module, "control_heads", meanwhile)
+    release = LastRelease(id="r5", environment="prod", commit=said.release.commit + 5)
+    noted = module._note(where, release)  # pyright: ignore[reportPrivateUsage]
+    assert noted == read_identity(where)
+    assert noted.release == last and noted.tables == {**real(where), "rules": 7}
+
+
 def test_every_way_in_looks(tmp_path: Path) -> None:
     """Commands, `read`, and what a plan would propose: a lost table of environments is no first promotion."""
     root = small_project(tmp_path, days=2)
