@@ -139,6 +139,25 @@ def _surprises(context: Context, case: Case) -> Iterator[Obstacle]:
                 what=str(each),
                 remedy=f"look at it: backfill diff {plan}; it is promoted without that expectation",
             )
+    if not diffs and (case.pointers or case.removed):
+        yield from _where_nothing_changes(context, case)
+
+
+def _where_nothing_changes(context: Context, case: Case) -> Iterator[Obstacle]:
+    """What is expected of models of which no published row becomes another one: nobody compares these, and none moved.
+    Of the others it is in the way that they were not compared."""
+    asked, columns, nothing = case.request, context.project.column_names, Diff(old="", new="", models=())
+    told = [
+        *judge_moves(nothing, expectations(columns, asked.expect_moved, ())).surprises,
+        *found_coverage(nothing, expected_coverage(asked.expect_filled, columns)),
+    ]
+    for each in told:
+        if each.expected.model not in case.changed:
+            yield Obstacle(
+                model=each.expected.model,
+                what=f"{each}: no published row of it becomes another one",
+                remedy="see what would move: backfill plan; it is promoted without that expectation",
+            )
 
 
 def _is_for(diff: Diff, others: Sequence[Diff], model: str) -> bool:

@@ -141,6 +141,20 @@ def test_what_was_compared_before_is_held_against_what_is_expected_now(tmp_path:
     assert said.asked == []
 
 
+def test_what_is_expected_where_no_published_row_changes(tmp_path: Path, said: Said) -> None:
+    """A first release, or days that came: nothing is compared, so nothing has moved. That it should have is in the way,
+    that it should not is borne out."""
+    place = unsparked(project(tmp_path, TEXT), user="dev")
+    build(place)
+    [what] = in_the_way(place, Request(expect_moved=("daily.total",)))
+    assert what == "daily.total should have moved, and was not compared: no published row of it becomes another one"
+    [what] = in_the_way(place, Request(expect_filled=("daily.total=99%",)))
+    assert what.startswith("daily.total was not compared") and what.endswith("becomes another one"), what
+    assert in_the_way(place, Request(expect_unmoved=("daily.total",))) == []
+    assert said.asked == []
+    assert promote_plan(place, Request(expect_moved=("daily.total",))).verdict.open, "nothing moves: nothing is said"
+
+
 def test_a_kept_table(tmp_path: Path, said: Said) -> None:
     """A table that is kept, and was built from other values."""
     kept = KeptModels(upstream="daily", readers=("monthly",), columns=("total",))
