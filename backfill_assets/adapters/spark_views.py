@@ -92,10 +92,10 @@ class SparkViews:
     def _put(self, schema: str, model: str, query: str) -> None:
         # CREATE OR REPLACE VIEW drops and creates: readers would see the gap. ALTER VIEW has none.
         name = view_name(schema, model)
-        self._spark.sql(f"CREATE DATABASE IF NOT EXISTS `{schema}`")
         if self._spark.catalog.tableExists(f"{schema}.{model}"):
             self._spark.sql(f"ALTER VIEW {name} AS {query}")
         else:
+            self._spark.sql(f"CREATE DATABASE IF NOT EXISTS `{schema}`")
             self._spark.sql(f"CREATE VIEW IF NOT EXISTS {name} AS {query}")
 
 
