@@ -238,10 +238,9 @@ def test_rows_that_cannot_be_copied() -> None:
     patches = world.plan(asked()).patches
     assert patches["sales"].scope and "was written to by others since" in patches["passing"].whole
     world.tables.foreign("sales", "sales-1")
-    with pytest.raises(
-        PlanError, match="sales cannot be restated in a part of its rows: .*written to by others"
-    ) as refused:
+    with pytest.raises(PlanError, match="sales cannot be restated in a part of its rows") as refused:
         world.plan(asked())
+    assert "written to by others" in refused.value.what
     assert refused.value.fix == "restate these days of sales whole, without --where"
 
 
