@@ -365,5 +365,5 @@ def eventually(look: Callable[[], T], *, within: float = 300, while_: Callable[[
         if found := look():
             return found
         assert going, "it ended before that happened"
-        time.sleep(0.01)
+        time.sleep(0.05)  # what is waited for needs the cores, too
     raise AssertionError(f"it did not happen within {within:g} s")
