@@ -13,9 +13,9 @@ from rich.text import Text
 
 from backfill_assets.app.apply import build_started, start_apply
 from backfill_assets.app.context import Context
+from backfill_assets.app.new_project import IGNORED, new_folder
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.cli.base import INCOMPLETE, following
-from backfill_assets.cli.init import IGNORED, new_folder
 from backfill_assets.cli.outcomes import print_outcomes
 from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.cli.promotion import print_promotion

@@ -1,69 +1,20 @@
-"""How does a team begin? A small project that works, copied from the template or from a worked example."""
+"""`backfill init`: a project that works, and what to do next."""
 
 from __future__ import annotations
 
 import shlex
-import shutil
 from pathlib import Path
 
+from backfill_assets.app.new_project import make_project
 from backfill_assets.cli.terminal import out, styled
-from backfill_assets.core.errors import SettingsError
-from backfill_assets.demo.examples.data import EXAMPLES, write_data
-
-PACKAGE = Path(__file__).resolve().parent.parent
-TEMPLATE = PACKAGE / "template"
-IGNORED = """\
-# What commands make: tables and records, caches, Dagster's home, and the variables of this machine.
-.backfill/
-.dagster/
-.tmp_dagster_home_*/
-.env
-spark-warehouse/
-metastore_db/
-derby.log
-__pycache__/
-"""
-"""The `.gitignore` of a new project. Data and secrets stay out of the repository."""
 
 
-def make_project(folder: Path, example: str | None = None) -> None:
-    """Copy the template, or an example and write its data. Raises SettingsError for an unknown example, and when the
-    folder holds anything already: nothing is overwritten.
-    """
-    if example is not None and example not in EXAMPLES:
-        raise SettingsError(
-            f"there is no example {example}", why=f"there are: {', '.join(EXAMPLES)}", fix="name one of these"
-        )
-    try:
-        _make(folder, example)
-    except OSError as error:
-        raise SettingsError(
-            f"no project can be made in {folder}",
-            why=error.strerror or str(error),
-            fix="name a folder that can be written",
-        ) from None
+def init_project(folder: Path, example: str | None = None) -> None:
+    """Make a project, say what is in it and what comes next. Raises as `make_project` does."""
+    files = make_project(folder, example)
     console = out()
     console.print(f"A project is in {folder}:")
-    for file in sorted(p for p in folder.rglob("*") if p.is_file()):
-        console.print(f"  {file.relative_to(folder)}")
+    for file in files:
+        console.print(f"  {file}")
     here = f"backfill --project {shlex.quote(str(folder))}"
     console.print(styled("Next: [bold]{} plan[/], then [bold]{} apply --promote[/]", here, here))
-
-
-def _make(folder: Path, example: str | None) -> None:
-    new_folder(folder)
-    origin = PACKAGE / "demo" / "examples" / example if example else TEMPLATE
-    shutil.copytree(origin, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / ".gitignore").write_text(IGNORED, encoding="utf-8")
-    if example:
-        write_data(example, folder)
-
-
-def new_folder(folder: Path) -> None:
-    """Raises SettingsError when the folder holds anything."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SettingsError(
-            f"{folder} is not empty",
-            why="a new project would overwrite what is there",
-            fix="name a new or empty folder",
-        )

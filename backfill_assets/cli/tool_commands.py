@@ -91,9 +91,9 @@ def init(
 
     Settings, a source with data, two models and a consumer that work, to be replaced by yours.
     """
-    from backfill_assets.cli.init import make_project
+    from backfill_assets.cli.init import init_project
 
-    make_project(folder, example)
+    init_project(folder, example)
 
 
 @app.command()

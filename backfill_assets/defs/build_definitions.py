@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import dagster as dg
@@ -34,14 +35,14 @@ def build_definitions(project: str | Path | None = None) -> dg.Definitions:
     return definitions(Context.open(project))
 
 
-def definitions(workspace: Context) -> dg.Definitions:
-    """The definitions of an open workspace."""
+def definitions(workspace: Context, *, elsewhere: Collection[str] = ()) -> dg.Definitions:
+    """The definitions of an open workspace. Sources that are defined `elsewhere` are left out: others' assets."""
     runs = Runs(workspace)
     with ignore_preview_warnings():
         models = [model_asset(model, runs) for model in workspace.project.models.values()]
     routine, looks = routine_job(workspace), watch_checks(workspace)
     return dg.Definitions(
-        assets=[*models, *external_specs(workspace.project)],
+        assets=[*models, *external_specs(workspace.project, elsewhere)],
         jobs=[
             apply_job(workspace),
             adopt_job(workspace),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import dagster as dg
@@ -21,10 +22,10 @@ SOURCES_GROUP = "sources"
 CONSUMERS_GROUP = "consumers"
 
 
-def external_specs(project: Project) -> list[dg.AssetSpec]:
-    """Everything that Dagster shows and never runs."""
+def external_specs(project: Project, elsewhere: Collection[str] = ()) -> list[dg.AssetSpec]:
+    """Everything that Dagster shows and never runs. Sources that are defined `elsewhere` have their assets there."""
     return [
-        *(_source(s) for s in project.sources.values()),
+        *(_source(s) for name, s in project.sources.items() if name not in elsewhere),
         *(_view(project, name) for name in project.models),
         *(_consumer(project, c) for c in project.consumers.values()),
     ]

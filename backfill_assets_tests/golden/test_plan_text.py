@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.cli.init import TEMPLATE
+from backfill_assets.app.new_project import TEMPLATE
 from backfill_assets.cli.plan_markdown import plan_markdown
 from backfill_assets.cli.plan_text import print_plan
 from backfill_assets.contracts.preflight import Gap

@@ -19,10 +19,10 @@ import pytest
 import backfill_assets
 from backfill_assets.adapters.table_log import history, open_table
 from backfill_assets.app.context import Context
+from backfill_assets.app.new_project import make_project
 from backfill_assets.app.plan import plan_request
 from backfill_assets.app.promote import promote_plan
 from backfill_assets.build.outcome import Outcome
-from backfill_assets.cli.init import make_project
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.stages import Build, Request

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.app.context import Context
+from backfill_assets.app.new_project import make_project
 from backfill_assets.app.promote import promote_plan
-from backfill_assets.cli.init import make_project
 from backfill_assets.core.settings import ApprovalRules
 from backfill_assets.demo.examples.data import EXAMPLES
 from backfill_assets.project.loader import load_project

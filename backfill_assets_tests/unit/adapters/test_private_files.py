@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.cli.init import make_project
+from backfill_assets.app.new_project import make_project
 from backfill_assets.defs.dagster_home import ensure_home
 from backfill_assets.project.loader import load_project
 from backfill_assets.state.salt import Salt

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.cli.init import make_project
+from backfill_assets.app.new_project import make_project
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.demo.examples.data import EXAMPLES, write_data
 from backfill_assets.plan.category import change_between
