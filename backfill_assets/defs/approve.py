@@ -1,36 +1,23 @@
 """How does an owner approve in Dagster? A job with the same effect as `backfill approve`."""
 
-# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
+from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import dagster as dg
-
 from backfill_assets.app.approve import ApprovalRequest, Approved, Prepared, accepted_findings, approve
-from backfill_assets.app.context import Context
-from backfill_assets.defs.config import config_fields, given
-from backfill_assets.defs.failures import short_failures
-from backfill_assets.defs.instance import require_lasting
-from backfill_assets.defs.launcher import acting
+from backfill_assets.defs.job import Launched, job
 from backfill_assets.defs.safe_log import Log
 
 
-def approve_job(workspace: Context) -> dg.JobDefinition:
+@job(
+    "approve",
+    step="record_approval",
+    description="Approve a plan for its owner. Voided by any later write in its scope.",
+)
+def approve_job(run: Launched) -> None:
     """Records an owner's approval of a plan, or of a change of the rules."""
-
-    @dg.op(name="record_approval", out=dg.Out(dg.Nothing), config_schema=config_fields("approve"))
-    def record(context: dg.OpExecutionContext) -> None:
-        with short_failures():
-            require_lasting(context.instance)
-            done = approve(acting(workspace, context.run), _request(given("approve", context.op_config)))
-        _log(Log(context), done)
-
-    @dg.job(name="approve", description="Approve a plan for its owner. Voided by any later write in its scope.")
-    def approve_plan() -> None:
-        record()
-
-    return approve_plan
+    _log(run.log, approve(run.place, _request(run.said)))
 
 
 def _request(said: Mapping[str, Any]) -> ApprovalRequest:

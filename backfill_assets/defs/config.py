@@ -52,13 +52,10 @@ def given(command: str, config: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def asked(command: str, config: Mapping[str, Any]) -> Request:
-    """The request that a job's configuration makes, as `command` reads it.
-
-    Raises UsageError for what is no day, and for options that do not go together.
-    """
+def asked(said: Mapping[str, Any]) -> Request:
+    """The request among the options that are given. Raises UsageError for what is no day."""
     keys = {option.key for option in (*REQUEST_OPTIONS, WHY)}
-    return request_of(**{k: v for k, v in given(command, config).items() if k in keys}, spell=key_of)
+    return request_of(**{k: v for k, v in said.items() if k in keys}, spell=key_of)
 
 
 def key_of(option: str) -> str:

@@ -1,6 +1,6 @@
 """How does somebody get the packet of a plan or a release in Dagster? A job that does what `backfill evidence` does."""
 
-# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,36 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from backfill_assets.app.context import Context
 from backfill_assets.app.evidence import ReleaseEvidence, plan_or_release
 from backfill_assets.core.escaping import markdown
-from backfill_assets.defs.config import config_fields, given
-from backfill_assets.defs.failures import short_failures
-from backfill_assets.defs.instance import require_lasting
-from backfill_assets.defs.safe_log import Log
+from backfill_assets.defs.job import Launched, job
 from backfill_assets.evidence.write import PAGE, RELEASE_PAGE
 
 if TYPE_CHECKING:
     from backfill_assets.evidence.make import Evidence  # pydantic: loading has no need of it
 
 
-def evidence_job(workspace: Context) -> dg.JobDefinition:
+@job(
+    "evidence",
+    step="write_packet",
+    description="Write the packet of a plan, or find that of a release: what, who, tests.",
+)
+def evidence_job(run: Launched) -> None:
     """Writes a plan's packet, or finds a release's; the step's output says where it is, and the answers at a glance."""
-
-    @dg.op(name="write_packet", out=dg.Out(dg.Nothing), config_schema=config_fields("evidence"))
-    def write_packet(context: dg.OpExecutionContext) -> None:
-        with short_failures():
-            require_lasting(context.instance)
-            found = plan_or_release(workspace, given("evidence", context.op_config).get("target"))
-        told = _of_release(found) if isinstance(found, ReleaseEvidence) else _of_plan(found)
-        context.add_output_metadata(told.metadata)
-        Log(context).info(told.line)
-
-    @dg.job(name="evidence", description="Write the packet of a plan, or find that of a release: what, who, tests.")
-    def evidence() -> None:
-        write_packet()
-
-    return evidence
+    found = plan_or_release(run.place, run.said.get("target"))
+    told = _of_release(found) if isinstance(found, ReleaseEvidence) else _of_plan(found)
+    run.context.add_output_metadata(told.metadata)
+    run.log.info(told.line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +36,7 @@ class _Told:
     line: str
 
 
-def _of_plan(made: "Evidence") -> _Told:
+def _of_plan(made: Evidence) -> _Told:
     said, page = made.packet.summary, f"{made.location}/{PAGE}"
     parts = {
         "changed": said.changed,

@@ -220,10 +220,10 @@ def test_a_value_that_cannot_be_meant(project: Path, arguments: list[str], words
 def test_the_job_configuration_knows_the_same_pairs() -> None:
     """Dagster's jobs refuse what the command line refuses, in their own spelling."""
     from backfill_assets.core.errors import UsageError
-    from backfill_assets.defs.config import asked
+    from backfill_assets.defs.config import asked, given
 
     def request(**config: object) -> Request:
-        return asked("apply", config)
+        return asked(given("apply", config))
 
     assert request(why=" clicks count once ").why == "clicks count once"
     with pytest.raises(UsageError, match="why is empty"):
@@ -239,7 +239,7 @@ def test_the_job_configuration_knows_the_same_pairs() -> None:
     with pytest.raises(UsageError, match="strategy dual-run is not understood"):
         request(strategy=["dual-run"])
     with pytest.raises(UsageError, match="PLAN with select"):
-        asked("promote", {"plan": "1f3a", "select": ["daily"]})
+        asked(given("promote", {"plan": "1f3a", "select": ["daily"]}))
 
 
 def test_keys_are_read_from_a_file_or_from_the_configuration(project: Path, tmp_path: Path) -> None:
@@ -247,14 +247,14 @@ def test_keys_are_read_from_a_file_or_from_the_configuration(project: Path, tmp_
     nothing: it is not as if none had been given."""
     from backfill_assets.cli.request import LARGEST_KEYS
     from backfill_assets.core.errors import UsageError
-    from backfill_assets.defs.config import asked
+    from backfill_assets.defs.config import asked, given
 
     file = tmp_path / "ids.csv"
     for content, line in [(b"", 1), (b"id\n1\n1\n", 3), (b"id\n1\n\n2\n", 3)]:
         file.write_bytes(content)
         assert_told(run("plan", "--restate", DAY, "--ids", str(file), project=project), 2, f"{file}", f"line {line}")
         with pytest.raises(UsageError, match=f"ids.* line {line}"):
-            asked("apply", {"restate": [DAY], "ids": content.decode()})
+            asked(given("apply", {"restate": [DAY], "ids": content.decode()}))
     file.write_bytes("id\n1\n".encode("utf-16"))
     assert_told(run("plan", "--restate", DAY, "--ids", str(file), project=project), 2, f"{file}", "not UTF-8")
     rows = "".join(f"{n:060}\n" for n in range(MOST))
@@ -265,12 +265,12 @@ def test_keys_are_read_from_a_file_or_from_the_configuration(project: Path, tmp_
     assert_told(run("plan", "--restate", DAY, "--ids", str(file), project=project), 2, f"{file}", "is too large")
     told = run("apply", "--restate", DAY, "--ids", str(tmp_path / "none.csv"), project=project)
     assert_told(told, 2, "none.csv", "cannot be read")
-    keys = asked("promote", {"restate": [DAY], "ids": "id\n2\n1\n"}).ids
+    keys = asked(given("promote", {"restate": [DAY], "ids": "id\n2\n1\n"})).ids
     assert keys and keys.rows == (("1",), ("2",))
     with pytest.raises(UsageError, match="where is empty"):
-        asked("apply", {"restate": [DAY], "where": ""})
+        asked(given("apply", {"restate": [DAY], "where": ""}))
     with pytest.raises(UsageError, match="ids with where"):
-        asked("apply", {"restate": [DAY], "ids": "id\n2\n", "where": "id = 1"})
+        asked(given("apply", {"restate": [DAY], "ids": "id\n2\n", "where": "id = 1"}))
 
 
 def test_jobs_have_the_options_of_their_commands(project: Path) -> None:
@@ -296,16 +296,17 @@ def test_jobs_have_the_options_of_their_commands(project: Path) -> None:
         assert mine == {key: said for key, said in there.items() if key not in TERMINAL}, name
         defaults = {key: field.default_value for key, field in fields.items() if field.default_provided}
         assert {k: v for k, v in given(name, defaults).items() if k != "action"} == {}
-    assert asked("apply", {}) == asked("promote", {}) == Request()
+    assert asked(given("apply", {})) == asked(given("promote", {})) == Request()
     with pytest.raises(UsageError, match="empty with promote"):
-        asked("apply", {"empty": True, "promote": True})
+        asked(given("apply", {"empty": True, "promote": True}))
     for number in (0, 100_001):
         with pytest.raises(UsageError, match=r"1\.\.100000"):
-            asked("apply", {"sample": number})
+            asked(given("apply", {"sample": number}))
     with pytest.raises(UsageError, match="sample 1% needs by"):
-        asked("apply", {"sample": "1%"})
-    assert asked("apply", {"sample": "1%", "by": "id"}) == asked("apply", {"sample": 3}) == Request()
-    every = asked("apply", {"strategy": ["daily=dual-run"], "expect_moved": ["daily.amount"], "ignore_cron": True})
+        asked(given("apply", {"sample": "1%"}))
+    assert asked(given("apply", {"sample": "1%", "by": "id"})) == asked(given("apply", {"sample": 3})) == Request()
+    config = {"strategy": ["daily=dual-run"], "expect_moved": ["daily.amount"], "ignore_cron": True}
+    every = asked(given("apply", config))
     assert every == Request(strategies=(("daily", "dual-run"),), expect_moved=("daily.amount",), ignore_cron=True)
     with pytest.raises(UsageError, match="statement needs signature"):
         given("approve", {"plan": "1f3a", "statement": "{}"})

@@ -1,0 +1,104 @@
+"""How is a use case a job of Dagster? Its options are read, it acts for whoever launched, its errors are short."""
+
+# No `from __future__ import annotations`: Dagster reads the annotation of `context`.
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+
+from backfill_assets.app.carry_out import Follow
+from backfill_assets.app.context import Context
+from backfill_assets.defs.config import asked, config_fields, given
+from backfill_assets.defs.failures import short_failures
+from backfill_assets.defs.instance import require_lasting
+from backfill_assets.defs.launcher import acting
+from backfill_assets.defs.promotions import unreported_views
+from backfill_assets.defs.runs import following, run_name
+from backfill_assets.defs.safe_log import Log
+from backfill_assets.plan.stages import Request
+from backfill_assets.promote.obstacle import Obstacle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launched:
+    """A run of a job: what it was asked for, on what and for whom, and where it tells what it does."""
+
+    context: dg.OpExecutionContext
+    place: Context
+    """The project, acting for the account that launched."""
+    said: Mapping[str, Any]
+    """What the configuration says, by the options' keys; what is empty is left out."""
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """All of the configuration, as it was typed."""
+        return self.context.op_config
+
+    @property
+    def request(self) -> Request:
+        return asked(self.said)
+
+    @property
+    def log(self) -> Log:
+        return Log(self.context)
+
+    @property
+    def name(self) -> str:
+        """What the ledger calls the run."""
+        return run_name(self.context.run)
+
+    @property
+    def follow(self) -> Follow:
+        """Writes a build's progress to the run's log."""
+        return following(self.context)
+
+    def report_views(self) -> None:
+        """Tell Dagster which views show something else now."""
+        for event in unreported_views(self.place, self.context.instance):
+            self.context.log_event(event)
+
+
+def job(
+    name: str, *, step: str, description: str, tags: Callable[[Context], Mapping[str, str]] = lambda _: {}
+) -> Callable[[Callable[[Launched], None]], Callable[[Context], dg.JobDefinition]]:
+    """Makes a function the job of a project's command. `step` and `description` say `{environment}` where it is named.
+
+    The run is refused on a throw-away instance and for options that do not go together.
+    """
+
+    def of_work(work: Callable[[Launched], None]) -> Callable[[Context], dg.JobDefinition]:
+        def of_project(workspace: Context) -> dg.JobDefinition:
+            environment = workspace.environment
+
+            @dg.op(
+                name=step.format(environment=environment),
+                out=dg.Out(dg.Nothing),
+                config_schema=config_fields(name) or None,
+            )
+            def launched(context: dg.OpExecutionContext) -> None:
+                with short_failures():
+                    require_lasting(context.instance)
+                    said = given(name, context.op_config or {})
+                    work(Launched(context=context, place=acting(workspace, context.run), said=said))
+
+            @dg.job(name=name, description=description.format(environment=environment), tags=tags(workspace))
+            def whole() -> None:
+                launched()
+
+            return whole
+
+        return of_project
+
+    return of_work
+
+
+def not_moved(place: Context, obstacles: Sequence[Obstacle]) -> dg.Failure:
+    """The failure of a run whose environment stays as it is; trying again would find the same."""
+    listed = "\n".join(map(str, obstacles))
+    return dg.Failure(
+        description=f"{place.environment} was not moved; in the way:\n{listed}",
+        metadata={"obstacles": len(obstacles)},
+        allow_retries=False,
+    )
