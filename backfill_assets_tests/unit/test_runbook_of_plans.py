@@ -119,16 +119,14 @@ def test_a_plan_that_was_given_up(shop: Path) -> None:
         look_for_runbook(place, "0000")
 
 
-def test_the_job_does_what_the_command_does(shop: Path, tmp_path: Path) -> None:
+def test_the_job_does_what_the_command_does(shop: Path, tmp_path: Path, instance: dg.DagsterInstance) -> None:
     """The same documents, as metadata and as files."""
     place, plan = applied(shop)
-    with dg.DagsterInstance.ephemeral() as instance:
-        config = {"ops": {"write_runbook": {"config": {"plan": plan, "out": str(tmp_path / "out")}}}}
-        job = definitions(place).resolve_job_def("runbook")
-        done = job.execute_in_process(instance=instance, run_config=config)
-        assert done.success
-        [said] = [e for e in done.all_events if e.event_type_value == "STEP_OUTPUT"]
-        metadata = said.event_specific_data.metadata  # type: ignore[union-attr]
+    config = {"ops": {"write_runbook": {"config": {"plan": plan, "out": str(tmp_path / "out")}}}}
+    done = definitions(place).resolve_job_def("runbook").execute_in_process(instance=instance, run_config=config)
+    assert done.success
+    [said] = [e for e in done.all_events if e.event_type_value == "STEP_OUTPUT"]
+    metadata = said.event_specific_data.metadata  # type: ignore[union-attr]
     text = (tmp_path / "out" / RUNBOOK).read_text()
     assert text.startswith(str(metadata["runbook"].value)) and f"# Runbook of plan {plan}" in text
     assert set(metadata) >= {"runbook", "checklist", "migration_note", "cutover_message"}
