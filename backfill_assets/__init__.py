@@ -90,7 +90,7 @@ def spark(*, environment: str | None = None, project: str | Path | None = None) 
     from backfill_assets.adapters.warehouse import open_store
     from backfill_assets.project.settings import load_settings, project_root
     from backfill_assets.state.control import Control
-    from backfill_assets.state.settling import provisional_parts
+    from backfill_assets.state.provisional import provisional_parts
 
     root = project_root(project)
     settings = load_settings(root)

@@ -41,10 +41,11 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment, refuse_other_letters
 from backfill_assets.state.heartbeats import routine_at_work
 from backfill_assets.state.ledger import new_id
+from backfill_assets.state.provisional import provisional_parts
 from backfill_assets.state.read_only import ReadOnlyStore
 from backfill_assets.state.releases import refuse_lost
 from backfill_assets.state.rules import RulesInForce, declared_rules
-from backfill_assets.state.settling import Settling, provisional_parts, settling, settling_by
+from backfill_assets.state.settling import Settling, settling, settling_by
 from backfill_assets.state.store import Store
 from backfill_assets.state.upgrades import under_known_names, versions_by_this_release
 

@@ -27,6 +27,7 @@ from backfill_assets.promote.lifecycle import fulfilled, named_or_newest_plan
 from backfill_assets.promote.release import Sealing
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.plans import PlanRecord, PlanStatus
+from backfill_assets.state.provisional import provisional_parts
 from backfill_assets.state.releases import Release, find_release
 
 if TYPE_CHECKING:
@@ -178,6 +179,7 @@ def seal_release(
 ) -> Mapping[str, str]:
     """Write the packet of a release that is about to move; its digest, and those of its `plans`. Needs no Spark."""
     case = sealing.case
+    after = replace(case.environment, pointers={p.model: p for p in sealing.pointers})
     moving = Moving(
         release=sealing.release,
         environment=case.environment,
@@ -186,6 +188,7 @@ def seal_release(
         purpose=case.purpose.value,
         cadences={name: cadence_of(context.project, name) for name in (p.model for p in sealing.pointers)},
         changed=case.changed,
+        provisional=provisional_parts(context.control, after, case.facts.now),
         by=context.user,
         reason=reason,
         at_once=at_once,

@@ -49,6 +49,8 @@ class Moving:
     reason: str = ""
     at_once: bool = False
     back_to: Release | None = None
+    provisional: Mapping[str, Ranges] = field(default_factory=dict[str, Ranges])
+    """Model → what of it is not settled by the release's clock."""
     plans: Mapping[str, str] = field(default_factory=dict[str, str])
     """Plan → the digest of its packet."""
     approvals: tuple[Approval, ...] = ()
@@ -127,6 +129,7 @@ def _model(
         "added": ranges_json(covers - covered),
         "gone": ranges_json(covered - covers),
         "changed": ranges_json(moving.changed.get(name, Ranges()) & covers),
+        "provisional": ranges_json(moving.provisional.get(name, Ranges())),
         "batches": [
             {
                 "interval": [part.start.isoformat(), part.end.isoformat()],
@@ -224,6 +227,8 @@ def _line(model: Json, cadence: Cadence) -> str:
         told.insert(0, "is shown for the first time")
     if model["after"] is None:
         told.insert(0, "is not shown any more")
+    if part := ranges_from_json(model["provisional"]):
+        told = [*(told or ["the same rows"]), f"{spans(part, cadence)} is provisional: rows may still come"]
     return f"{model['model']}: {', '.join(told) or 'the same rows'}."
 
 

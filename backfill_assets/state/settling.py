@@ -15,7 +15,6 @@ from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.intervals import NOTHING, Cadence, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.control import Control
-from backfill_assets.state.environment import Environment
 from backfill_assets.state.releases import Release
 from backfill_assets.state.rules import RulesKind, RulesRecord
 from backfill_assets.state.versions import Version
@@ -61,14 +60,6 @@ def settling(control: Control, environment: str, now: datetime) -> Settling:
     """Which published intervals are provisional, by the records of an environment. Raises StateError when its rules are
     not what was written."""
     return settling_by(control.rules.of(environment), control.releases.all(environment), now)
-
-
-def provisional_parts(control: Control, environment: Environment, now: datetime) -> dict[str, Ranges]:
-    """Model → what of it an environment shows provisionally, of all that have a window there."""
-    found = settling(control, environment.name, now)
-    shown = [p for p in environment.pointers.values() if p.model in found.since]
-    versions = control.versions.all() if shown else {}
-    return {p.model: found.provisional(p.model, shown_calendar(p, versions), p.covers) for p in shown}
 
 
 def shown_calendar(pointer: Pointer, versions: Mapping[tuple[str, str], Version]) -> Calendar:

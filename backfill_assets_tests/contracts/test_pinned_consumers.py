@@ -16,6 +16,7 @@ from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.app.context import Context
 from backfill_assets.app.janitor import remove_garbage
 from backfill_assets.app.pins import pin_consumer, unpin_consumer
+from backfill_assets.app.promote import promote_plan
 from backfill_assets.app.watch import watch_environment
 from backfill_assets.core.errors import PromotionError, StateError, UsageError
 from backfill_assets.defs.build_definitions import build_definitions
@@ -28,7 +29,15 @@ from backfill_assets.state.pinned import pinned_consumers
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.watch.notice import NoticeKind
 from backfill_assets_tests.fakes import Catalog, Crash, FakeViews, Life, MortalStore
-from backfill_assets_tests.projects import backfill_here, release_by_hand, small_project
+from backfill_assets_tests.projects import (
+    DAILY,
+    backfill_here,
+    release_by_hand,
+    small_project,
+    write_events,
+    write_project,
+)
+from backfill_assets_tests.unsparked import build, extend, unsparked
 
 LAST = date(2024, 2, 1)
 CONSUMERS = """\
@@ -174,6 +183,26 @@ def test_who_reads_for_a_consumer(root: Path) -> None:
         backfill_assets.read("daily", consumer="cof", project=root)
     with pytest.raises(UsageError, match="an environment and a consumer"):
         backfill_assets.read("daily", consumer="cfo", environment="prod", project=root)
+
+
+def test_what_was_provisional_then(tmp_path: Path) -> None:
+    """Of what a consumer is kept on, that is provisional which was when its release was made: its views
+    say it. Prod's own goes on."""
+    text = DAILY.format(batch_size=10, batch_concurrency=1).replace("grain:", "settle: 1 day\ngrain:", 1)
+    for days in (4, 6):
+        write_events(tmp_path, days=days)
+        write_project(tmp_path, {"daily.sql": text}, clock=f"2024-01-{days + 1:02}")
+        (tmp_path / "consumers.yml").write_text(CONSUMERS.replace(", running", ""))
+        place = unsparked(tmp_path)
+        if days == 4:
+            build(place)
+            assert promote_plan(place).verdict.open
+        else:
+            assert extend(place) == ()
+    pin_consumer(place, PinRequest(consumer="cfo", release=releases(tmp_path)[0], until=LAST))
+    environments = place.control.environments
+    said = {name: str(place.provisional(environments.read(name))["daily"]) for name in ("pin-cfo", "prod")}
+    assert said == {"pin-cfo": "2024-01-03..2024-01-04", "prod": "2024-01-05..2024-01-06"}
 
 
 def test_a_pin_is_of_its_environment(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

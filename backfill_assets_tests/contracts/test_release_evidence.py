@@ -111,6 +111,26 @@ def test_a_routine_run(root: Path) -> None:
     assert "No published row is another one: nobody's approval is needed." in said["summary"]  # type: ignore[operator]
 
 
+def test_days_that_are_not_settled(tmp_path: Path) -> None:
+    """Each release says what of what it shows may still change, by its own clock."""
+    settling = TEXT.replace("grain:", "settle: 1 day\ngrain:", 1)
+    place = unsparked(project(tmp_path, text=settling), user="dev")
+    build(place)
+    assert promote_plan(place).verdict.open
+    first = packet(place, releases(place)[-1])
+    project(tmp_path, days=6, text=settling)
+    place = unsparked(tmp_path, user="cron")
+    assert extend(place) == ()
+    grown = packet(place, releases(place)[-1])
+    said = [packet_["models"][0]["provisional"] for packet_ in (first, grown)]  # type: ignore[index]
+    assert [[begin[:10], end[:10]] for part in said for begin, end in part] == [
+        ["2024-01-03", "2024-01-05"],
+        ["2024-01-05", "2024-01-07"],
+    ], "by the routine run's clock, nothing of the first four days"
+    [line] = [line for line in grown["summary"] if line.startswith("daily: ")]  # type: ignore[union-attr]
+    assert line.endswith("from 5 to 6 January 2024 is provisional: rows may still come."), line
+
+
 def test_a_change_and_the_way_back(root: Path) -> None:
     """The change names the approval that it rests on; the rollback says who, why, and what let its rows through."""
     place, plan = changed(root)
