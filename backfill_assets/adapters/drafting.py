@@ -37,9 +37,11 @@ class Guess:
     unique: bool = False
 
 
-def tables_in(spark: SparkSession, text: str, root: Path) -> list[tuple[str, TablePlace]]:
-    """The tables in a folder, or in a schema of the catalog, by name. Raises StateError when there are none."""
+def tables_in(spark: SparkSession, text: str, root: Path) -> tuple[list[tuple[str, TablePlace]], dict[str, str]]:
+    """The tables in a folder, or in a schema of the catalog, by name; and those of the schema that cannot be told of,
+    with why. Raises StateError when there are none."""
     found: list[tuple[str, TablePlace]] = []
+    left: dict[str, str] = {}
     if "/" in text or text.startswith("."):
         folder = (root / text).resolve()
         for inside in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -49,15 +51,21 @@ def tables_in(spark: SparkSession, text: str, root: Path) -> list[tuple[str, Tab
                 continue
     else:
         schema = ".".join(quoted(part) for part in text.split("."))
-        rows = spark.sql(f"SHOW TABLES IN {schema}").collect()
-        found = [(r["tableName"], find_table(spark, f"{text}.{r['tableName']}", root)) for r in rows]
-    if not found:
+        for row in spark.sql(f"SHOW TABLES IN {schema}").collect():
+            if row["isTemporary"]:  # of this session, and of no schema
+                continue
+            name = f"{text}.{row['tableName']}"
+            try:
+                found.append((row["tableName"], find_table(spark, name, root)))
+            except StateError as error:  # such as one whose classes are not here, or that is gone by now
+                left[name] = error.why
+    if not found and not left:
         raise StateError(
             f"there are no tables in {text}",
             why="a folder has a folder for each, a schema their names",
             fix="correct the path, or the schema's name",
         )
-    return found
+    return found, left
 
 
 def guess(spark: SparkSession, name: str, place: TablePlace) -> Guess:

@@ -34,9 +34,9 @@ def draft_models(context: Context, where: str) -> Drafted:
     read. No file is written over; a table that cannot be read is left. Raises StateError when there are no tables."""
     root = context.project.root
     guesses: list[Guess] = []
-    left: list[tuple[str, str]] = []
     with reading(where):
-        tables = tables_in(context.spark, where, root)
+        tables, unknown = tables_in(context.spark, where, root)
+    left = [(name, f"it cannot be read: {why}") for name, why in unknown.items()]
     for name, place in tables:
         try:
             with reading(place.text):

@@ -537,10 +537,10 @@ def test_what_spark_cannot_read(place: Context, table: Path, monkeypatch: pytest
         return broken() if name == "bad" else Guess(name=name, place=place, columns=(("ds", "date"),))
 
     found = [(name, TablePlace(text=name, format="parquet", location=f"/{name}")) for name in ("bad", "good")]
-    monkeypatch.setattr(drafts, "tables_in", lambda *_: found)
+    monkeypatch.setattr(drafts, "tables_in", lambda *_: (found, {"gone": "it is gone"}))
     monkeypatch.setattr(drafts, "guess", guessed)
     done = drafts.draft_models(place, "/old")
-    assert [g.name for g in done.guesses] == ["good"] and done.left[0][0] == "bad"
+    assert [g.name for g in done.guesses] == ["good"] and [name for name, _ in done.left] == ["gone", "bad"]
 
 
 @pytest.mark.parametrize(
@@ -597,7 +597,7 @@ def test_names_in_drafts(place: Context, monkeypatch: pytest.MonkeyPatch) -> Non
         time_column="no",
         grain=(odd,),
     )
-    monkeypatch.setattr(drafts, "tables_in", lambda *_: [(found.name, found.place)])
+    monkeypatch.setattr(drafts, "tables_in", lambda *_: ([(found.name, found.place)], {}))
     monkeypatch.setattr(drafts, "guess", lambda *_: found)
     assert drafts.draft_models(place, "/old").written
     folder = place.project.root / "drafts"

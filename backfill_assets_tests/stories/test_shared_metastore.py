@@ -1,10 +1,12 @@
-"""Prod views in a metastore that every Spark client shares: promoted by one process, read by others (A3).
+"""Prod views in a metastore that every Spark client shares: promoted by one process, read by others (A3). Hive tables
+that are there already are adopted (F9).
 
 `spark-conf/metastore/` is used as it ships, with a PostgreSQL server that the test starts.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -16,14 +18,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import backfill_assets
 from backfill_assets_tests.projects import (
     CHECKOUT,
     backfill,
     clean_environment,
     eventually,
+    expected_daily,
     finish,
     kill,
     script,
+    small_project,
     start,
 )
 from backfill_assets_tests.stories.releases import JOINED, ROWS, build_releases
@@ -71,6 +76,57 @@ READER = """
         while not stop.exists():
             for row in spark.sql(query).collect():
                 print(*row, file=out, flush=True)
+"""
+
+ADOPTER = """
+    # Hive tables of a catalog that others share: drafts for a schema of them, then both are adopted.
+    import sys, json
+    from pathlib import Path
+    from backfill_assets.app.adopt import Adoption, adopt
+    from backfill_assets.app.context import Context
+    from backfill_assets.app.drafts import draft_models
+    from backfill_assets.core.errors import StateError
+
+    roots, rows, folder = [Path(a) for a in sys.argv[1:3]], json.loads(sys.argv[3]), sys.argv[4]
+    spark = Context.open(roots[0]).spark
+    columns = "kind STRING, n BIGINT, total DECIMAL(20,2), loaded_by STRING"
+    spark.sql(f"CREATE DATABASE legacy LOCATION '{folder}'")
+    spark.sql(f"CREATE TABLE legacy.by_day ({columns}) PARTITIONED BY (ds DATE) STORED AS PARQUET")
+    spark.sql(f"CREATE TABLE legacy.flat (ds DATE, {columns}) STORED AS PARQUET")
+    spark.createDataFrame(rows, "ds string, kind string, n bigint, cents bigint").createOrReplaceTempView("old_rows")
+    values = "kind, n, CAST(cents / 100.0 AS DECIMAL(20,2)), 'x'"
+    for day in sorted({row[0] for row in rows}):
+        part = f"PARTITION (ds = DATE'{day}')"
+        spark.sql(f"INSERT INTO legacy.by_day {part} SELECT {values} FROM old_rows WHERE ds = '{day}'")
+    spark.sql(f"INSERT INTO legacy.flat SELECT CAST(ds AS DATE), {values} FROM old_rows")
+
+    spark.sql("CREATE TABLE legacy.gone (ds DATE) STORED AS PARQUET")
+    spark.sql("CREATE VIEW legacy.lost AS SELECT * FROM legacy.gone")
+    spark.sql("DROP TABLE legacy.gone")
+    drafted = draft_models(Context.open(roots[1]), "spark_catalog.legacy")
+    said = {"written": drafted.written, "left": drafted.left}
+    said |= {g.name: [g.time_column, g.first, list(g.grain), g.place.format] for g in drafted.guesses}
+    draft = (roots[1] / "drafts" / "models" / "by_day.sql").read_text()
+    (roots[1] / "models" / "by_day.sql").write_text(draft.replace("owner: TODO", "owner: ana@example.com"))
+    entries = (roots[1] / "drafts" / "sources.yml").read_text().split("sources:")[1].split("  - name: ")
+    mine = next(e for e in entries if e.startswith("legacy.by_day"))
+    sources = roots[1] / "sources.yml"
+    sources.write_text(sources.read_text().rstrip() + chr(10) + "  - name: " + mine)
+
+    asked = (roots[0], "daily", "by_day"), (roots[1], "daily", "flat"), (roots[1], "by_day", "by_day")
+    for root, model, table in asked:
+        name = f"spark_catalog.legacy.{table}"
+        try:
+            adopt(Context.open(root), Adoption(model=model, table=name))
+        except StateError as error:
+            assert "--copy" in error.fix, error
+        else:
+            raise AssertionError(f"{name} is no Delta table")
+        done = adopt(Context.open(root), Adoption(model=model, table=name, copy=True))
+        assert done.shown and done.origin is None, done
+        assert spark.table(name).count() == len(rows)
+    spark.sql("DROP DATABASE legacy CASCADE")
+    Path(sys.argv[5]).write_text(json.dumps(said))
 """
 
 
@@ -154,6 +210,30 @@ def test_views_in_a_shared_metastore(spark: SparkSession, tmp_path: Path, postgr
     asked = backfill("sql", "--json", "SHOW VIEWS IN prod", project=second, env=environment)
     assert asked.code == 0, asked.err
     assert {row["viewName"]: row["isTemporary"] for row in asked.json} == {"daily": False, "running": False}
+
+
+def test_hive_tables_are_adopted(tmp_path: Path, postgres: str) -> None:
+    """Parquet tables of the metastore, in partitions and not, by one copy each: the rows that were put there, also when
+    the tables are gone; and a model that was drafted of one."""
+    roots = [small_project(tmp_path / name, days=8, environment=f"adopted_{name}") for name in ("one", "two")]
+    old = [row for row in expected_daily(roots[0]) if row[0] <= "2024-01-03"]
+    environment = clean_environment(SPARK_CONF_DIR=str(CONFIGURATION), BACKFILL_METASTORE_URL=postgres)
+    told = tmp_path / "told.json"
+    adopter = script(ADOPTER, *roots, json.dumps(old), tmp_path / "hive", told)
+    said = finish(start(*adopter, cwd=tmp_path, env=environment))
+    assert said.code == 0, said.out
+
+    def shown(root: Path, model: str) -> list[tuple[str, str, int, int]]:
+        rows = backfill_assets.read(model, project=root).to_pylist()
+        return sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in rows)
+
+    for root, model in ((roots[0], "daily"), (roots[1], "daily"), (roots[1], "by_day")):
+        assert shown(root, model) == old, (root, model)
+    assert not list((tmp_path / "hive").rglob("*.parquet"))
+    drafts = json.loads(told.read_text())
+    assert drafts["written"] == ["drafts/models/by_day.sql", "drafts/models/flat.sql", "drafts/sources.yml"]
+    assert drafts["by_day"] == drafts["flat"] == ["ds", "2024-01-01", ["kind"], "hive"]
+    assert [name for name, _ in drafts["left"]] == ["spark_catalog.legacy.lost"], "a view of a table that is gone"
 
 
 def programs_of_postgres() -> Path:
