@@ -8,6 +8,7 @@ from datetime import datetime
 
 from backfill_assets.app.context import Context
 from backfill_assets.compare.codec import diff_from_json
+from backfill_assets.compare.coverage import Coverage, expected_coverage, found_coverage
 from backfill_assets.compare.diff import SAMPLE, Diff, ModelDiff
 from backfill_assets.compare.expect import Judgement, expectations, judge_moves
 from backfill_assets.compare.questions import questions
@@ -51,6 +52,8 @@ class DiffRequest:
     expect_moved: tuple[str, ...] = ()
     expect_unmoved: tuple[str, ...] = ()
     """`model` or `model.column`."""
+    expect_filled: tuple[str, ...] = ()
+    """`model.column=95%@2023-06-01`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +62,17 @@ class Compared:
 
     diff: Diff
     judgement: Judgement
-    """Whether it is as expected."""
+    """Whether what moved is as expected."""
+    filled: tuple[Coverage, ...] = ()
+    """How far new columns are filled that somebody expects to be."""
     rewired: tuple[LineageChange, ...] = ()
     """Columns that read others on the new side."""
     known: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
     """Models that were not compared again, since when that is known."""
+
+    @property
+    def as_expected(self) -> bool:
+        return self.judgement.ok and all(one.met for one in self.filled)
 
 
 def compare(context: Context, request: DiffRequest) -> Compared:
@@ -72,6 +81,7 @@ def compare(context: Context, request: DiffRequest) -> Compared:
     Raises UsageError for expectations about what there is not, and what `compare_sides` raises.
     """
     expected = expectations(context.project.column_names, request.expect_moved, request.expect_unmoved)
+    filled = expected_coverage(request.expect_filled, context.project.column_names)
     known = known_diffs(context, request.target)
     diff = compare_sides(
         context,
@@ -86,6 +96,7 @@ def compare(context: Context, request: DiffRequest) -> Compared:
     return Compared(
         diff=diff,
         judgement=judge_moves(diff, expected),
+        filled=found_coverage(diff, filled),
         rewired=rewired_columns(context, request.target, models=request.models),
         known={m.model: known[m.model].at for m in diff.models if m.model in known and known[m.model].diff is m},
     )

@@ -35,6 +35,7 @@ def diff_json(found: Compared) -> dict[str, object]:
         "id": diff_id(diff),
         "same": diff.same,
         "expected": found.judgement.to_json(),
+        "filled": [one.to_json() for one in found.filled],
         "lineage": to_plain(found.rewired),
         "known": {name: at.isoformat() for name, at in found.known.items()},
         "months": months_json(diff.models),
@@ -59,6 +60,9 @@ def print_diff(found: Compared) -> None:
         console.print(Text("as expected ", style="green") + Text(f"{one} {'moved' if one.moves else 'did not move'}"))
     for surprise in judgement.surprises:
         console.print(Text("not as expected ", style="bold red") + Text(str(surprise)))
+    for one in found.filled:
+        word, style = ("as expected ", "green") if one.met else ("not as expected ", "bold red")
+        console.print(Text(word, style=style) + Text(one_line(str(one))))
 
 
 def _print_model(console: Console, model: ModelDiff, old: str, new: str) -> None:

@@ -25,6 +25,7 @@ from backfill_assets.plan.request_options import (
     APPROVED,
     CLAIMED,
     COMPARED,
+    FILLED,
     GROUNDS,
     MOVED,
     OWNERS,
@@ -55,6 +56,7 @@ def diff(
     tolerance: Annotated[float | None, typed(TOLERANCE)] = None,
     expect_moved: Annotated[list[str] | None, typed(MOVED)] = None,
     expect_unmoved: Annotated[list[str] | None, typed(UNMOVED)] = None,
+    expect_filled: Annotated[list[str] | None, typed(FILLED)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare old and new rows, day by day.
@@ -75,13 +77,14 @@ def diff(
         sample=sample,
         expect_moved=tuple(expect_moved or ()),
         expect_unmoved=tuple(expect_unmoved or ()),
+        expect_filled=tuple(expect_filled or ()),
     )
     found = compare(open_place(), request)
     if as_json:
         print_json(diff_json(found))
     else:
         print_diff(found)
-    if not found.judgement.ok:
+    if not found.as_expected:
         raise typer.Exit(UNEXPECTED)
 
 

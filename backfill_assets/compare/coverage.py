@@ -45,6 +45,10 @@ class Coverage:
         """Whether it is as expected; not where there is no row, or nobody could count."""
         return not self.instead and self.rows > 0 and 100 * self.filled >= self.expected.percent * self.rows
 
+    def to_json(self) -> dict[str, object]:
+        """As plain values."""
+        return {"of": str(self.expected), "ok": self.met, "rows": self.rows, "filled": self.filled, "found": str(self)}
+
     def __str__(self) -> str:
         since = f" since {self.expected.since:%Y-%m-%d}" if self.expected.since else ""
         wanted = f"expected are {self.expected.percent:g} %"

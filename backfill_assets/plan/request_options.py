@@ -191,6 +191,10 @@ MOVED = Option(
 UNMOVED = Option(
     name="expect-unmoved", kind=list, metavar="MODEL[.COLUMN]", help="It should not move; exit with 5 if it did."
 )  # fmt: skip
+FILLED = Option(
+    name="expect-filled", kind=list, metavar="MODEL.COLUMN=SHARE[@DAY]",
+    help="So many rows of a new column should have a value, as in 95%@2023-06-01; exit with 5 if fewer do.",
+)  # fmt: skip
 
 CONSUMER = Option(
     name="consumer", metavar="CONSUMER", argument=True, required=True, help="Its name, as consumers.yml has it."

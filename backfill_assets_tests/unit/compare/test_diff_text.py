@@ -9,8 +9,9 @@ from decimal import Decimal
 import pytest
 
 from backfill_assets.app.diff import Compared
-from backfill_assets.cli.diff import print_diff
+from backfill_assets.cli.diff import diff_json, print_diff
 from backfill_assets.compare.codec import diff_from_json, diff_id, diff_to_json
+from backfill_assets.compare.coverage import Coverage, ExpectedCoverage
 from backfill_assets.compare.diff import (
     ColumnMove,
     Diff,
@@ -112,6 +113,26 @@ def test_the_terminal_says_keys_first(capsys: pytest.CaptureFixture[str]) -> Non
     assert "channel [x]" in text and "channel NULL" in text and "more values of channel" in text
     assert "0.10 → 0.08" in text and "#aa → #bb" in text and "[bold]" in text and "who (masked)" in text
     assert lines[-1] == "not as expected ads.spend should not have moved, but spend changed in 4 rows"
+
+
+def test_new_columns_that_should_be_filled(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is told last, with what was found; one that lacks values, or was not counted, makes the diff unexpected."""
+    diff, judgement = a_diff(), judge_moves(a_diff(), [])
+    expected = ExpectedCoverage(model="ads", column="extra", percent=50)
+    enough, few, uncounted = (
+        Coverage(expected=expected, rows=8, filled=4),
+        Coverage(expected=expected, rows=8, filled=3),
+        Coverage(expected=expected, instead="was not compared"),
+    )
+    assert Compared(diff=diff, judgement=judgement, filled=(enough,)).as_expected
+    for missed in (few, uncounted):
+        found = Compared(diff=diff, judgement=judgement, filled=(enough, missed))
+        assert not found.as_expected
+        print_diff(found)
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[-2] == "as expected ads.extra has a value in 4 of 8 rows (50.0 %); expected are 50 %"
+        assert lines[-1] == f"not as expected {missed}"
+        assert [one["ok"] for one in diff_json(found)["filled"]] == [True, False]  # type: ignore[attr-defined]
 
 
 def test_nothing_to_tell(capsys: pytest.CaptureFixture[str]) -> None:
