@@ -86,6 +86,33 @@ def sums(table: pa.Table) -> dict[str, Decimal]:
     return found
 
 
+def told(root: Path, plan: str) -> tuple[str, dict[str, dict[str, str]]]:
+    """The migration note of a plan as one line of text, and its tables: model → column → what it says of it."""
+    run(root, "runbook", plan, "--out", str(root / plan))
+    lines = (root / plan / "migration_note.md").read_text().replace("\\", "").splitlines()
+    said: dict[str, dict[str, str]] = defaultdict(dict)
+    model = ""
+    for line in lines:
+        if line.startswith("prod."):
+            model = line.removeprefix("prod.").partition(":")[0]
+        elif line.startswith("| ") and not line.startswith("| column"):
+            column, what, *_ = (cell.strip() for cell in line.strip("|").split("|"))
+            said[model][column] = what
+    return " ".join(lines), dict(said)
+
+
+def spread(rows: pa.Table) -> str:
+    """On how many days there are rows, the first and the last one, as a note says them."""
+    days = sorted(set(rows.column("ds").to_pylist()))
+    return f"{len(days)} days, from {days[0]:%-d %B} to {days[-1]:%-d %B %Y}"
+
+
+def other_values(old: pa.Table, new: pa.Table) -> dict[str, str]:
+    """The columns in which two tables of the same keys are not the same, row by row."""
+    assert old.column_names == new.column_names and old.num_rows == new.num_rows
+    return {c: "other values" for c in old.column_names if not old.column(c).equals(new.column(c))}
+
+
 def test_three_columns_more(demo: Path) -> None:
     """Additive, non-breaking: one model is built, its readers keep their tables, and the owner approves."""
     data, before, rows = demo / ".backfill" / "data", pointers(demo), shown(demo)
@@ -115,12 +142,16 @@ def test_three_columns_more(demo: Path) -> None:
     assert new.num_rows == expected.num_rows > 0
     for name in added.split(", "):
         assert new.column(name).to_pylist() == expected.column(name).to_pylist(), name
+    note, columns = told(demo, plan["id"])
+    assert columns == {PERFORMANCE: {c: "new" for c in new.column_names if c not in rows.column_names}}
+    assert f"{PERFORMANCE}: all of it, {spread(new)}" in note, note
 
 
 def test_cost_per_acquisition_by_the_conversion(demo: Path) -> None:
     """Breaking for what reads it, and only for that. A wall clock that is read as UTC is seen in the diff and named in
     the packet; the plan is abandoned, mended, approved by both owners and by who validates, and moves both at once."""
     data, before, rows = demo / ".backfill" / "data", pointers(demo), shown(demo)
+    read = shown(demo, "roi_analysis")
     model = demo / "models" / f"{PERFORMANCE}.sql"
     committed = model.read_text()
 
@@ -167,6 +198,11 @@ def test_cost_per_acquisition_by_the_conversion(demo: Path) -> None:
     assert shown(demo).column("cost_per_acquisition").to_pylist() == expected
     assert shown(demo, "roi_analysis").column("cost_per_acquisition").to_pylist() == expected
     assert expected != rows.column("cost_per_acquisition").to_pylist()
+    note, columns = told(demo, right["id"])
+    moved = {PERFORMANCE: (rows, shown(demo)), "roi_analysis": (read, shown(demo, "roi_analysis"))}
+    assert columns == {name: other_values(*sides) for name, sides in moved.items()}
+    for name, (_, new) in moved.items():
+        assert f"{name}: all of it, {spread(new)}" in note, note
     run(demo, "verify", right["id"])
 
 

@@ -184,6 +184,9 @@ def test_a_new_column_is_filled_as_far_as_expected(
     [finding] = said["findings"]
     assert finding["name"] == "daily.most.filled"
     assert finding["text"] == "daily.most has a value in 12 of 28 rows (42.9 %); expected are 50 %"
+    compared = json.loads(run("diff", plan["id"], "--json", *asked, code=UNEXPECTED).stdout)
+    assert [(one["ok"], one["filled"], one["rows"]) for one in compared["filled"]] == [(True, 12, 24), (False, 12, 28)]
+    assert compared["known"], "by what apply compared"
     shut = json.loads(run("promote", plan["id"], "--json", code=4).stdout)["in_the_way"]
     assert any("daily.most.filled" in str(o) for o in shut), shut
     say_yes(Context.open(root), plan["id"], why="the platform had none before")
