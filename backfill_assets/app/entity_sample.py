@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from backfill_assets.adapters.diff import diff_model
 from backfill_assets.adapters.session import check_machine
+from backfill_assets.app.carry_out import Follow, unseen
 from backfill_assets.app.context import Context
 from backfill_assets.app.diff import Compared
 from backfill_assets.app.plan import plan_request
@@ -45,7 +46,9 @@ class Sampled:
         )
 
 
-def sample_entities(context: Context, request: Request, sample: EntitySample, *, hold: Hold | None = None) -> Sampled:
+def sample_entities(
+    context: Context, request: Request, sample: EntitySample, *, hold: Hold | None = None, follow: Follow = unseen
+) -> Sampled:
     """Compute what a plan would build, of a sample's entities only, in tables of its own, and compare it with what the
     environment shows of them. No plan is stored, and nothing is recorded of intervals.
 
@@ -59,7 +62,8 @@ def sample_entities(context: Context, request: Request, sample: EntitySample, *,
     bench = replace(bench, hold=hold or context.hold(), ignore_cron=request.ignore_cron)
     builds = [stage for stage in plan.stages if isinstance(stage, Build)]
     conditions = {name: sample.taken(column) for name, column in taken.items()}
-    computed = build_sample(bench, builds, conditions)
+    with follow(context, plan, bench.run) as listen:
+        computed = build_sample(replace(bench, listen=listen), builds, conditions)
     salt = context.control.salt.get
     asked, unlike = _questions(context, facts.environment, computed, taken, sample)
     taken = {name: column for name, column in taken.items() if name not in unlike}

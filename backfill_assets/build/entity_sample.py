@@ -6,6 +6,7 @@ removes the tables.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,6 +15,7 @@ from backfill_assets.build.bench import Workbench
 from backfill_assets.build.build import create_hollow, create_table, inputs_of
 from backfill_assets.build.engine import Engine, Input, Job, ModelInput
 from backfill_assets.build.engine_restart import on_engine
+from backfill_assets.build.events import BatchDone, BatchStarted, ModelDone, ModelStarted
 from backfill_assets.build.recheck import current_coverage
 from backfill_assets.core.digest import digest
 from backfill_assets.core.errors import HeldError
@@ -67,15 +69,24 @@ def _build(bench: Workbench, name: str, taken: str) -> None:
         shown=pointer.segments if pointer else NO_ROWS,
         taken=taken,
     )
-    for part, pins in bench.read_alike(name, patch.intervals):
-        reading = job.reading(pins)
-        for interval in batches(model, part, bench.now):
-            if not bench.may_begin():
-                raise HeldError(
-                    f"the sample of {name} was not finished", why=bench.hold.ended, fix="run it again: nothing is kept"
-                )
-            create_table(bench, reading, interval)
-            on_engine(bench, name, partial(_write, job=reading, interval=interval))
+    todo = [
+        (job.reading(pins), interval)
+        for part, pins in bench.read_alike(name, patch.intervals)
+        for interval in batches(model, part, bench.now)
+    ]
+    bench.listen(ModelStarted(model=name, intervals=patch.intervals.count(model.cadence), batches=len(todo)))
+    for reading, interval in todo:
+        if not bench.may_begin():
+            raise HeldError(
+                f"the sample of {name} was not finished", why=bench.hold.ended, fix="run it again: nothing is kept"
+            )
+        bench.listen(BatchStarted(model=name, interval=interval, attempt=1))
+        began, count = time.monotonic(), model.cadence.count(interval)
+        create_table(bench, reading, interval)
+        rows = on_engine(bench, name, partial(_write, job=reading, interval=interval)).rows
+        spent = time.monotonic() - began
+        bench.listen(BatchDone(model=name, interval=interval, intervals=count, rows=rows, seconds=spent))
+    bench.listen(ModelDone(model=name))
 
 
 def _inputs(bench: Workbench, name: str) -> dict[str, Input]:

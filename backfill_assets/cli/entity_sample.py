@@ -8,7 +8,7 @@ from rich.text import Text
 from backfill_assets.app.context import Context
 from backfill_assets.app.entity_sample import sample_entities
 from backfill_assets.build.hold import Hold
-from backfill_assets.cli.base import HELD
+from backfill_assets.cli.base import HELD, following
 from backfill_assets.cli.diff import diff_json, print_diff
 from backfill_assets.cli.terminal import out, print_json
 from backfill_assets.core.errors import HeldError
@@ -20,7 +20,7 @@ from backfill_assets.plan.stages import Request
 def apply_sample(place: Context, request: Request, sample: EntitySample, hold: Hold, *, as_json: bool) -> None:
     """Compute it, and print what is different."""
     try:
-        done = sample_entities(place, request, sample, hold=hold)
+        done = sample_entities(place, request, sample, hold=hold, follow=following(quiet=as_json))
     except HeldError as error:
         out().print(Text(one_line(str(error)), style="yellow"))
         raise typer.Exit(HELD) from None

@@ -47,7 +47,7 @@ def apply_job(run: Launched) -> None:
     size = sample_of(config["sample"], config["by"], key_of)
     hold = place.hold(regardless=reason, waits=not config["no_wait"])
     if isinstance(size, EntitySample):
-        _log_sampled(run, sample_entities(place, request, size, hold=hold))
+        _log_sampled(run, sample_entities(place, request, size, hold=hold, follow=run.follow))
         return
     started = start_apply(place, request, sample=size)
     _log_started(run, started)

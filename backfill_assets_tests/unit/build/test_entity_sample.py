@@ -11,6 +11,7 @@ from backfill_assets.app.entity_sample import _questions  # pyright: ignore[repo
 from backfill_assets.build.apply import apply
 from backfill_assets.build.engine import Job, ModelInput
 from backfill_assets.build.entity_sample import build_sample
+from backfill_assets.build.events import BatchDone, ModelStarted
 from backfill_assets.core.intervals import Interval
 from backfill_assets.core.model import Signature
 from backfill_assets.plan.entities import EntitySample
@@ -68,14 +69,20 @@ def test_corrections_of_what_is_read_are_read() -> None:
 
 
 def test_batches_are_those_of_a_build() -> None:
-    """Not all of history at once, however few the entities are: what a batch reads is as much."""
+    """Not all of history at once, however few the entities are: what a batch reads is as much. Whoever follows is told
+    of each, and of how many there are."""
     world = a_world(sales="new", sums="new")
     plan = world.plan()
     written: list[tuple[str, Interval]] = []
     world.engine.before_write = lambda job, interval: written.append((job.model.name, interval))
+    world.events.clear()
     build_sample(world.bench("sample"), builds(plan), TAKEN)
     planned = [(stage.model, batch) for stage in builds(plan) for batch in stage.batches]
     assert written == planned and len(planned) > 2
+    assert [(e.model, e.interval) for e in world.events if isinstance(e, BatchDone)] == planned
+    assert {e.model: (e.intervals, e.batches) for e in world.events if isinstance(e, ModelStarted)} == {
+        stage.model: (stage.count, len(stage.batches)) for stage in builds(plan)
+    }
 
 
 def test_nothing_is_made_of_the_version_itself() -> None:
