@@ -127,17 +127,28 @@ def words(place: Context, plan: Plan) -> list[str]:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Eight days of a Delta source, in one commit, and a model that counts its rows; nothing is built."""
-    write_project(tmp_path, {"counts.sql": COUNTS.format(source="clicks")}, sources=SOURCES, clock="2024-01-09")
-    add(tmp_path, *range(1, 9), rows=2)
-    return tmp_path
+    return a_project(tmp_path / "shop")
 
 
-@pytest.fixture
-def killed(root: Path) -> Path:
+def a_project(root: Path) -> Path:
+    write_project(root, {"counts.sql": COUNTS.format(source="clicks")}, sources=SOURCES, clock="2024-01-09")
+    add(root, *range(1, 9), rows=2)
+    return root
+
+
+@pytest.fixture(scope="module")
+def killed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, after a kill -9 between two batches: three of eight days are built."""
+    root = a_project(tmp_path_factory.mktemp("killed") / "shop")
     assert finish(start(*script(DIES, root)), 120).code == -9
     assert len(read(counting(root))) == 3
     return root
+
+
+@pytest.fixture
+def killed(killed_once: Path, tmp_path: Path) -> Path:
+    """A copy of that."""
+    return Path(shutil.copytree(killed_once, tmp_path / "shop"))
 
 
 def test_after_a_kill_all_days_are_of_the_state_at_plan_time(killed: Path) -> None:
