@@ -176,7 +176,7 @@ def test_apply_says_what_is_incomplete(tmp_path: Path) -> None:
 )
 def test_user_errors(tmp_path: Path, arguments: list[str], code: int, says: str) -> None:
     """Wrong requests end in a message with a remedy and an exit code of their own, never in a stack trace."""
-    said = backfill(*arguments, project=small_project(tmp_path, days=3))
+    said = backfill_here(*arguments, project=small_project(tmp_path, days=3))
     assert said.code == code, said
     assert says in said.out + said.err
     assert "Traceback" not in said.out + said.err
