@@ -28,6 +28,14 @@ TEXTS = (
 )  # fmt: skip
 
 LEASES = (
+    broken("zones: a day meets all of its hours", "core/local_days.py", "while all_later_from(zone, first) > time.start:", "while False:", "core/test_local_days.py"),
+    broken("zones: a day is over when its last hour is", "core/local_days.py", "while all_later_from(zone, day) > instant:", "while False:", "core/test_local_days.py::test_a_day_whose_clocks_go_back_to_it_is_not_over"),
+    broken("zones: a midnight that comes twice", "core/local_days.py", "return second if local_day(zone, second - _LEAST) < day else first", "return first", "core/test_local_days.py"),
+    broken("zones: a source begins in a day", "plan/bounds.py", "    return days_meeting(model.time_zone, Interval(start, start + _LEAST)).start\n", "    return start\n", "plan/test_local_days.py"),
+    broken("zones: a source ends with the last day that is over", "plan/bounds.py", "else model.calendar.days_over(end)", "else end", "plan/test_local_days.py"),
+    broken("zones: another zone is told", "plan/changes.py", "    if then == now:\n        return ()\n    return (f\"its days", "    if then or not then:\n        return ()\n    return (f\"its days", "promote/test_change_of_zone.py"),
+    broken("zones: what new days lack is told", "plan/changes.py", "(pointer.covers & meeting) - publish - model.expected(facts.now)", "NOTHING", "promote/test_change_of_zone.py"),
+    broken("zones: what is shown was read by its own days", "plan/older_sources.py", "time_zone=zones.get(name, model.time_zone))", "time_zone=model.time_zone)", "promote/test_older_sources.py"),
     broken("another person's plan is in the way", "plan/leases.py", "            collisions.append(Collision(plan=other, models=clash))\n", "            pass\n", "plan/test_leases.py"),
     broken("plans of other environments are no matter", "plan/leases.py", "if not other.live or other.environment != plan.environment:", "if not other.live:", "plan/test_leases.py"),
     broken("plans that ended are no matter", "plan/leases.py", "if not other.live or other.environment != plan.environment:", "if other.environment != plan.environment:", "plan/test_leases.py"),

@@ -116,6 +116,12 @@ def test_days_until_an_instant_are_over(zone: str, now: datetime) -> None:
     assert after is None or after.end > now
 
 
+def test_a_day_whose_clocks_go_back_to_it_is_not_over() -> None:
+    """In the minute of the next day that comes before, its last hour is still ahead."""
+    assert days_until("America/St_Johns", utc("2010-11-07T02:30:30")) == utc("2010-11-06")
+    assert days_until("America/St_Johns", utc("2010-11-07T03:30:00")) == utc("2010-11-07")
+
+
 def test_all_of_time_is_no_day_of_a_zone() -> None:
     """The years that no file may name overflow nothing."""
     assert days_meeting("Pacific/Kiritimati", ALL_TIME) == ALL_TIME
