@@ -61,12 +61,12 @@ def promote(
     if not pointers and not remove:
         return seen
 
-    def flip(current: Environment) -> Environment:
+    def flip(current: Environment, asked: Callable[[], object]) -> Environment:
         now = datetime.now(UTC)
-        return environments.flip(current, pointers, remove=remove, release=release, at=now, note=note, check=check)
+        return environments.flip(current, pointers, remove=remove, release=release, at=now, note=note, check=asked)
 
     if views is None:
-        return flip(seen)
+        return flip(seen, check)
     check()
     promotion = _promotion(release, [*(p.model for p in pointers), *remove])
     with _at_work(promotion):
@@ -77,8 +77,7 @@ def promote(
                 f"{seen.name} moved since it was looked at", why=error.what, fix="run the promotion again"
             ) from None
         try:
-            cutover = _expand(views, opened, pointers)
-            flipped = flip(opened)
+            flipped, cutover = _flip_before_cutover(views, opened, pointers, flip, check)
         except Exception:
             _clean_up(environments, promotion, seen.name, views)
             raise
@@ -121,16 +120,52 @@ def recover(environments: Environments, name: str, views: ViewCatalog | None) ->
     return _finish(environments, current, views)
 
 
-def _expand(views: ViewCatalog, seen: Environment, pointers: Sequence[Pointer]) -> datetime:
-    """Expand every view that exists; returns the cutover, which is at least the catalog's grace away.
+class _LateError(Exception):
+    """The cutover is too near for a commit that is to be seen before it."""
+
+
+def _flip_before_cutover(
+    views: ViewCatalog,
+    opened: Environment,
+    pointers: Sequence[Pointer],
+    flip: Callable[[Environment, Callable[[], object]], Environment],
+    check: Callable[[], object],
+) -> tuple[Environment, datetime]:
+    """Expand the views, then commit well before their cutover, which is returned as well.
+
+    After the cutover each view says what its own look at the environment finds, and a commit may fall between two of
+    these: so where `check` or other writers took too long, all are expanded again, for a later one.
+    """
+    attempt = 0
+    while True:
+        cutover = _expand(views, opened, pointers, attempt)
+
+        def in_time(cutover: datetime = cutover) -> None:
+            check()
+            if datetime.now(UTC) > cutover - views.grace / 2 and views.grace and _moves(opened, pointers):
+                raise _LateError
+
+        with suppress(_LateError):
+            return flip(opened, in_time), cutover
+        attempt += 1
+
+
+def _moves(seen: Environment, pointers: Sequence[Pointer]) -> list[tuple[Pointer, Pointer]]:
+    """What is shown, and what is to be shown in its place."""
+    return [(old, new) for new in pointers if (old := seen.pointers.get(new.model)) is not None]
+
+
+def _expand(views: ViewCatalog, seen: Environment, pointers: Sequence[Pointer], attempt: int) -> datetime:
+    """Expand every view that exists; returns the cutover, which is at least the catalog's grace away, and further with
+    each `attempt`.
 
     A query that read one view before it was expanded must have read the others before the cutover: so the grace is
     counted from the last view's expansion, and all are expanded again, for a later cutover, when that took too long.
     """
-    moves = [(old, new) for new in pointers if (old := seen.pointers.get(new.model)) is not None]
+    moves = _moves(seen, pointers)
     if not moves:
         return datetime.now(UTC)
-    spare, again = views.grace, timedelta()
+    spare, again = views.grace * 2**attempt, views.grace if attempt else timedelta()
     while True:
         cutover = datetime.now(UTC) + spare + again + views.grace
         for old, new in moves:

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -196,6 +197,30 @@ def test_an_interrupt_can_be_recovered_by_the_same_process() -> None:
     place.assert_readers_see_one_release()
     place.recover()
     place.assert_settled()
+
+
+def test_a_commit_that_would_come_after_the_cutover_waits_for_a_later_one() -> None:
+    """What is asked before it, or a machine, may be slow. After the cutover, views look at the environment one by one:
+    a commit between two of these looks would be seen by the one and not by the other."""
+    place, cutovers, asked = Place(), list[datetime](), list[datetime]()
+
+    class Timed(FakeViews):
+        def expand(self, environment: str, old: Pointer, new: Pointer, cutover: datetime) -> None:
+            cutovers.append(cutover)
+            super().expand(environment, old, new, cutover)
+
+    def slow() -> None:
+        if len(asked) == 1:  # the first look is before any view is expanded
+            time.sleep(0.25)
+        asked.append(datetime.now(UTC))
+
+    views = Timed(place.catalog)
+    views.grace = timedelta(seconds=0.1)
+    promote(place.environments, place.read(), [A2, B2, C1], views, check=slow)
+    assert len(cutovers) >= 4 and cutovers[0] < cutovers[-1], "both views were expanded again"
+    assert asked[-1] < cutovers[-1]
+    place.assert_settled()
+    assert dict(place.read().pointers) == NEW
 
 
 def test_an_environment_that_moved_is_refused_before_any_view_is_touched() -> None:
