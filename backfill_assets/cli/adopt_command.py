@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.base import CLOSED, INCOMPLETE, AsJson, app, open_place
-from backfill_assets.cli.terminal import print_json
+from backfill_assets.cli.terminal import print_result
 from backfill_assets.core.errors import UsageError
 from backfill_assets.plan.request_options import ADOPTING, COPY, TABLE
 
@@ -35,10 +35,7 @@ def adopt(
         from backfill_assets.cli.adopt import drafted_json, print_drafted
 
         made = draft_models(open_place(), every)
-        if as_json:
-            print_json(drafted_json(made))
-        else:
-            print_drafted(made)
+        print_result(as_json, lambda: drafted_json(made), lambda: print_drafted(made))
         return
     if model is None or table is None:
         raise UsageError(
@@ -52,9 +49,6 @@ def adopt(
 
     place = open_place()
     done = adopt_it(place, Adoption(model=model, table=table, copy=copy))
-    if as_json:
-        print_json(adopted_json(done))
-    else:
-        print_adopted(done, place.environment)
+    print_result(as_json, lambda: adopted_json(done), lambda: print_adopted(done, place.environment))
     if not done.shown:
         raise typer.Exit(INCOMPLETE if done.red else CLOSED)

@@ -18,7 +18,7 @@ from backfill_assets.cli.base import (
     tell_promoted,
 )
 from backfill_assets.cli.request import By, Empty, NoWait, OutsideWindows, Promote, Sample, Why, explained, with_request
-from backfill_assets.cli.terminal import echo, print_json
+from backfill_assets.cli.terminal import echo, print_json, print_result
 from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import ranges_json
 from backfill_assets.plan.entities import EntitySample, sample_of
@@ -141,10 +141,9 @@ def lineage(
     place = open_place()
     pointers = place.control.environments.read(place.environment).pointers
     shown = {name: [column for column, _ in pointer.columns] for name, pointer in pointers.items()}
-    if as_json:
-        print_json(lineage_json(place.project, target, shown))
-    else:
-        print_lineage(place.project, target, shown)
+    print_result(
+        as_json, lambda: lineage_json(place.project, target, shown), lambda: print_lineage(place.project, target, shown)
+    )
 
 
 @app.command()
@@ -198,10 +197,9 @@ def apply(
     checked = check_built(place, built)
     if checked.unproved:
         raise checked.unproved
-    if as_json:
-        print_json(applied_json(built, checked))
-    else:
-        print_applied(place, built, checked, last=not promote)
+    print_result(
+        as_json, lambda: applied_json(built, checked), lambda: print_applied(place, built, checked, last=not promote)
+    )
     if not built.complete or not checked.equal:
         raise typer.Exit(HELD if built.held and built.goes_on and not built.failed else INCOMPLETE)
     if promote:
@@ -225,10 +223,7 @@ def withdraw(
 
     place = open_place()
     done = ledger_edits.withdraw(place, [days_of(text) for text in days], reason=reason)
-    if as_json:
-        print_json(withdrawn_json(done))
-    else:
-        print_withdrawn(done, place.project)
+    print_result(as_json, lambda: withdrawn_json(done), lambda: print_withdrawn(done, place.project))
 
 
 @app.command()

@@ -9,7 +9,7 @@ import typer
 
 from backfill_assets.cli.base import INCOMPLETE, AsJson, app, open_place
 from backfill_assets.cli.request import typed
-from backfill_assets.cli.terminal import print_json
+from backfill_assets.cli.terminal import print_result
 from backfill_assets.plan.request_options import DRY_RUN, MODELS, NOW, REALLY, RELEASE, TODAY, WAITING_FOR, WHY_BACK
 
 
@@ -24,10 +24,7 @@ def status(as_json: AsJson = False) -> None:
 
     place = open_place()
     found = read_status(place)
-    if as_json:
-        print_json(found.to_json())
-    else:
-        print_status(found)
+    print_result(as_json, found.to_json, lambda: print_status(found))
 
 
 @app.command()
@@ -46,18 +43,16 @@ def plans(waiting_for: Annotated[str | None, typed(WAITING_FOR)] = None, as_json
         from backfill_assets.cli.waiting import print_waiting, waiting_json
 
         found = read_waiting(place, waiting_for)
-        if as_json:
-            print_json(waiting_json(found))
-        else:
-            print_waiting(found, waiting_for)
+        print_result(as_json, lambda: waiting_json(found), lambda: print_waiting(found, waiting_for))
         return
     control = place.control
     records = control.plans.all()
     back = rolled_back_plans(control, records)
-    if as_json:
-        print_json([plan_json(r) | {"undone_by": back.get(r.id)} for r in records])
-    else:
-        print_plans(records, back)
+    print_result(
+        as_json,
+        lambda: [plan_json(r) | {"undone_by": back.get(r.id)} for r in records],
+        lambda: print_plans(records, back),
+    )
 
 
 @app.command()
@@ -74,10 +69,7 @@ def abandon(
     from backfill_assets.cli.plans import abandoned_json, print_abandoned
 
     done = abandon_plan(open_place(), plan)
-    if as_json:
-        print_json(abandoned_json(done))
-    else:
-        print_abandoned(done)
+    print_result(as_json, lambda: abandoned_json(done), lambda: print_abandoned(done))
 
 
 @app.command()
@@ -131,10 +123,7 @@ def watch(as_json: AsJson = False) -> None:
     from backfill_assets.cli.watch import print_watch
 
     found = watch_environment(open_place())
-    if as_json:
-        print_json(found.to_json())
-    else:
-        print_watch(found)
+    print_result(as_json, found.to_json, lambda: print_watch(found))
     if found.findings:
         raise typer.Exit(INCOMPLETE)
 
@@ -156,9 +145,8 @@ def janitor(
 
     place = open_place()
     done = clear_up(place, JanitorRequest(apply=apply_it, today=today.date() if today else None))
-    if as_json:
-        print_json(janitor_json(done))
-    else:
-        print_janitor(done, place.project.settings.retention_days)
+    print_result(
+        as_json, lambda: janitor_json(done), lambda: print_janitor(done, place.project.settings.retention_days)
+    )
     if any(done.joined.values()):
         raise typer.Exit(INCOMPLETE)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from backfill_assets.cli.base import AsJson, app, open_place
 from backfill_assets.cli.request import typed
-from backfill_assets.cli.terminal import print_json
+from backfill_assets.cli.terminal import print_result
 from backfill_assets.plan.request_options import CONSUMER, ONLY_SAY, PINNED_TO, UNTIL, WHY_PINNED
 
 
@@ -29,10 +29,7 @@ def pin(
 
     asked = pin_request(consumer, release, until, reason)
     done = pin_consumer(open_place(), asked)
-    if as_json:
-        print_json(pinned_json(done))
-    else:
-        print_pinned(done)
+    print_result(as_json, lambda: pinned_json(done), lambda: print_pinned(done))
 
 
 @app.command()
@@ -49,7 +46,4 @@ def unpin(
     from backfill_assets.cli.pins import print_unpinned, unpinned_json
 
     done = unpin_consumer(open_place(), consumer, dry_run=dry_run)
-    if as_json:
-        print_json(unpinned_json(done))
-    else:
-        print_unpinned(done)
+    print_result(as_json, lambda: unpinned_json(done), lambda: print_unpinned(done))

@@ -18,7 +18,7 @@ from backfill_assets.cli.base import (
     tell_promoted,
 )
 from backfill_assets.cli.request import End, Start, between, typed, with_request
-from backfill_assets.cli.terminal import echo, print_json
+from backfill_assets.cli.terminal import echo, print_json, print_result
 from backfill_assets.plan.request_options import (
     ACCEPTED,
     ACTION,
@@ -80,10 +80,7 @@ def diff(
         expect_filled=tuple(expect_filled or ()),
     )
     found = compare(open_place(), request)
-    if as_json:
-        print_json(diff_json(found))
-    else:
-        print_diff(found)
+    print_result(as_json, lambda: diff_json(found), lambda: print_diff(found))
     if not found.as_expected:
         raise typer.Exit(UNEXPECTED)
 
@@ -108,16 +105,11 @@ def consumers(
 
     place = open_place()
     if not check:
-        if as_json:
-            print_json(consumers_json(place.project, pinned_consumers(place.control, place.environment)))
-        else:
-            print_consumers(place.project, pinned_consumers(place.control, place.environment))
+        pins = pinned_consumers(place.control, place.environment)
+        print_result(as_json, lambda: consumers_json(place.project, pins), lambda: print_consumers(place.project, pins))
         return
     found = rerun_consumers(place, plan or only_open_plan(place.control).id)
-    if as_json:
-        print_json(found.to_json())
-    else:
-        print_reruns(found)
+    print_result(as_json, found.to_json, lambda: print_reruns(found))
     if not found.met:
         raise typer.Exit(INCOMPLETE)
 
@@ -161,10 +153,7 @@ def approve(
             typer.echo(one.statement, nl=False)
         return
     done = record(place, request)
-    if as_json:
-        print_json(approved_json(done))
-    else:
-        print_approved(done)
+    print_result(as_json, lambda: approved_json(done), lambda: print_approved(done))
 
 
 class RulesAction(StrEnum):
@@ -192,18 +181,13 @@ def rules(
     place = open_place()
     if action is RulesAction.CHANGE:
         change = propose_rules(place, reason=reason)
-        if as_json:
-            print_json(rules_change_json(change))
-        else:
-            print_change(change)
+        print_result(as_json, lambda: rules_change_json(change), lambda: print_change(change))
         if not change.took_effect:
             raise typer.Exit(CLOSED)
         return
     records = place.control.rules.of(place.environment)
-    if as_json:
-        print_json(rules_json(place.rules(), records, waiting_changes(place)))
-    else:
-        print_rules(place.rules(), records, waiting_changes(place))
+    rules, waiting = place.rules(), waiting_changes(place)
+    print_result(as_json, lambda: rules_json(rules, records, waiting), lambda: print_rules(rules, records, waiting))
 
 
 @app.command()
@@ -237,10 +221,7 @@ def evidence(
     from backfill_assets.cli.evidence import any_json, open_page, page_of, print_any
 
     found = plan_or_release(open_place(), target)
-    if as_json:
-        print_json(any_json(found))
-    else:
-        print_any(found)
+    print_result(as_json, lambda: any_json(found), lambda: print_any(found))
     if show:
         open_page(page_of(found))
 
@@ -299,9 +280,6 @@ def verify(
     from backfill_assets.cli.evidence import print_verification
 
     found = verify_packet(target, Context.open)
-    if as_json:
-        print_json(found.to_json())
-    else:
-        print_verification(found)
+    print_result(as_json, found.to_json, lambda: print_verification(found))
     if not found.ok:
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from backfill_assets.app.context import Context
 from backfill_assets.cli.ranges import short
-from backfill_assets.cli.terminal import grid, out, print_json, styled
+from backfill_assets.cli.terminal import grid, out, print_result, styled
 from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.releases import Difference, PointerMove, Release, compare, find_release, shown_at
@@ -18,26 +18,23 @@ def show_releases(place: Context, one: str | None, other: str | None, *, as_json
     """Print all releases, or one, or what is different between two."""
     known = place.control.releases.all(place.environment)
     if one is None:
-        if as_json:
-            print_json([release_json(r) for r in known])
-        else:
-            print_releases(known, place.environment)
+        print_result(
+            as_json, lambda: [release_json(r) for r in known], lambda: print_releases(known, place.environment)
+        )
         return
     first = find_release(known, one)
     if other is None:
-        if as_json:
-            print_json(release_json(first))
-        else:
-            print_release(first)
+        print_result(as_json, lambda: release_json(first), lambda: print_release(first))
         return
     second = find_release(known, other)
     current = place.control.environments.read(place.environment).pointers
     cadences = {name: model.cadence for name, model in place.project.models.items()}
     found = compare(shown_at(current, known, first), shown_at(current, known, second), place.log, cadences)
-    if as_json:
-        print_json({"from": first.id, "to": second.id, "models": [difference_json(d) for d in found]})
-    else:
-        print_difference(first, second, found)
+    print_result(
+        as_json,
+        lambda: {"from": first.id, "to": second.id, "models": [difference_json(d) for d in found]},
+        lambda: print_difference(first, second, found),
+    )
 
 
 def release_json(release: Release) -> dict[str, object]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import typer
@@ -50,6 +50,14 @@ def echo(text: object = "") -> None:
 def print_json(value: object) -> None:
     """Print a value for a machine to standard output."""
     typer.echo(json.dumps(value, indent=2, default=str))
+
+
+def print_result(as_json: bool, value: Callable[[], object], tell: Callable[[], None]) -> None:
+    """Print a value for a machine, or tell it to a person."""
+    if as_json:
+        print_json(value())
+    else:
+        tell()
 
 
 class InertConsole(Console):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.base import AsJson, EnvironmentName, app, open_place, root_folder
-from backfill_assets.cli.terminal import print_json
+from backfill_assets.cli.terminal import print_result
 
 
 @app.command()
@@ -69,10 +69,7 @@ def doctor(
     from backfill_assets.cli.doctor import examine, print_checks
 
     checks = examine(root_folder())
-    if as_json:
-        print_json([c.to_json() for c in checks])
-    else:
-        print_checks(checks)
+    print_result(as_json, lambda: [c.to_json() for c in checks], lambda: print_checks(checks))
     if any(not c.ok for c in checks):
         raise typer.Exit(1)
 
