@@ -11,7 +11,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.app.faults import find_faults
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.intervals import Cadence, Ranges, ranges_json
+from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.plan.faults import Fault
 from backfill_assets.promote.interrupted_pins import InterruptedPin, interrupted_pins
 from backfill_assets.state.at_work import seconds_at_work
@@ -120,13 +120,13 @@ class ProjectStatus:
                     "cadence": m.cadence.value,
                     **({"time_zone": m.calendar.time_zone} if m.calendar.time_zone else {}),
                     "expected": m.expected.count(m.cadence),
-                    "green": ranges_json(m.green),
-                    "unaudited": ranges_json(m.unaudited),
-                    "partial": ranges_json(m.partial),
-                    "missing": ranges_json(m.missing),
+                    "green": m.green.to_plain(),
+                    "unaudited": m.unaudited.to_plain(),
+                    "partial": m.partial.to_plain(),
+                    "missing": m.missing.to_plain(),
                     "shown_version": m.shown_version,
-                    "shown": ranges_json(m.shown),
-                    "provisional": ranges_json(m.provisional),
+                    "shown": m.shown.to_plain(),
+                    "provisional": m.provisional.to_plain(),
                     "running": [
                         {"interval": str(e.interval), "since": e.at.isoformat(), "run": e.run, "attempt": e.attempt}
                         for e in m.running

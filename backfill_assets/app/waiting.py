@@ -14,7 +14,7 @@ from backfill_assets.app.preflight import plan_impacts
 from backfill_assets.app.rules import waiting_changes
 from backfill_assets.contracts.impact import Impact
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.intervals import NOTHING, Ranges, ranges_json
+from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.plan.amendment import Amendment
 from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.stages import Plan
@@ -75,7 +75,7 @@ class WaitingPlan:
                 {
                     "owner": one.owner,
                     "roles": list(one.roles),
-                    "models": {model: ranges_json(part) for model, part in one.parts.items()},
+                    "models": {model: part.to_plain() for model, part in one.parts.items()},
                     "findings": list(one.findings),
                     "command": one.command,
                 }

@@ -8,7 +8,6 @@ from backfill_assets.app.adopt import Adopted
 from backfill_assets.app.drafts import Drafted
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import out
-from backfill_assets.core.intervals import ranges_json
 from backfill_assets.core.wording import amount
 from backfill_assets.plan.commands import restate_argument, restate_command
 
@@ -52,11 +51,11 @@ def adopted_json(done: Adopted) -> dict[str, object]:
         "commit": done.origin.commit if done.origin else None,
         "table_id": done.origin.table if done.origin else None,
         "copied": done.origin is None,
-        "intervals": ranges_json(done.contained.intervals),
+        "intervals": done.contained.intervals.to_plain(),
         "rows": {at.isoformat(): rows for at, rows in sorted(done.contained.rows.items())},
-        "gaps": ranges_json(done.contained.gaps),
+        "gaps": done.contained.gaps.to_plain(),
         "rows_left_out": done.contained.later,
-        "red": ranges_json(done.red),
+        "red": done.red.to_plain(),
         "failed": list(done.failed),
         "obstacles": [str(o) for o in done.verdict.obstacles] if done.verdict else [],
         "release": done.release or None,

@@ -13,7 +13,6 @@ from backfill_assets.cli.proofs import print_proofs
 from backfill_assets.cli.terminal import echo
 from backfill_assets.cli.texts import print_text_checks
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.intervals import ranges_json
 from backfill_assets.plan.estimate_text import comparison, saving
 
 
@@ -58,7 +57,7 @@ def applied_json(built: Built, checked: Checked) -> dict[str, object]:
                 "readers": d.kept.readers,
                 "columns": d.kept.columns,
                 "by_word": d.kept.word is not None,
-                "intervals": ranges_json(d.intervals),
+                "intervals": d.intervals.to_plain(),
             }
             for d in checked.proved.drift
         ],
@@ -66,8 +65,8 @@ def applied_json(built: Built, checked: Checked) -> dict[str, object]:
             {
                 "model": c.model,
                 "version": c.version,
-                "intervals": ranges_json(c.intervals),
-                "differ": ranges_json(c.differ),
+                "intervals": c.intervals.to_plain(),
+                "differ": c.differ.to_plain(),
                 "error": c.error,
             }
             for c in checked.texts

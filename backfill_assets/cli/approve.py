@@ -12,7 +12,6 @@ from backfill_assets.cli.rules import print_change, rules_change_json
 from backfill_assets.cli.terminal import out, styled
 from backfill_assets.core.errors import Problem, ProjectError
 from backfill_assets.core.escaping import one_line
-from backfill_assets.core.intervals import ranges_json
 from backfill_assets.files.texts import read_text
 from backfill_assets.state.approval_validity import expires, is_own
 from backfill_assets.state.approvals import Approval
@@ -46,7 +45,7 @@ def approval_json(said: Approval, rules: Rules, authors: Collection[str]) -> dic
         "by": said.by,
         "at": said.at.isoformat(),
         "expires": expires(said, rules).isoformat(),
-        "scope": {model: ranges_json(ranges) for model, ranges in said.scope.items()},
+        "scope": {model: ranges.to_plain() for model, ranges in said.scope.items()},
         "reason": said.reason,
         "accepted": dict(said.accepted),
         "own": is_own(said, rules, authors),

@@ -20,7 +20,6 @@ from backfill_assets.cli.base import (
 from backfill_assets.cli.request import By, Empty, NoWait, OutsideWindows, Promote, Sample, Why, explained, with_request
 from backfill_assets.cli.terminal import echo, print_json, print_result
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.intervals import ranges_json
 from backfill_assets.plan.entities import EntitySample, sample_of
 from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.stages import Request
@@ -246,7 +245,7 @@ def routine(as_json: AsJson = False) -> None:
                 "plan": carried.plan.to_json(),
                 "models": outcomes_json(carried.outcomes),
                 "promotion": promotion_json(promoted.before, promoted.environment, promoted.verdict),
-                "settled": {name: ranges_json(part) for name, part in done.settled.replaced.items()},
+                "settled": {name: part.to_plain() for name, part in done.settled.replaced.items()},
                 "held_back": [str(obstacle) for obstacle in done.held],
             }
         )

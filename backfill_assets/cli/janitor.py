@@ -11,7 +11,6 @@ from backfill_assets.app.janitor import Cleared, Housework
 from backfill_assets.cli.estimates import BYTES, quantity
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, styled
-from backfill_assets.core.intervals import ranges_json
 from backfill_assets.promote.janitor import Cleanup, KeptTable
 from backfill_assets.state.tables import StoredTable
 
@@ -94,7 +93,7 @@ def janitor_json(done: Cleared) -> dict[str, object]:
             {
                 "model": c.pointer.model,
                 "tables": c.tables,
-                "intervals": ranges_json(c.intervals),
+                "intervals": c.intervals.to_plain(),
                 "done": swept and not done.joined[c.pointer.model],
                 "problem": (swept and done.joined[c.pointer.model]) or None,
             }

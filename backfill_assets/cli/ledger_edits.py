@@ -11,7 +11,6 @@ import typer
 from backfill_assets.build.ledger_edits import Withdrawn
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import out, styled
-from backfill_assets.core.intervals import ranges_json
 from backfill_assets.core.model import Project
 from backfill_assets.core.wording import amount
 from backfill_assets.plan.stages import Request
@@ -26,7 +25,7 @@ def apply_empty(place: Context, request: Request, *, as_json: bool) -> None:
 
     found = declare_empty(place, request)
     if as_json:
-        typer.echo(json.dumps({"declared_empty": {name: ranges_json(r) for name, r in found.items()}}, indent=2))
+        typer.echo(json.dumps({"declared_empty": {name: r.to_plain() for name, r in found.items()}}, indent=2))
         return
     console = out()
     for name, ranges in found.items():
@@ -57,7 +56,7 @@ def withdrawn_json(done: Sequence[Withdrawn]) -> dict[str, object]:
     """The same as plain values."""
     return {
         "withdrawn": [
-            {"model": d.model, "version": d.version, "named": d.named, "intervals": ranges_json(d.intervals)}
+            {"model": d.model, "version": d.version, "named": d.named, "intervals": d.intervals.to_plain()}
             for d in done
         ]
     }

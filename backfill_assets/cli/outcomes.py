@@ -11,7 +11,7 @@ from backfill_assets.build.outcome import Outcome
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, styled
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.intervals import Ranges, ranges_json
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.core.wording import amount
 from backfill_assets.plan.commands import apply_command, promote_command
@@ -84,12 +84,12 @@ def outcomes_json(outcomes: Mapping[str, Outcome]) -> dict[str, object]:
         name: {
             "version": o.version,
             "complete": o.ok,
-            "requested": ranges_json(o.requested),
-            "green": ranges_json(o.green),
-            "partial": ranges_json(o.partial),
-            "built": ranges_json(o.built),
-            "red": ranges_json(o.red),
-            "rowless": ranges_json(o.rowless),
+            "requested": o.requested.to_plain(),
+            "green": o.green.to_plain(),
+            "partial": o.partial.to_plain(),
+            "built": o.built.to_plain(),
+            "red": o.red.to_plain(),
+            "rowless": o.rowless.to_plain(),
             "rows": o.rows,
             "bytes": o.bytes,
             "changes": to_plain(o.changes),
@@ -97,7 +97,7 @@ def outcomes_json(outcomes: Mapping[str, Outcome]) -> dict[str, object]:
             "seconds": {phase: round(s, 3) for phase, s in o.seconds.items()},
             "failures": [{"interval": str(f.interval), "error": f.error} for f in o.failures],
             "waits": [
-                {"intervals": ranges_json(w.intervals), "upstream": w.upstream, "needs": ranges_json(w.needs)}
+                {"intervals": w.intervals.to_plain(), "upstream": w.upstream, "needs": w.needs.to_plain()}
                 for w in o.waits
             ],
             "failed_audits": [

@@ -8,7 +8,6 @@ from rich.text import Text
 
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, styled
-from backfill_assets.core.intervals import ranges_json
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.promote.obstacle import Obstacle
@@ -65,7 +64,7 @@ def promotion_json(before: Environment, after: Environment, verdict: Verdict) ->
                 "model": p.model,
                 "version": p.version,
                 "release": after.releases.get(p.model),
-                "covers": ranges_json(p.covers),
+                "covers": p.covers.to_plain(),
             }
             for p in verdict.pointers
             if verdict.open
@@ -76,6 +75,4 @@ def promotion_json(before: Environment, after: Environment, verdict: Verdict) ->
 
 def obstacles_json(found: Sequence[Obstacle]) -> list[dict[str, object]]:
     """What is in the way, as plain values."""
-    return [
-        {"model": o.model, "what": o.what, "intervals": ranges_json(o.intervals), "remedy": o.remedy} for o in found
-    ]
+    return [{"model": o.model, "what": o.what, "intervals": o.intervals.to_plain(), "remedy": o.remedy} for o in found]

@@ -9,7 +9,6 @@ from rich.text import Text
 from backfill_assets.app.context import Context
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, print_result, styled
-from backfill_assets.core.intervals import Ranges, ranges_json
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.releases import Difference, PointerMove, Release, compare, find_release, shown_at
 
@@ -113,9 +112,9 @@ def difference_json(difference: Difference) -> dict[str, object]:
         "model": difference.model,
         "from": _pointer_json(difference.one),
         "to": _pointer_json(difference.other),
-        "changed": ranges_json(difference.changed),
-        "gained": ranges_json(difference.gained),
-        "lost": ranges_json(difference.lost),
+        "changed": difference.changed.to_plain(),
+        "gained": difference.gained.to_plain(),
+        "lost": difference.lost.to_plain(),
         "columns_added": list(difference.added),
         "columns_removed": list(difference.removed),
     }
@@ -124,10 +123,9 @@ def difference_json(difference: Difference) -> dict[str, object]:
 def _pointer_json(pointer: Pointer | None) -> dict[str, object] | None:
     return pointer and {
         "version": pointer.version,
-        "covers": ranges_json(pointer.covers),
+        "covers": pointer.covers.to_plain(),
         "segments": [
-            {"version": s.version, "commit": s.commit, "interval": ranges_json(Ranges((s.interval,)))[0]}
-            for s in pointer.segments
+            {"version": s.version, "commit": s.commit, "interval": s.interval.to_plain()} for s in pointer.segments
         ],
     }
 

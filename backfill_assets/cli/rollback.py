@@ -12,7 +12,6 @@ from backfill_assets.cli.base import CLOSED, INCOMPLETE, following
 from backfill_assets.cli.outcomes import outcomes_json, print_outcomes
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import grid, out, print_json, styled
-from backfill_assets.core.intervals import ranges_json
 from backfill_assets.core.wording import amount
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.promote.rehearsal import Readability
@@ -130,9 +129,9 @@ def rollback_json(found: Rollback, proofs: Sequence[Readability], obstacles: Seq
                 "model": s.model,
                 "from": s.shown and s.shown.version,
                 "to": s.older and s.older.version,
-                "lacks": ranges_json(s.lacks),
-                "never": ranges_json(s.never),
-                "covers": ranges_json(p.covers) if (p := s.pointer) else [],
+                "lacks": s.lacks.to_plain(),
+                "never": s.never.to_plain(),
+                "covers": p.covers.to_plain() if (p := s.pointer) else [],
             }
             for s in found.steps
         ],
@@ -144,12 +143,12 @@ def rollback_json(found: Rollback, proofs: Sequence[Readability], obstacles: Seq
                 "rows": p.rows,
                 "bytes": p.bytes,
                 "broken": list(p.broken),
-                "red": ranges_json(p.red),
+                "red": p.red.to_plain(),
             }
             for p in proven.values()
         ],
         "in_the_way": [
-            {"model": o.model, "what": o.what, "intervals": ranges_json(o.intervals), "remedy": o.remedy}
+            {"model": o.model, "what": o.what, "intervals": o.intervals.to_plain(), "remedy": o.remedy}
             for o in obstacles
         ],
     }

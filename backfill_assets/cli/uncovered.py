@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from backfill_assets.cli.ranges import short
 from backfill_assets.cli.terminal import out, styled
-from backfill_assets.core.intervals import ranges_json
 from backfill_assets.plan.uncovered import Uncovered
 
 
@@ -31,9 +30,9 @@ def uncovered_json(found: Sequence[Uncovered]) -> list[dict[str, object]]:
         {
             "source": gap.source,
             "model": gap.model,
-            "intervals": ranges_json(gap.intervals),
+            "intervals": gap.intervals.to_plain(),
             "count": gap.count,
-            "has": ranges_json(gap.has),
+            "has": gap.has.to_plain(),
         }
         for gap in found
     ]

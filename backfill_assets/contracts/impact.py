@@ -10,7 +10,7 @@ from backfill_assets.contracts.levels import ContractChange, Level, compare_cont
 from backfill_assets.contracts.publish import PublishedContracts
 from backfill_assets.core.calendar import Calendar
 from backfill_assets.core.consumer import Consumer, Evaluation
-from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges, ranges_json
+from backfill_assets.core.intervals import NOTHING, Cadence, Interval, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.plan.category import Category
 from backfill_assets.plan.patch import ALL_TIME
@@ -80,7 +80,7 @@ class Impact:
                     "model": m.model,
                     "level": m.level.value,
                     "changes": [{"level": x.level.value, "column": x.column, "what": x.what} for x in m.changes],
-                    "days": ranges_json(m.days),
+                    "days": m.days.to_plain(),
                 }
                 for m in self.models
             ],

@@ -283,24 +283,6 @@ NOTHING = Ranges()
 """The empty set."""
 
 
-def ranges_json(ranges: Iterable[Interval]) -> list[list[str]]:
-    """Half-open pairs of ISO instants; `ranges_from_json` reads them back.
-
-    >>> ranges_json([Interval.of("2024-01-01", "2024-01-03")])
-    [['2024-01-01T00:00:00+00:00', '2024-01-03T00:00:00+00:00']]
-    """
-    return [i.to_plain() for i in ranges]
-
-
-def ranges_from_json(pairs: Iterable[Sequence[str]]) -> Ranges:
-    """The set that the pairs say.
-
-    >>> str(ranges_from_json([["2024-01-01", "2024-01-03"]]))
-    '2024-01-01..2024-01-02'
-    """
-    return Ranges.of_plain(pairs)
-
-
 def closed(cadence: Cadence, *, start: datetime, now: datetime, end: datetime | None = None) -> Ranges:
     """The intervals that a model should have: whole ones, from its start to the last that is over at `now`.
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from backfill_assets.contracts.preflight import Gap
-from backfill_assets.core.intervals import Ranges, ranges_from_json, utc
+from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.core.wording import listed
 from backfill_assets.evidence.formatting import count, day, few, moment
 from backfill_assets.evidence.readers import reruns
@@ -131,9 +131,7 @@ def _unless(ended: bool, line: ChecklistLine) -> ChecklistLine:
 
 def _all(packet: Packet, name: str) -> Ranges:
     m = next(m for m in packet.models if m.model == name)
-    return ranges_from_json(m.ranges.recomputed) or ranges_from_json(m.ranges.shown) | ranges_from_json(
-        m.ranges.missing
-    )
+    return Ranges.of_plain(m.ranges.recomputed) or Ranges.of_plain(m.ranges.shown) | Ranges.of_plain(m.ranges.missing)
 
 
 def _preflight(known: PlanEvidence) -> ChecklistLine:
@@ -179,7 +177,7 @@ def _readers(known: PlanEvidence) -> Iterator[ChecklistLine]:
 
 def _built(packet: Packet) -> Iterator[ChecklistLine]:
     missing = [
-        f"{in_words(m, part)} of {m.model}" for m in packet.models if (part := ranges_from_json(m.ranges.missing))
+        f"{in_words(m, part)} of {m.model}" for m in packet.models if (part := Ranges.of_plain(m.ranges.missing))
     ]
     some = [m.model for m in packet.models if m.batches]
     if not missing:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from backfill_assets.core.escaping import markdown, one_line
-from backfill_assets.core.intervals import ranges_from_json, utc
+from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.core.wording import listed
 from backfill_assets.evidence.formatting import day, every, few, moment
 from backfill_assets.evidence.readers import reruns
@@ -168,7 +168,7 @@ def updated(packet: Packet) -> list[str]:
 
 
 def _for_readers(m: ModelPart, packet: Packet) -> list[str]:
-    shown = in_words(m, ranges_from_json(m.ranges.shown))
+    shown = in_words(m, Ranges.of_plain(m.ranges.shown))
     if m.kind == "new":
         return [f"it is new and has {shown}."]
     if m.kind == "restated":
@@ -192,7 +192,7 @@ def stays(packet: Packet) -> list[str]:
     said += [
         f"The rows of {m.model} for {in_words(m, kept)}."
         for m in packet.models
-        if (kept := ranges_from_json(m.ranges.kept))
+        if (kept := Ranges.of_plain(m.ranges.kept))
     ]
     if packet.plan.kept:
         said.append(f"{few(list(packet.plan.kept))}: not touched.")

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.codec import to_plain
-from backfill_assets.core.intervals import Ranges, ranges_json
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import logic_of
 from backfill_assets.core.wording import listed
@@ -425,4 +425,4 @@ def _before(model: str, pointer: Pointer | None) -> Target:
 
 
 def _pairs(ranges: Ranges) -> list[tuple[str, str]]:
-    return [(a, b) for a, b in ranges_json(ranges)]
+    return [(a, b) for a, b in ranges.to_plain()]

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.core.escaping import visible
-from backfill_assets.core.intervals import ranges_from_json, utc
+from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.core.wording import amount
 from backfill_assets.evidence import formatting, plot
 from backfill_assets.evidence.columns import ColumnView, column_views
@@ -121,7 +121,7 @@ def _glance(packet: Packet) -> dict[str, tuple[str, str]]:
 
 def _view(m: ModelPart, packet: Packet) -> ModelView:
     computed, shown, kept, missing = (
-        ranges_from_json(r) for r in (m.ranges.recomputed, m.ranges.shown, m.ranges.kept, m.ranges.missing)
+        Ranges.of_plain(r) for r in (m.ranges.recomputed, m.ranges.shown, m.ranges.kept, m.ranges.missing)
     )
     whole = (computed | shown | kept | missing).span
     parts = [
@@ -224,7 +224,7 @@ def _day(text: str) -> str:
 
 
 def _interval(pair: Range) -> str:
-    return str(ranges_from_json([pair])).replace("..", " to ")
+    return str(Ranges.of_plain([pair])).replace("..", " to ")
 
 
 def _said(value: object) -> str:

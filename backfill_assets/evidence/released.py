@@ -13,7 +13,7 @@ from typing import Any
 
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.escaping import markdown, markdown_code
-from backfill_assets.core.intervals import Cadence, Ranges, ranges_from_json, ranges_json
+from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.wording import listed
 from backfill_assets.evidence.formatting import count, moment, spans
@@ -126,10 +126,10 @@ def _model(
         "model": name,
         "before": before and json.loads(before.to_json()),
         "after": after and json.loads(after.to_json()),
-        "added": ranges_json(covers - covered),
-        "gone": ranges_json(covered - covers),
-        "changed": ranges_json(moving.changed.get(name, Ranges()) & covers),
-        "provisional": ranges_json(moving.provisional.get(name, Ranges())),
+        "added": (covers - covered).to_plain(),
+        "gone": (covered - covers).to_plain(),
+        "changed": (moving.changed.get(name, Ranges()) & covers).to_plain(),
+        "provisional": moving.provisional.get(name, Ranges()).to_plain(),
         "batches": [
             {
                 "interval": [part.start.isoformat(), part.end.isoformat()],
@@ -178,7 +178,7 @@ def _approval(given: Approval) -> Json:
         "account": given.account,
         "at": given.at.isoformat(),
         "digest": given.digest,
-        "scope": {model: ranges_json(part) for model, part in given.scope.items()},
+        "scope": {model: part.to_plain() for model, part in given.scope.items()},
         "reason": given.reason,
         "accepted": dict(given.accepted),
         "statement": given.statement,
@@ -221,13 +221,13 @@ def _summary(said: Json, moving: Moving) -> list[str]:
 
 def _line(model: Json, cadence: Cadence) -> str:
     parts = (("shows new rows", "changed"), ("is added", "added"), ("is out of sight", "gone"))
-    found = [(what, ranges_from_json(model[key])) for what, key in parts]
+    found = [(what, Ranges.of_plain(model[key])) for what, key in parts]
     told = [f"{spans(ranges, cadence)} {what}" for what, ranges in found if ranges]
     if model["before"] is None:
         told.insert(0, "is shown for the first time")
     if model["after"] is None:
         told.insert(0, "is not shown any more")
-    if part := ranges_from_json(model["provisional"]):
+    if part := Ranges.of_plain(model["provisional"]):
         told = [*(told or ["the same rows"]), f"{spans(part, cadence)} is provisional: rows may still come"]
     return f"{model['model']}: {', '.join(told) or 'the same rows'}."
 

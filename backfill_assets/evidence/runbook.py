@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from backfill_assets.core.escaping import markdown, one_line
-from backfill_assets.core.intervals import ranges_from_json
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.wording import listed
 from backfill_assets.evidence.checklist import ChecklistLine, PlanEvidence, State, checklist, state_of
 from backfill_assets.evidence.formatting import moment
@@ -143,7 +143,7 @@ def _row(c: ColumnPart) -> str:
 
 
 def _since(m: ModelPart) -> str:
-    shown = ranges_from_json(m.ranges.shown)
+    shown = Ranges.of_plain(m.ranges.shown)
     part = " ".join(partial(m))
     return (
         part or f"{m.model}: all of it, {in_words(m, shown)}." if shown else f"{m.model}: nothing of it is there yet."

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from backfill_assets.compare.coverage import COVERAGE
-from backfill_assets.core.intervals import Cadence, Ranges, ranges_from_json, utc
+from backfill_assets.core.intervals import Cadence, Ranges, utc
 from backfill_assets.core.wording import amount, listed
 from backfill_assets.evidence.formatting import capital, count, day, every, few, moment, number, percent, spans
 from backfill_assets.evidence.readers import answers, impact_on
@@ -54,7 +54,7 @@ def filled(packet: Packet) -> list[str]:
 def headline(packet: Packet) -> str:
     """What it is about, in one line."""
     names = [m.model for m in packet.models]
-    whole = Ranges.of(i for m in packet.models for i in ranges_from_json(m.ranges.recomputed or m.ranges.shown))
+    whole = Ranges.of(i for m in packet.models for i in Ranges.of_plain(m.ranges.recomputed or m.ranges.shown))
     if not whole.span:
         return f"Nothing was computed for {few(names)}"
     fine = min((cadence(m) for m in packet.models), key=list(Cadence).index)
@@ -71,7 +71,7 @@ def what_changed(m: ModelPart, packet: Packet) -> list[str]:
         said += [f"{capital(line)}." for line in m.lineage[:SAID]]
     if m.kind != "new":
         said += [values_changed(move) for move in value_changes(packet.data_diff, m.model)[:SAID]]
-    if missing := ranges_from_json(m.ranges.missing):
+    if missing := Ranges.of_plain(m.ranges.missing):
         said.append(f"Not there yet: {in_words(m, missing)}.")
     return [" ".join(said)]
 
@@ -262,7 +262,7 @@ def rules_notes(packet: Packet) -> list[str]:
 
 def unsettled(m: ModelPart) -> list[str]:
     """That days of it are provisional, where some are."""
-    part = ranges_from_json(m.ranges.provisional)
+    part = Ranges.of_plain(m.ranges.provisional)
     if not part:
         return []
     return [f"Provisional: {in_words(m, part)} of {m.model}. Rows may still come; routine runs replace it then."]
@@ -273,13 +273,13 @@ def partial(m: ModelPart) -> list[str]:
     if not m.ranges.partial:
         return []
     said: list[str] = []
-    if kept := ranges_from_json(m.ranges.kept):
+    if kept := Ranges.of_plain(m.ranges.kept):
         rules = "the values and rules that they had" if m.kind == "forward" else "exactly the rows that they had"
         said.append(
-            f"Only a part of the history of {m.model} is new: {in_words(m, ranges_from_json(m.ranges.shown))}. "
+            f"Only a part of the history of {m.model} is new: {in_words(m, Ranges.of_plain(m.ranges.shown))}. "
             f"The other {_those(m)} ({in_words(m, kept)}) keep {rules}."
         )
-    if missing := ranges_from_json(m.ranges.missing):
+    if missing := Ranges.of_plain(m.ranges.missing):
         said.append(f"{m.model} is not complete: it lacks {in_words(m, missing)}.")
     return said
 
@@ -302,7 +302,7 @@ def cadence(m: ModelPart) -> Cadence:
 
 def _which(m: ModelPart, place: str) -> str:
     """Which intervals, and whether they are new, added or computed again."""
-    done, shown, unit = ranges_from_json(m.ranges.recomputed), ranges_from_json(m.ranges.shown), cadence(m)
+    done, shown, unit = Ranges.of_plain(m.ranges.recomputed), Ranges.of_plain(m.ranges.shown), cadence(m)
     if m.kind == "relisted":
         return f"Only the view of {m.model} changes: all of its rows stay exactly as they were."
     if not done:
@@ -329,7 +329,7 @@ def _which(m: ModelPart, place: str) -> str:
                 f"{capital(spans(done, unit))}, {many} of {m.model} follow the new rules. Older rows stay as they were."
             )
         case "changed":
-            return " ".join(_copied_or_computed(m, done, ranges_from_json(m.ranges.copied)))
+            return " ".join(_copied_or_computed(m, done, Ranges.of_plain(m.ranges.copied)))
 
 
 def _copied_or_computed(m: ModelPart, done: Ranges, copied: Ranges) -> Iterator[str]:

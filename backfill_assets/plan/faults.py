@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from backfill_assets.core.intervals import Ranges, ranges_json
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Project
 from backfill_assets.plan.commands import restate_argument, restate_command
 from backfill_assets.state.environment import Environment
@@ -47,7 +47,7 @@ class Fault:
         return {
             "kind": self.kind.value,
             "model": self.model,
-            "intervals": ranges_json(self.intervals),
+            "intervals": self.intervals.to_plain(),
             "what": self.what,
             "remedy": self.remedy,
         }

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.formats import NewerError, refuse_newer
-from backfill_assets.core.intervals import Ranges, ranges_from_json, ranges_json, utc
+from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.rows import to_row
 from backfill_assets.state.statement import statement_fields
@@ -67,7 +67,7 @@ class Approval:
             "plan": self.plan,
             "environment": self.environment,
             "digest": self.digest,
-            "scope": {model: ranges_json(ranges) for model, ranges in self.scope.items()},
+            "scope": {model: ranges.to_plain() for model, ranges in self.scope.items()},
             "owner": self.owner,
             "by": self.by,
             "at": self.at.isoformat(),
@@ -110,7 +110,7 @@ def approval_of(statement: str, signature: str = "") -> Approval:
     if missing := sorted(_CLAIMED - set(said)):
         raise ValueError(f"it lacks {', '.join(missing)}")
     scope, accepted = said["scope"], said["accepted"]
-    parts = {model: ranges_from_json(pairs) for model, pairs in cast(dict[str, Any], scope).items()}
+    parts = {model: Ranges.of_plain(pairs) for model, pairs in cast(dict[str, Any], scope).items()}
     at = utc(_text(said, "at"))
     try:
         later = cast(dict[str, Any], said.get("onward", {}))

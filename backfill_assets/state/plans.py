@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.formats import refuse_newer
-from backfill_assets.core.intervals import Ranges, ranges_from_json, ranges_json
+from backfill_assets.core.intervals import Ranges
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.store import Row, Store, TableSpec
 
@@ -212,7 +212,7 @@ def _record(events: Sequence[Row]) -> PlanRecord:
         id=cast(str, first["id"]),
         environment=cast(str, first["environment"]),
         targets=tuple(
-            PlanTarget(model=model, version=version, intervals=ranges_from_json(parts), columns=tuple(*columns))
+            PlanTarget(model=model, version=version, intervals=Ranges.of_plain(parts), columns=tuple(*columns))
             for model, version, parts, *columns in json.loads(cast(str, first["targets"]))
         ),
         created=cast(datetime, opened["at"]),
@@ -227,8 +227,7 @@ def _record(events: Sequence[Row]) -> PlanRecord:
 
 def _row(entry: str, record: PlanRecord, status: PlanStatus, by: str, at: datetime, plan: str = "") -> Row:
     targets = [
-        [t.model, t.version, ranges_json(t.intervals), *([list(t.columns)] if t.columns else [])]
-        for t in record.targets
+        [t.model, t.version, t.intervals.to_plain(), *([list(t.columns)] if t.columns else [])] for t in record.targets
     ]
     return {
         "entry": entry,

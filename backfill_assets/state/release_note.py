@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from backfill_assets.core.intervals import Ranges, ranges_from_json, ranges_json, utc
+from backfill_assets.core.intervals import Ranges, utc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class ReleaseNote:
         said |= {"rules": dict(self.rules)} if self.rules else {}
         said |= {"at_once": True} if self.at_once else {}
         if self.changed is not None:
-            said["changed"] = {name: ranges_json(ranges) for name, ranges in self.changed.items() if ranges}
+            said["changed"] = {name: ranges.to_plain() for name, ranges in self.changed.items() if ranges}
         said |= {"clock": self.clock.isoformat()} if self.clock is not None else {}
         said |= {"settling": True} if self.settling else {}
         said |= {"pin": dict(self.pin)} if self.pin else {}
@@ -67,7 +67,7 @@ def note_from_json(said: Mapping[str, Any]) -> ReleaseNote:
         compaction=said.get("compaction", False),
         rules=said.get("rules", {}),
         at_once=said.get("at_once", False),
-        changed=None if changed is None else {name: ranges_from_json(ranges) for name, ranges in changed.items()},
+        changed=None if changed is None else {name: Ranges.of_plain(ranges) for name, ranges in changed.items()},
         clock=utc(said["clock"]) if said.get("clock") else None,
         settling=said.get("settling", False),
         pin=said.get("pin", {}),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, cast
 
-from backfill_assets.core.intervals import ranges_from_json
+from backfill_assets.core.intervals import Ranges
 
 _LONGEST = 1_000_000
 
@@ -56,7 +56,7 @@ def _scope(value: object) -> bool:
     if not isinstance(value, Mapping):
         return value is _ABSENT
     try:
-        return all(bool(ranges_from_json(cast(Any, pairs))) for pairs in value.values())
+        return all(bool(Ranges.of_plain(cast(Any, pairs))) for pairs in value.values())
     except (ValueError, TypeError):
         return False
 
