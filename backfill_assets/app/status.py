@@ -110,7 +110,7 @@ class ProjectStatus:
             "now": self.now.isoformat(),
             "revision": self.revision,
             "rules": list(self.rules),
-            "faults": [f.to_json() for f in self.faults],
+            "faults": to_plain(self.faults),
             "pins": [p.to_json() | {"overdue": p.overdue(self.now.date())} for p in self.pins],
             "interrupted_pins": [p.to_json() for p in self.interrupted],
             "models": [

@@ -71,7 +71,7 @@ def plan(
             "uncovered": uncovered_json(found.uncovered),
             "impact": [i.to_json() for i in found.impacts],
             "rules": list(found.notes),
-            "faults": [f.to_json() for f in found.faults],
+            "faults": to_plain(found.faults),
             "ahead": obstacles_json(found.ahead),
             "next": to_plain(next_step(made, found.verdict, stored, found.late)),
         }
@@ -118,7 +118,7 @@ def preflight(
 
     found = read_preflight(open_place(), request)
     if as_json:
-        listed = {"inventory": [s.to_json() for s in found.sheets], "findings": [f.to_json() for f in found.findings]}
+        listed = {"inventory": [s.to_json() for s in found.sheets], "findings": to_plain(found.findings)}
         print_json({"id": found.plan.id, **listed})
     else:
         print_preflight(found.plan, found.sheets, found.findings)

@@ -142,10 +142,11 @@ def restore(
 def print_integrity(*, every_file: bool, as_json: bool) -> None:
     """Look at everything that the warehouse holds, and say what is damaged. Exits with 1 when anything is."""
     from backfill_assets.app.warehouse import check_warehouse
+    from backfill_assets.core.codec import to_plain
 
     found = check_warehouse(open_place(), every_file=every_file)
     if as_json:
-        print_json(found.to_json())
+        print_json(to_plain(found))
     else:
         console = out()
         for problem in found.problems:

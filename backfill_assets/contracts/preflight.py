@@ -28,10 +28,6 @@ class Gap:
     def __str__(self) -> str:
         return f"{self.subject}: {self.what}\n  fix: {self.remedy}"
 
-    def to_json(self) -> dict[str, object]:
-        """As plain values."""
-        return {"subject": self.subject, "what": self.what, "remedy": self.remedy, "blocking": self.blocking}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounds:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from backfill_assets.core.codec import to_plain
 from backfill_assets.core.intervals import Cadence, Ranges
 from backfill_assets.core.model import Model
 from backfill_assets.core.settings import Cost
@@ -35,16 +36,6 @@ class Estimate:
     cost: Spread | None = None
     basis: str
 
-    def to_json(self) -> dict[str, object]:
-        return {
-            "seconds": self.seconds and self.seconds.to_json(),
-            "rows": self.rows,
-            "bytes": self.bytes,
-            "used": self.used and self.used.to_json(),
-            "cost": self.cost and self.cost.to_json(),
-            "basis": self.basis,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageEstimate:
@@ -63,7 +54,7 @@ class StageEstimate:
             "version": self.version,
             "count": self.count,
             "batches": self.batches,
-            **self.takes.to_json(),
+            **to_plain(self.takes),
         }
 
 
@@ -87,7 +78,7 @@ class PlanEstimate:
         """Plain values; `partial` says that models are missing in the total."""
         return {
             "stages": [stage.to_json() for stage in self.stages],
-            "total": self.total.to_json(),
+            "total": to_plain(self.total),
             "partial": bool(self.unknown),
             "unknown": list(self.unknown),
             "currency": self.price and self.price.currency,

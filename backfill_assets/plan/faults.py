@@ -35,22 +35,12 @@ class Fault:
 
     kind: FaultKind
     model: str
-    what: str
     intervals: Ranges
+    what: str
     remedy: str
 
     def __str__(self) -> str:
         return f"{self.kind.value}: {self.model} {self.intervals}: {self.what}; it stays shown\n  fix: {self.remedy}"
-
-    def to_json(self) -> dict[str, object]:
-        """As plain values."""
-        return {
-            "kind": self.kind.value,
-            "model": self.model,
-            "intervals": self.intervals.to_plain(),
-            "what": self.what,
-            "remedy": self.remedy,
-        }
 
 
 def faults(

@@ -19,7 +19,7 @@ class Spread:
     def plus(self, other: Spread) -> Spread:
         return Spread(low=self.low + other.low, likely=self.likely + other.likely, high=self.high + other.high)
 
-    def to_json(self) -> dict[str, float]:
+    def to_plain(self) -> dict[str, float]:
         return {"low": round(self.low, 4), "likely": round(self.likely, 4), "high": round(self.high, 4)}
 
 
