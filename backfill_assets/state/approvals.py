@@ -14,7 +14,7 @@ from backfill_assets.core.intervals import Ranges, utc
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.rows import to_row
 from backfill_assets.state.statement import statement_fields
-from backfill_assets.state.store import Row, Store, TableSpec
+from backfill_assets.state.store import Records, Row, TableSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,24 +157,15 @@ APPROVALS = TableSpec(
 )
 
 
-class Approvals:
+class Approvals(Records):
     """The append-only table of approvals. None is ever withdrawn: what it is about changes, or its time is over."""
 
-    def __init__(self, store: Store) -> None:
-        self._table = store.table(APPROVALS)
+    spec = APPROVALS
 
     def put(self, approval: Approval) -> None:
         """Record it, as given by its account on its host just now."""
         recorded = approval.recorded or datetime.now(UTC)
         self._table.append([to_row(APPROVALS, approval, id=new_id(), recorded=recorded)])
-
-    def revision(self) -> int:
-        """Moves with everything that is recorded."""
-        return self._table.revision()
-
-    def compact(self) -> None:
-        """Join the small files that many appends left."""
-        self._table.compact()
 
     def of(self, plans: list[str]) -> list[Approval]:
         """What was recorded for these plans, oldest first, but what is damaged: an approval only ever opens the gate,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from backfill_assets.state.store import Store, TableSpec
+from backfill_assets.state.store import Records, TableSpec
 
 CONTRACTS = TableSpec(
     name="contracts",
@@ -15,11 +15,10 @@ CONTRACTS = TableSpec(
 )
 
 
-class ContractTable:
+class ContractTable(Records):
     """The append-only table of contracts that differ from those that versions were made under."""
 
-    def __init__(self, store: Store) -> None:
-        self._table = store.table(CONTRACTS)
+    spec = CONTRACTS
 
     def read(self, environment: str) -> dict[tuple[str, str], Mapping[str, Any]]:
         """The newest contract by (model, version), as it was stored; nothing where none was."""

@@ -16,7 +16,7 @@ from typing import cast
 from backfill_assets.core.errors import ConflictError, LostRaceError, PromotionError, StateError
 from backfill_assets.core.pointer import Pointer, pointer_from_json
 from backfill_assets.state.release_note import ReleaseNote
-from backfill_assets.state.store import Row, Store, TableSpec
+from backfill_assets.state.store import Records, Row, TableSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +61,10 @@ ENVIRONMENTS = TableSpec(
 )
 
 
-class Environments:
+class Environments(Records):
     """The table of pointers: a row per environment and model."""
 
-    def __init__(self, store: Store) -> None:
-        self._table = store.table(ENVIRONMENTS)
+    spec = ENVIRONMENTS
 
     def read(self, name: str) -> Environment:
         """The environment as it is now; an unknown one is empty."""
@@ -88,10 +87,6 @@ class Environments:
                     why="catalogs do not tell capital letters apart: both would have the same views",
                     fix=f"write `environment: {other}` in backfill.yml, or another name",
                 )
-
-    def revision(self) -> int:
-        """Moves with every flip of any environment."""
-        return self._table.revision()
 
     def compact(self) -> None:
         """Join small files, unless a promotion is open: it would have to look again."""

@@ -17,7 +17,7 @@ from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.segments import NO_ROWS, Segments
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.rows import to_row
-from backfill_assets.state.store import Row, Store, TableSpec, commit_of
+from backfill_assets.state.store import Records, Row, Store, TableSpec, commit_of
 
 
 class Kind(StrEnum):
@@ -157,12 +157,14 @@ LEDGER = TableSpec(
 )
 
 
-class Ledger:
+class Ledger(Records):
     """The append-only table of entries. What was read of all models is kept until something is appended: a command
     asks several times, and there are hundreds of thousands after some years."""
 
+    spec = LEDGER
+
     def __init__(self, store: Store) -> None:
-        self._table = store.table(LEDGER)
+        super().__init__(store)
         self._kept: tuple[str, list[Entry]] = ("", [])
         """The state of the table, and every entry of it but those that say that a batch began."""
 
@@ -196,14 +198,6 @@ class Ledger:
     def since(self, revision: int, models: Collection[str], *, kinds: Collection[Kind]) -> list[Entry]:
         """What was recorded of these models and kinds by commits after a revision."""
         return [e for e in self.entries(models, kinds=kinds) if commit_of(e.sequence) > revision]
-
-    def revision(self) -> int:
-        """Moves with every append: whoever polls can tell that nothing is new."""
-        return self._table.revision()
-
-    def compact(self) -> None:
-        """Join the small files that many appends left."""
-        self._table.compact()
 
 
 EntriesByVersion = Mapping[tuple[str, str], Sequence[Entry]]

@@ -13,7 +13,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.formats import refuse_newer
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.state.ledger import new_id
-from backfill_assets.state.store import Row, Store, TableSpec
+from backfill_assets.state.store import Records, Row, Store, TableSpec
 
 
 class PlanStatus(StrEnum):
@@ -102,11 +102,13 @@ _EVENTS = replace(PLANS, columns={n: kind for n, kind in PLANS.columns.items() i
 """The same table without the plans themselves: nearly all of its bytes, and hardly anybody asks for them."""
 
 
-class Plans:
+class Plans(Records):
     """The append-only table of plans. What a plan says is written once; a later row is a status, or what it is for."""
 
+    spec = PLANS
+
     def __init__(self, store: Store) -> None:
-        self._table = store.table(PLANS)
+        super().__init__(store)
         self._events = store.table(_EVENTS)
 
     def all(self) -> list[PlanRecord]:
@@ -167,14 +169,6 @@ class Plans:
     def explain(self, record: PlanRecord, why: str) -> None:
         """From now on that is what the plan is for; neither its status nor its times change."""
         self._table.append([_row(new_id(), record, record.status, record.by, record.since, json.dumps({"why": why}))])
-
-    def revision(self) -> int:
-        """Moves with everything that is recorded."""
-        return self._table.revision()
-
-    def compact(self) -> None:
-        """Join the small files that many plans left."""
-        self._table.compact()
 
     def mark(self, records: Collection[PlanRecord], status: PlanStatus, *, by: str, at: datetime) -> None:
         """From now on the plans have this status, whatever other machines' clocks said before."""

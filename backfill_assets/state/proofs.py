@@ -12,7 +12,7 @@ from typing import Any, cast
 from backfill_assets.core.codec import as_list, to_plain
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.rows import from_row, to_row
-from backfill_assets.state.store import Row, Store, TableSpec
+from backfill_assets.state.store import Records, Row, TableSpec
 
 DIFF, CONSUMERS, KEPT = "diff", "consumers", "kept"
 """Kinds of proofs: old and new rows compared; consumers' queries asked again; tables that are kept, checked."""
@@ -65,24 +65,15 @@ PROOFS = TableSpec(
 )
 
 
-class Proofs:
+class Proofs(Records):
     """The append-only table of proofs."""
 
-    def __init__(self, store: Store) -> None:
-        self._table = store.table(PROOFS)
+    spec = PROOFS
 
     def put(self, proofs: Sequence[Proof]) -> None:
         """Record them, in one commit."""
         if proofs:
             self._table.append([to_row(PROOFS, proof, id=new_id()) for proof in proofs])
-
-    def revision(self) -> int:
-        """Moves with everything that is recorded."""
-        return self._table.revision()
-
-    def compact(self) -> None:
-        """Join the small files that many appends left."""
-        self._table.compact()
 
     def of(self, plan: str) -> tuple[Proof, ...]:
         """Everything that was found out about the plan, oldest first."""

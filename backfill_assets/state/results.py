@@ -9,7 +9,7 @@ from typing import cast
 
 from backfill_assets.audits.result import AuditResult
 from backfill_assets.state.rows import from_row, to_row
-from backfill_assets.state.store import Filter, Row, Store, TableSpec
+from backfill_assets.state.store import Filter, Records, Row, TableSpec
 
 RESULTS = TableSpec(
     name="audits",
@@ -34,11 +34,10 @@ RESULTS = TableSpec(
 )
 
 
-class AuditResults:
+class AuditResults(Records):
     """The append-only table of results."""
 
-    def __init__(self, store: Store) -> None:
-        self._table = store.table(RESULTS)
+    spec = RESULTS
 
     def append(self, results: Sequence[AuditResult]) -> None:
         """Record results, all in one commit."""
@@ -64,7 +63,3 @@ class AuditResults:
 
         rows = sorted(self._table.read(cast(Filter, where)), key=order)
         return [from_row(AuditResult, row, check=row["name"]) for row in rows]
-
-    def compact(self) -> None:
-        """Join the small files that many appends left."""
-        self._table.compact()

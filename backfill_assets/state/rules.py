@@ -23,7 +23,7 @@ from backfill_assets.core.wording import span_of_time
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.people import People
 from backfill_assets.state.rows import from_row, to_row
-from backfill_assets.state.store import Store, TableSpec
+from backfill_assets.state.store import Records, TableSpec
 
 PREFIX = "rules-"
 """How the id of a proposed change begins: no plan's id does."""
@@ -256,11 +256,10 @@ RULES = TableSpec(
 )
 
 
-class RulesRecords:
+class RulesRecords(Records):
     """The append-only table of rules, of every environment."""
 
-    def __init__(self, store: Store) -> None:
-        self._table = store.table(RULES)
+    spec = RULES
 
     def of(self, environment: str) -> tuple[RulesRecord, ...]:
         """Every record of an environment, oldest first. Raises StateError when one is not what it was."""
@@ -297,10 +296,6 @@ class RulesRecords:
             note={"rules": record.id},
         )
         return numbered
-
-    def compact(self) -> None:
-        """Join the small files that many records left."""
-        self._table.compact()
 
     def _read(self, environment: str) -> tuple[tuple[RulesRecord, ...], int]:
         rows, revision = self._table.read_at()

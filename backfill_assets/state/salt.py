@@ -6,17 +6,16 @@ import secrets
 from typing import cast
 
 from backfill_assets.core.errors import ConflictError
-from backfill_assets.state.store import Store, TableSpec
+from backfill_assets.state.store import Records, TableSpec
 
 SALT = TableSpec(name="salt", columns={"name": "text", "value": "text"}, secret=True)
 _NAME = "mask"
 
 
-class Salt:
+class Salt(Records):
     """The table of one row."""
 
-    def __init__(self, store: Store) -> None:
-        self._table = store.table(SALT)
+    spec = SALT
 
     def get(self) -> bytes:
         """The salt; the first call makes it."""

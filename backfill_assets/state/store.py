@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from backfill_assets.core.errors import ConflictError
 
@@ -88,6 +88,23 @@ class Store(Protocol):
     """Hands out control tables by their spec."""
 
     def table(self, spec: TableSpec) -> ControlTable: ...
+
+
+class Records:
+    """Records of one kind, in a control table of the store."""
+
+    spec: ClassVar[TableSpec]
+
+    def __init__(self, store: Store) -> None:
+        self._table = store.table(self.spec)
+
+    def revision(self) -> int:
+        """Moves with everything that is recorded: whoever polls can tell that nothing is new."""
+        return self._table.revision()
+
+    def compact(self) -> None:
+        """Join the small files that many appends left."""
+        self._table.compact()
 
 
 @dataclass(slots=True)

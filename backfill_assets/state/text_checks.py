@@ -9,7 +9,7 @@ from typing import cast
 from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.state.ledger import new_id
 from backfill_assets.state.rows import from_row, to_row
-from backfill_assets.state.store import Store, TableSpec
+from backfill_assets.state.store import Records, TableSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +48,10 @@ TEXT_CHECKS = TableSpec(
 )
 
 
-class TextChecks:
+class TextChecks(Records):
     """The append-only table of these. The newest check of a text decides."""
 
-    def __init__(self, store: Store) -> None:
-        self._table = store.table(TEXT_CHECKS)
+    spec = TEXT_CHECKS
 
     def put(self, check: TextCheck) -> None:
         """Record it."""
@@ -65,7 +64,3 @@ class TextChecks:
             check = from_row(TextCheck, row)
             found[check.model, check.version, check.text] = check
         return found
-
-    def compact(self) -> None:
-        """Join the small files that many appends left."""
-        self._table.compact()

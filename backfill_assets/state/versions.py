@@ -14,7 +14,7 @@ from backfill_assets.core.model import ALL, UNKNOWN, Signature
 from backfill_assets.project.algorithm import UNNUMBERED
 from backfill_assets.project.records import Recorded
 from backfill_assets.state.rows import from_row, to_row
-from backfill_assets.state.store import Row, Store, TableSpec
+from backfill_assets.state.store import Records, Row, Store, TableSpec
 
 VersionKey = tuple[str, str]
 """Model and version."""
@@ -61,15 +61,17 @@ VERSIONS = TableSpec(
 )
 
 
-class Versions:
+class Versions(Records):
     """The append-only table of versions. The first record of a version counts; writing it again is harmless.
 
     A record with a newer algorithm gives the version another signature, and nothing else; so does one that knows it
     where the others did not.
     """
 
+    spec = VERSIONS
+
     def __init__(self, store: Store) -> None:
-        self._table = store.table(VERSIONS)
+        super().__init__(store)
         self._only_here: list[Version] = []
         """Signed again where nothing may be written."""
 
@@ -95,10 +97,6 @@ class Versions:
             if found[key].algorithm < one.algorithm:
                 found[key] = one
         return found
-
-    def compact(self) -> None:
-        """Join the small files that many versions left."""
-        self._table.compact()
 
     def records(self) -> dict[tuple[str, str], Recorded]:
         """What another version is compared with, of every version, by (model, version)."""
