@@ -13,7 +13,7 @@ from backfill_assets.core.errors import UsageError
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import Segment
+from backfill_assets.state.replaced_rows import same_files
 from backfill_assets.state.tables import TableLog
 from backfill_assets.state.versions import Version
 
@@ -174,7 +174,7 @@ def _proofs(model: Model, old: Pointer, new: Pointer, log: TableLog, bounds: Ran
         if one.version != other.version:
             continue
         parts = Ranges((common,)) & bounds
-        same = parts if one.commit == other.commit else _same_files(model, one, other, parts, log)
+        same = same_files(model.name, one, other, parts, log, model.cadence)
         if same:
             rows = log.rows(model.name, other.version, other.commit)
             for part in same:
@@ -184,8 +184,3 @@ def _proofs(model: Model, old: Pointer, new: Pointer, log: TableLog, bounds: Ran
                     commits=(one.commit, other.commit),
                     rows=sum(n for at, n in rows.items() if part.holds(at)),
                 )
-
-
-def _same_files(model: Model, one: Segment, other: Segment, parts: Ranges, log: TableLog) -> Ranges:
-    here, there = (log.files(model.name, s.version, s.commit) for s in (one, other))
-    return Ranges.of(u for u in parts.split(model.cadence) if here.get(u.start) == there.get(u.start))

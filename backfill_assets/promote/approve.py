@@ -13,7 +13,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.promote.approval import ApprovalSubject, PlanReview, rules_of, subject
 from backfill_assets.promote.gate import Verdict
 from backfill_assets.state.approval_validity import approver, objection, who_may
-from backfill_assets.state.approvals import FORMATTED, Approval
+from backfill_assets.state.approvals import FORMATTED, TO_COME, Approval
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.people import person_of
 from backfill_assets.state.plans import PlanRecord
@@ -63,7 +63,7 @@ def statements(
             accepted={f.name: accepted[f.name] for f in about.findings if f.name in accepted},
             onward=onward(facts.environment, about.scope),
             more=FORMATTED,
-            signature=_TO_COME if who.signs else "",
+            signature=TO_COME if who.signs else "",
             account=who.account,
             host=who.host,
             recorded=now,
@@ -84,9 +84,6 @@ def statements(
             "`approvals: {self: true}` in backfill.yml, then `backfill rules change`",
         )
     return [replace(a, signature="") for a in made if not problems[a.owner]]
-
-
-_TO_COME = "to come"
 
 
 def onward(shown: Environment, scope: Mapping[str, Ranges]) -> dict[str, datetime]:

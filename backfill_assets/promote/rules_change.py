@@ -21,7 +21,7 @@ from backfill_assets.state.approval_validity import (
     trusted,
     who_may,
 )
-from backfill_assets.state.approvals import FORMATTED, Approval
+from backfill_assets.state.approvals import FORMATTED, TO_COME, Approval
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.people import perhaps_same, person_of, same_person
@@ -254,7 +254,7 @@ def change_statements(
             plan=record.id, environment=record.environment, digest=record.id, scope={}, owner=owner,
             more=FORMATTED,
             by=who.by or person_of(rules.rules.people, who.account), at=now, reason=reason,
-            account=who.account, host=who.host, recorded=now, signature="to come" if who.signs else "",
+            account=who.account, host=who.host, recorded=now, signature=TO_COME if who.signs else "",
         )
         for owner in owners or asked
     ]  # fmt: skip

@@ -100,6 +100,8 @@ FORMAT = 1
 """How statements are written; those that say none are of the first format."""
 FORMATTED: Mapping[str, Any] = {"format": FORMAT}
 """What new statements say of it."""
+TO_COME = "to come"
+"""The signature of an approval that is judged before it is signed."""
 _CLAIMED = frozenset({"plan", "environment", "digest", "scope", "owner", "by", "at", "reason", "accepted"})
 
 

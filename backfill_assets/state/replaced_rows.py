@@ -43,17 +43,21 @@ def same_rows(model: str, one: Segment, other: Segment, within: Ranges, log: Tab
     """Of intervals that two segments of a model have in common: those whose rows are the same in both."""
     if one.version != other.version:
         return NOTHING
-    if one.commit == other.commit:
-        return within
-    here, there = (log.files(model, s.version, s.commit) for s in (one, other))
-    odd = {at for at in here.keys() | there.keys() if here.get(at) != there.get(at)}
-    units = list(within.split(cadence))
-    differ = [u for u in units if any(u.holds(at) for at in odd)] if odd else []
+    differ = within - same_files(model, one, other, within, log, cadence)
     if not differ:
         return within
     first, last = sorted((one.commit, other.commit))
     since = [c for c in log.commits(model, one.version) if first < c.table_commit <= last]
-    return within - Ranges.of(u for u in differ if any(_wrote(c, u) for c in since))
+    return within - Ranges.of(u for u in differ.split(cadence) if any(_wrote(c, u) for c in since))
+
+
+def same_files(model: str, one: Segment, other: Segment, within: Ranges, log: TableLog, cadence: Cadence) -> Ranges:
+    """The same of two segments of one table: those whose rows are in the same files in both."""
+    if one.commit == other.commit:
+        return within
+    here, there = (log.files(model, s.version, s.commit) for s in (one, other))
+    odd = {at for at in here.keys() | there.keys() if here.get(at) != there.get(at)}
+    return within - Ranges.of(u for u in within.split(cadence) if any(u.holds(at) for at in odd)) if odd else within
 
 
 def _wrote(commit: DataCommit, unit: Interval) -> bool:

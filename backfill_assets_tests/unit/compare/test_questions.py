@@ -50,6 +50,17 @@ def test_the_same_files_at_another_commit_are_not_read(tables: FakeTables) -> No
     assert [(p.interval, p.rows) for p in asked.proofs] == [(days("01", "02"), 6), (days("04"), 3)]
 
 
+def test_a_month_is_read_for_any_of_its_days() -> None:
+    """Rows of a month may be in partitions of its days: one of them that was written again is enough."""
+    found, month = FakeTables(), Interval.of("2024-01-01", "2024-02-01")
+    found.create("monthly", "1")
+    found.write("monthly", "1", "a", month, {days(d).start: Cell(rows=3, batch="a") for d in ("01", "05")})
+    found.write("monthly", "1", "b", days("05"), {days("05").start: Cell(rows=4, batch="b")})
+    old, new = (a_pointer("monthly", "1", month, commit=c) for c in (1, 2))
+    asked = ask(a_model("monthly", cadence=Cadence.MONTHLY), old, new, found)
+    assert asked.compared == ranges(month) and not asked.proofs
+
+
 def test_another_version_is_read(tables: FakeTables) -> None:
     """Whatever two tables hold, their files are not the same ones; days of one side only are listed, not read."""
     old = a_pointer("orders", "1", days("01", "03"), commit=1)
