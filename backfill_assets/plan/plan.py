@@ -54,36 +54,49 @@ def make_plan(project: Project, facts: Facts, request: Request) -> Plan:
     not shown.
     """
     _check_range(request)
-    unbounded, project = project, facts.bounded(project)
+    bounded = facts.bounded(project)
     if request.restate:
-        lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
-        patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, lapsed)
-        asked = list(dict.fromkeys(name for name, _ in request.restate))
-        if request.where or request.ids:
-            shown = facts.environment.pointers
-            stale = stale_inputs(project, facts.environment, facts.entries)
-            patches = with_scope(project, patches, asked, request, shown, facts.standing, stale)
-        plan = _patched(project, facts, request, patches, dict.fromkeys(asked, "computed again, as asked"))
-        if request.all_versions:
-            others = invalidations(request.restate, patches, facts.versions, facts.published)
-            return replace(plan, stages=(*others, *plan.stages))
-        return plan
+        return _restated(bounded, facts, request)
     if request.forward_only:
-        changes = changes_of(project, facts)
-        selected = select_models(project, request.select)
-        changed = [n for n in selected if changes[n].category not in (Category.NEW, Category.UNCHANGED)]
-        if other := {name: said for name in changed for said in other_days(project, facts, name)}:
-            name, said = next(iter(other.items()))
-            raise PlanError(
-                f"the new logic of {name} cannot begin with a day",
-                why=f"{said[0]}: hours would be twice or nowhere between the older days and the newer ones",
-                fix="compute all of it, without --forward-only",
-            )
-        patches = forward(
-            project, facts.environment, changed, request.forward_only, facts.now, ignore_cron=request.ignore_cron
+        return _from_a_day(bounded, facts, request, request.forward_only)
+    return _whole(bounded, facts, request, project)
+
+
+def _restated(project: Project, facts: Facts, request: Request) -> Plan:
+    """Published days are computed again."""
+    lapsed = {name: have.lapsed for name, have in facts.coverage.items()}
+    patches = restatement(project, facts.environment, request.restate, facts.sources, facts.now, lapsed)
+    asked = list(dict.fromkeys(name for name, _ in request.restate))
+    if request.where or request.ids:
+        shown = facts.environment.pointers
+        stale = stale_inputs(project, facts.environment, facts.entries)
+        patches = with_scope(project, patches, asked, request, shown, facts.standing, stale)
+    plan = _patched(project, facts, request, patches, dict.fromkeys(asked, "computed again, as asked"))
+    if request.all_versions:
+        others = invalidations(request.restate, patches, facts.versions, facts.published)
+        return replace(plan, stages=(*others, *plan.stages))
+    return plan
+
+
+def _from_a_day(project: Project, facts: Facts, request: Request, first: datetime) -> Plan:
+    """New logic begins with the first day, and older rows stay."""
+    changes = changes_of(project, facts)
+    selected = select_models(project, request.select)
+    changed = [n for n in selected if changes[n].category not in (Category.NEW, Category.UNCHANGED)]
+    if other := {name: said for name in changed for said in other_days(project, facts, name)}:
+        name, said = next(iter(other.items()))
+        raise PlanError(
+            f"the new logic of {name} cannot begin with a day",
+            why=f"{said[0]}: hours would be twice or nowhere between the older days and the newer ones",
+            fix="compute all of it, without --forward-only",
         )
-        since = f"new logic from {request.forward_only:%Y-%m-%d} on, older rows stay"
-        return _patched(project, facts, request, patches, dict.fromkeys(changed, since), changes)
+    patches = forward(project, facts.environment, changed, first, facts.now, ignore_cron=request.ignore_cron)
+    since = f"new logic from {first:%Y-%m-%d} on, older rows stay"
+    return _patched(project, facts, request, patches, dict.fromkeys(changed, since), changes)
+
+
+def _whole(project: Project, facts: Facts, request: Request, unbounded: Project) -> Plan:
+    """The selected models, each with its whole history; `unbounded` says what the data that they read cuts off."""
     selected = select_models(project, request.select)
     changes = changes_of(project, facts)
     refuse_rebuilding(project, facts.environment, selected, request)
