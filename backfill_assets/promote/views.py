@@ -29,15 +29,17 @@ def expanded_view(old: Pointer, new: Pointer, environment: str, warehouse: str, 
 
     The cutover lies after the environment's commit. A query has one `current_timestamp()`, for all views that it reads;
     each view's look at the environment's table is a subquery of its own, and a commit may fall between two of them.
+    Whoever resolved the view and reads it after further releases gets the old rows where these went back, else the new.
 
     It keeps the old columns: new ones are cast to them, removed ones are NULL. Raises PromotionError when a cast could
     lose values. The branch that is off reads no files: the check becomes a partition filter.
     """
     table = f"{warehouse}/_control/{ENVIRONMENTS.name}"
-    now = f"(SELECT max(pointer_id) FROM delta.`{table}` WHERE environment = '{environment}' AND model = '{old.model}')"
+    where = f"environment = '{environment}' AND model = '{old.model}'"
+    now = f"(SELECT coalesce(max(pointer_id), '') FROM delta.`{table}` WHERE {where})"
     at = f"TIMESTAMP '{cutover:%Y-%m-%d %H:%M:%S.%f}Z'"
     still = f"(current_timestamp() < {at} OR {now} = '{old.id}')"
-    already = f"current_timestamp() >= {at} AND {now} = '{new.id}'"
+    already = f"current_timestamp() >= {at} AND {now} <> '{old.id}'"
     before = [f"{branch} AND {still}" for branch in _branches(old, old.columns, warehouse)]
     after = [f"{branch} AND {already}" for branch in _branches(new, old.columns, warehouse)]
     return _UNION.join([*before, *after])

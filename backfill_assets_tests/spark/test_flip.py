@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import pytest
 
 from backfill_assets.adapters.spark_views import SparkViews
 from backfill_assets.core.intervals import utc
+from backfill_assets.core.pointer import Pointer
 from backfill_assets.state.environment import Environment
 from backfill_assets_tests.stories.releases import ROWS, Releases, build_releases
 
@@ -33,9 +35,13 @@ def releases(spark: SparkSession, tmp_path: Path, environment: str) -> Iterator[
 
 
 def flip(releases: Releases, number: int) -> Environment:
+    return flip_to(releases, releases.pointers[number])
+
+
+def flip_to(releases: Releases, pointers: Sequence[Pointer]) -> Environment:
     environments = releases.one.control.environments
     seen = environments.read(releases.one.environment)
-    return environments.flip(seen, releases.pointers[number], release=f"r{number}", at=utc("2024-02-01"))
+    return environments.flip(seen, pointers, release=f"r{seen.revision}", at=utc("2024-02-01"))
 
 
 def marks(daily: DataFrame, running: DataFrame) -> set[tuple[int, int]]:
@@ -69,4 +75,10 @@ def test_a_commit_between_the_analysis_of_two_views(spark: SparkSession, release
     second = spark.sql(f"SELECT ds, mark FROM {name}.running")
 
     assert marks(first, second) in ({(1, 1)}, {(2, 2)})
+    third = [
+        replace(p, segments=tuple(replace(s, commit=s.commit + 1) for s in p.segments)) for p in releases.pointers[1]
+    ]
+    flip_to(releases, third)
+    assert marks(first, second) == {(2, 2)}, "resolved during one promotion, read after the next one"
+    flip(releases, 1)
     assert marks(spark.table(f"{name}.daily"), spark.table(f"{name}.running")) == {(2, 2)}

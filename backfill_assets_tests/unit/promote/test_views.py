@@ -71,12 +71,13 @@ def test_hourly_models_are_cut_by_instants() -> None:
 
 
 def test_an_expanded_view_shows_one_of_two_states() -> None:
-    """Every branch asks the environment's row of this model which pointer it holds: old branches for the old id, new
-    ones for the new."""
+    """Every branch asks the environment's row of this model whether it holds the old pointer: there is no third state,
+    in which whoever resolved the view earlier would find no rows."""
     new = replace(TWO, segments=TWO.segments[2:])
     text = expanded_view(TWO, new, "prod", "/w", cutover=utc("2024-02-01"))
     checks = [str(b.args["where"].sql("spark")) for b in branches(text)]
-    assert [(TWO.id in c, new.id in c) for c in checks] == [(True, False)] * 3 + [(False, True)]
+    assert [f"= '{TWO.id}'" in c for c in checks] == [True] * 3 + [False]
+    assert [f"<> '{TWO.id}'" in c for c in checks] == [False] * 3 + [True]
     assert all("/w/_control/environments" in c for c in checks)
     assert all("environment = 'prod'" in c and "model = 'orders'" in c for c in checks)
 
