@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -129,21 +129,20 @@ def _surprises(context: Context, case: Case) -> Iterator[Obstacle]:
         )
         filled = expected_coverage([said for said in asked.expect_filled if said not in known.expect_filled], columns)
         others = [d for d in diffs.values() if d is not diff]
-        told = [
-            *judge_moves(diff, [e for e in expected if _is_for(diff, others, e.model)]).surprises,
-            *(c for c in found_coverage(diff, [e for e in filled if _is_for(diff, others, e.model)]) if not c.met),
-        ]
+        expected = [e for e in expected if _is_for(case, diff, others, e.model)]
+        filled = [e for e in filled if _is_for(case, diff, others, e.model)]
+        told = [*judge_moves(diff, expected).surprises, *(c for c in found_coverage(diff, filled) if not c.met)]
         for each in told:
             yield Obstacle(
                 model=each.expected.model,
                 what=str(each),
                 remedy=f"look at it: backfill diff {plan}; it is promoted without that expectation",
             )
-    if not diffs and (case.pointers or case.removed):
-        yield from _where_nothing_changes(context, case)
+    if case.pointers or case.removed:
+        yield from _where_nothing_changes(context, case, diffs.values())
 
 
-def _where_nothing_changes(context: Context, case: Case) -> Iterator[Obstacle]:
+def _where_nothing_changes(context: Context, case: Case, diffs: Collection[Diff]) -> Iterator[Obstacle]:
     """What is expected of models of which no published row becomes another one: nobody compares these, and none moved.
     Of the others it is in the way that they were not compared."""
     asked, columns, nothing = case.request, context.project.column_names, Diff(old="", new="", models=())
@@ -152,7 +151,7 @@ def _where_nothing_changes(context: Context, case: Case) -> Iterator[Obstacle]:
         *found_coverage(nothing, expected_coverage(asked.expect_filled, columns)),
     ]
     for each in told:
-        if each.expected.model not in case.changed:
+        if each.expected.model not in case.changed and not any(_compared(d, each.expected.model) for d in diffs):
             yield Obstacle(
                 model=each.expected.model,
                 what=f"{each}: no published row of it becomes another one",
@@ -160,9 +159,9 @@ def _where_nothing_changes(context: Context, case: Case) -> Iterator[Obstacle]:
             )
 
 
-def _is_for(diff: Diff, others: Sequence[Diff], model: str) -> bool:
-    """Whether a comparison decides about a model: it compared it, or no other one did."""
-    return _compared(diff, model) or not any(_compared(other, model) for other in others)
+def _is_for(case: Case, diff: Diff, others: Sequence[Diff], model: str) -> bool:
+    """Whether a comparison decides about a model: it compared it; or the model changes, and no other one did."""
+    return _compared(diff, model) or (model in case.changed and not any(_compared(d, model) for d in others))
 
 
 def _compared(diff: Diff, model: str) -> bool:

@@ -155,6 +155,20 @@ def test_what_is_expected_where_no_published_row_changes(tmp_path: Path, said: S
     assert promote_plan(place, Request(expect_moved=("daily.total",))).verdict.open, "nothing moves: nothing is said"
 
 
+def test_what_is_expected_of_a_new_model_beside_a_comparison(tmp_path: Path, said: Said) -> None:
+    """That another model was compared is no answer about one of which no published row changes."""
+    said.diff = a_diff("total")
+    changed(tmp_path)
+    (tmp_path / "models" / "fresh.sql").write_text(TEXT)
+    place = unsparked(tmp_path, user="dev")
+    build(place)
+    [what] = in_the_way(place, Request(expect_moved=("fresh.total",)))
+    assert what == "fresh.total should have moved, and was not compared: no published row of it becomes another one"
+    [what] = in_the_way(place, Request(expect_filled=("fresh.total=99%",)))
+    assert what.startswith("fresh.total was not compared") and what.endswith("becomes another one"), what
+    assert in_the_way(place, Request(expect_unmoved=("fresh.total",), expect_moved=("daily.total",))) == []
+
+
 def test_a_kept_table(tmp_path: Path, said: Said) -> None:
     """A table that is kept, and was built from other values."""
     kept = KeptModels(upstream="daily", readers=("monthly",), columns=("total",))
