@@ -270,7 +270,10 @@ def read_memory(root: Path, where: str) -> Memory | None:
 
 
 def write_memory(root: Path, where: str, identity: Identity | None) -> None:
-    """Remember how far a warehouse has come; None: forget it. A folder that cannot be written remembers nothing."""
+    """Remember how far a warehouse has come; None: forget it. A folder that cannot be written remembers nothing.
+
+    What is remembered already is not taken back: an identity may be another machine's older note.
+    """
     said = None
     if identity is not None and (last := identity.release) is not None:
         said = Memory(
@@ -280,7 +283,11 @@ def write_memory(root: Path, where: str, identity: Identity | None) -> None:
             commit=last.commit,
             tables={t: commit for t, commit in identity.tables.items() if t in JUDGED_BY},
         )
-    if read_memory(root, where) == said:
+    before = read_memory(root, where)
+    if said and before and (before.warehouse, before.generation) == (said.warehouse, said.generation):
+        tables = {t: max(before.tables.get(t, -1), said.tables.get(t, -1)) for t in (*before.tables, *said.tables)}
+        said = replace(before if before.commit > said.commit else said, tables=tables)
+    if before == said:
         return
     known: Any = {}
     with suppress(OSError, ValueError, RecursionError):

@@ -15,7 +15,7 @@ import backfill_assets
 from backfill_assets.adapters import warehouse as module
 from backfill_assets.adapters.accepting import adopt, forget, migrate, warehouse_status
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.adapters.warehouse import open_store, read_identity, read_memory, write_identity
+from backfill_assets.adapters.warehouse import open_store, read_identity, read_memory, write_identity, write_memory
 from backfill_assets.app.context import Context
 from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.core.settings import Settings
@@ -215,6 +215,17 @@ def test_what_people_said_is_remembered_where_the_whole_folder_is_older(house: H
     house.open()
     SAID[name](open_store(house.settings, house.root))
     house.open()
+
+
+def test_an_older_note_takes_nothing_back_that_is_remembered(house: House) -> None:
+    """Another machine's, which overtook ours in an object store: read by a process that records an approval."""
+    house.promote(A3)
+    where = str(house.warehouse)
+    said, before = read_identity(where), read_memory(house.root, where)
+    assert said is not None and said.release is not None and before is not None
+    release = replace(said.release, id="older", commit=said.release.commit - 1)
+    write_memory(house.root, where, replace(said, release=release, tables={"environments": 0, "approvals": 5}))
+    assert read_memory(house.root, where) == replace(before, tables={**before.tables, "approvals": 5})
 
 
 def test_builds_are_not_noted_one_by_one(house: House) -> None:
