@@ -8,6 +8,7 @@ from itertools import takewhile
 import dagster as dg
 
 from backfill_assets.app.context import Context
+from backfill_assets.core.intervals import NOTHING
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.defs.metadata import built_schema, view_key, view_lineage
 from backfill_assets.state.environment import Environment
@@ -49,7 +50,7 @@ def view_event(workspace: Context, shown: Environment, pointer: Pointer) -> dg.A
             "release": shown.releases[pointer.model],
             "version": ", ".join(dict.fromkeys(s.version for s in pointer.segments)),
             "range": str(pointer.covers),
-            "provisional": str(workspace.settling().provisional(pointer.model, model.calendar, pointer.covers)),
+            "provisional": str(workspace.provisional(shown).get(pointer.model, NOTHING)),
             "dagster/row_count": rows_shown(workspace, pointer),
             "dagster/column_schema": built_schema(pointer.columns, columns, model.grain),
             "dagster/column_lineage": view_lineage(pointer.model, [name for name, _ in pointer.columns]),
