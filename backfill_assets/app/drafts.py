@@ -31,7 +31,8 @@ class Drafted:
 
 def draft_models(context: Context, where: str) -> Drafted:
     """Write `drafts/models/NAME.sql` for each table of a folder or a schema, and the entries of `sources.yml` that they
-    read. No file is written over; a table that cannot be read is left. Raises StateError when there are no tables."""
+    read. No file is written over; a table that cannot be read is left. Raises StateError when there are no
+    tables, or none can be read."""
     root = context.project.root
     guesses: list[Guess] = []
     with reading(where):
@@ -43,6 +44,8 @@ def draft_models(context: Context, where: str) -> Drafted:
                 guesses.append(guess(context.spark, name, place))
         except StateError as error:
             left.append((place.text, f"it cannot be read: {error.why}"))
+    if not guesses and left:
+        raise StateError(f"no table of {where} can be read", why="; ".join(f"{n}: {why}" for n, why in left[:3]))
     texts = {f"{FOLDER}/models/{g.name}.sql": _model(g) for g in guesses}
     texts[f"{FOLDER}/sources.yml"] = _sources(guesses)
     written: list[str] = []

@@ -542,6 +542,11 @@ def test_what_spark_cannot_read(place: Context, table: Path, monkeypatch: pytest
     done = drafts.draft_models(place, "/old")
     assert [g.name for g in done.guesses] == ["good"] and [name for name, _ in done.left] == ["gone", "bad"]
 
+    monkeypatch.setattr(drafts, "tables_in", lambda *_: (found[:1], {}))
+    with pytest.raises(StateError, match="no table of /new can be read") as raised:
+        drafts.draft_models(place, "/new")
+    assert "UNABLE_TO_INFER_SCHEMA" in raised.value.why
+
 
 @pytest.mark.parametrize(
     ("said", "at"),
