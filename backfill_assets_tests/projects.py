@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pytest
@@ -43,6 +43,9 @@ from backfill_assets.promote.promote import promote
 from backfill_assets.state.ledger import Entry, Kind
 from backfill_assets.state.release_note import ReleaseNote
 from backfill_assets.state.versions import Version, table_path
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 T = TypeVar("T")
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -305,6 +308,15 @@ def backfill(
         command, cwd=cwd, env=dict(env or clean_environment()), capture_output=True, text=True, timeout=900, check=False
     )
     return Said(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def launched_here(job: str, instance: dg.DagsterInstance, project: Path, **config: object) -> dg.ExecuteInProcessResult:
+    """Run a Dagster job of one step to its end in this process, with this configuration."""
+    from backfill_assets.defs.build_definitions import build_definitions
+
+    found = build_definitions(project).resolve_job_def(job)
+    [step] = found.nodes
+    return found.execute_in_process(run_config={"ops": {step.name: {"config": config}}}, instance=instance)
 
 
 def backfill_here(*arguments: str | Path, project: Path, user: str = "") -> Said:

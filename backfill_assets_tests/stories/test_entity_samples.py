@@ -14,11 +14,12 @@ from backfill_assets.app.context import Context
 from backfill_assets.plan.entities import EntitySample
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.projects import backfill_here as backfill
-from backfill_assets_tests.projects import write_project
+from backfill_assets_tests.projects import launched_here, write_project
 from backfill_assets_tests.stories.test_approval import PEOPLE, edit
 from backfill_assets_tests.stories.test_restated_entities import model
 
 if TYPE_CHECKING:
+    import dagster as dg
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
@@ -64,7 +65,9 @@ def computed(context: Context, name: str, key: str) -> list[dict[tuple[str, str]
     return found
 
 
-def test_a_sample_of_entities(spark: SparkSession, tmp_path: Path, environment: str) -> None:
+def test_a_sample_of_entities(
+    spark: SparkSession, tmp_path: Path, environment: str, instance: dg.DagsterInstance
+) -> None:
     """The same entities each time and in each model, all of their days, by the new logic; compared with prod's rows of
     the same. Nothing of it counts: plans, ledger and gate are as if it had not been."""
     root = write_project(tmp_path, MODELS, sources=SOURCES, clock="2024-01-03", environment=environment)
@@ -108,3 +111,7 @@ def test_a_sample_of_entities(spark: SparkSession, tmp_path: Path, environment: 
     assert backfill_assets.read("shops", project=root).to_pylist() == before
     refused = backfill("promote", project=root, user="dev")
     assert refused.code == 4, refused
+
+    assert launched_here("apply", instance, root, sample="30%", by="shop", select=["shops"]).success
+    assert computed(place, "shops", "shop")[1:] == [one], "Dagster's job takes the same"
+    assert place.control.ledger.entries() == entries

@@ -13,10 +13,11 @@ import backfill_assets
 from backfill_assets.adapters import engine as spark_engine
 from backfill_assets.app.context import Context
 from backfill_assets_tests.projects import backfill_here as backfill
-from backfill_assets_tests.projects import write_project
+from backfill_assets_tests.projects import launched_here, write_project
 from backfill_assets_tests.stories.test_approval import ANA, PEOPLE, edit, in_the_way
 
 if TYPE_CHECKING:
+    import dagster as dg
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
@@ -167,9 +168,9 @@ def test_one_region_is_computed_again(shop: Path) -> None:
     assert shown(shop, "regions") == expected(before, ["day", "region", "shop"], count=True)
 
 
-def test_the_keys_of_a_file_are_computed_again(shop: Path) -> None:
-    """A file names entities, by two columns of the key. What it said when the plan was made is what is built, whatever
-    becomes of the file; rows with other keys, and with none, are as they were."""
+def test_the_keys_of_a_file_are_computed_again(shop: Path, instance: dg.DagsterInstance) -> None:
+    """A file names entities, by two columns of the key. What it said when the plan was made is what is built, by
+    Dagster's job here, whatever becomes of the file; rows with other keys, and with none, are as they were."""
     before = sales(shop)
     write_sales(shop, factor=3)
     after = sales(shop)
@@ -183,8 +184,12 @@ def test_the_keys_of_a_file_are_computed_again(shop: Path) -> None:
     assert named.startswith("(ds, region) in corrections.csv (2,002 keys: 2024-01-02/de, 2024-01-02/shop 0, ")
     assert plan["patches"]["shops"]["scope"]["columns"] == ["ds", "country"]
     assert ["2024-01-03", "fr"] in plan["request"]["ids"]["rows"]
+    again = {"restate": ["regions:2024-01-02..2024-01-03"], "ids": file.read_text(encoding="utf-8-sig")}
+    assert launched_here("apply", instance, shop, **again).success
+    ledger = Context.open(shop).control.ledger
+    built = ledger.entries()
     stored = finish(shop, *options)
-    assert stored == plan["id"]
+    assert stored == plan["id"] and ledger.entries() == built, "the command has nothing left to build"
     file.write_text("ds,region\n2024-01-03,de\n")
 
     def within(frame: pd.DataFrame) -> list[bool]:
@@ -196,7 +201,7 @@ def test_the_keys_of_a_file_are_computed_again(shop: Path) -> None:
     assert sorted(shown_shops(shop)) == expected(mixed, ["day", "region"])
     assert shown(shop, "totals") == expected(mixed, ["day"])
     packet = Path(Context.open(shop).warehouse) / "evidence" / stored
-    assert "corrections.csv (2,002 keys" in (packet / "packet.html").read_text()
+    assert "in ids (2,002 keys" in (packet / "packet.html").read_text(), "who plans first names them: a job, no file"
     assert len((packet / "ids.csv").read_text().splitlines()) == 2003
     assert backfill("verify", stored, project=shop).code == 0
 
