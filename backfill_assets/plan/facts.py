@@ -146,8 +146,8 @@ def read_facts(
         project, {n: p for n, p in shown.pointers.items() if models is None or n in names}, groups, log
     )
     versions = control.versions.all() if groups else {}
-    recorded = {n: versions[n, p.version] for n, p in shown.pointers.items() if (n, p.version) in versions}
-    zones = _zones(shown.pointers, versions)
+    recorded = _recorded(shown.pointers, versions)
+    zones = _zones(recorded)
     project = with_shown_whole(project, shown.pointers, states, zones)
     seen = _coverages(project, groups, log, names, now)
     read = {u.name for name in names for u in project.models[name].upstreams}
@@ -209,13 +209,14 @@ def _over(project: Project, name: str, now: datetime) -> datetime:
     return project.models[name].over(now) if name in project.models else now
 
 
-def _zones(pointers: Mapping[str, Pointer], versions: Mapping[VersionKey, Version]) -> dict[str, str]:
-    """The time zone of the days that these show; of those whose version is known."""
-    return {
-        name: Calendar.of_definition(versions[name, pointer.version].definition).time_zone
-        for name, pointer in pointers.items()
-        if (name, pointer.version) in versions
-    }
+def _recorded(pointers: Mapping[str, Pointer], versions: Mapping[VersionKey, Version]) -> dict[str, Version]:
+    """The records of what these show; of those whose version is known."""
+    return {n: versions[n, p.version] for n, p in pointers.items() if (n, p.version) in versions}
+
+
+def _zones(recorded: Mapping[str, Version]) -> dict[str, str]:
+    """The time zone of the days that each version has."""
+    return {name: Calendar.of_definition(record.definition).time_zone for name, record in recorded.items()}
 
 
 def _released(
@@ -251,7 +252,7 @@ def bounded_now(
         pointers = {n: p for n, p in control.environments.read(environment).pointers.items() if n in waiting}
         groups = by_version(control.ledger.entries(sorted(pointers), kinds=DECIDING))
         others = {n: p for n, p in pointers.items() if p.version != project.fingerprints[n]}
-        zones = _zones(others, control.versions.all()) if others else {}
+        zones = _zones(_recorded(others, control.versions.all())) if others else {}
         project = with_shown_whole(project, pointers, shown_states(project, pointers, groups, log), zones)
     cut = bounded(project, extents, now, ready_until=ready_until)
     if cut.models == project.models:
