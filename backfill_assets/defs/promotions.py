@@ -8,7 +8,7 @@ from itertools import takewhile
 import dagster as dg
 
 from backfill_assets.app.context import Context
-from backfill_assets.core.intervals import NOTHING
+from backfill_assets.core.intervals import NOTHING, Ranges
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.defs.metadata import built_schema, view_key, view_lineage
 from backfill_assets.state.environment import Environment
@@ -27,8 +27,9 @@ def unreported_views(workspace: Context, instance: dg.DagsterInstance) -> list[d
         if name in workspace.project.models and (known := _known(instance, shown.name, name)) != pointer.id
     }
     releases = workspace.control.releases.all(shown.name) if moved else []
+    provisional = workspace.provisional(shown) if moved else {}
     return [
-        view_event(workspace, shown, shown.pointers[name])
+        view_event(workspace, shown, shown.pointers[name], provisional.get(name, NOTHING))
         for name, known in moved.items()
         if known not in _before_copies(releases, name)
     ]
@@ -40,7 +41,9 @@ def _before_copies(releases: Sequence[Release], name: str) -> set[str]:
     return {m.before.id for m in takewhile(lambda m: m.compaction, moves) if m.before}
 
 
-def view_event(workspace: Context, shown: Environment, pointer: Pointer) -> dg.AssetMaterialization:
+def view_event(
+    workspace: Context, shown: Environment, pointer: Pointer, provisional: Ranges
+) -> dg.AssetMaterialization:
     """What the environment shows of one model since its last promotion."""
     model, columns = workspace.project.models[pointer.model], workspace.project.columns[pointer.model]
     return dg.AssetMaterialization(
@@ -50,7 +53,7 @@ def view_event(workspace: Context, shown: Environment, pointer: Pointer) -> dg.A
             "release": shown.releases[pointer.model],
             "version": ", ".join(dict.fromkeys(s.version for s in pointer.segments)),
             "range": str(pointer.covers),
-            "provisional": str(workspace.provisional(shown).get(pointer.model, NOTHING)),
+            "provisional": str(provisional),
             "dagster/row_count": rows_shown(workspace, pointer),
             "dagster/column_schema": built_schema(pointer.columns, columns, model.grain),
             "dagster/column_lineage": view_lineage(pointer.model, [name for name, _ in pointer.columns]),
