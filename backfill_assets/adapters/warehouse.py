@@ -114,13 +114,16 @@ def read_warehouse(where: str, memory: Memory | None = None) -> WarehouseState:
     heads = control_heads(where)
     data = identity is None and not heads and bool(DeltaTableStorage(where).tables())
     last = identity.release if identity is not None else None
+    wanted = {last.commit} if last else set[int]()
+    wanted |= {memory.commit} if identity and memory else set()  # nearly always the same
+    found = {commit: _release_at(where, commit) for commit in wanted}
     return WarehouseState(
         location=where,
         identity=identity,
         heads=heads,
         data=data,
-        noted=(last and _release_at(where, last.commit)) or "",
-        remembered=_release_at(where, memory.commit) if identity and memory else None,
+        noted=(last and found[last.commit]) or "",
+        remembered=found[memory.commit] if identity and memory else None,
     )
 
 
