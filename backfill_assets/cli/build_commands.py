@@ -57,6 +57,7 @@ def plan(
     from backfill_assets.cli.promotion import obstacles_json
     from backfill_assets.cli.rules import print_notes
     from backfill_assets.cli.uncovered import print_uncovered, uncovered_json
+    from backfill_assets.plan.other_ways import other_ways
 
     links = Links(page=page_url, packet=packet_url)
     place = open_place()
@@ -73,6 +74,7 @@ def plan(
             "rules": list(found.notes),
             "faults": to_plain(found.faults),
             "ahead": obstacles_json(found.ahead),
+            "other_ways": [other.to_json() for other in other_ways(made, place.project.models)],
             "next": to_plain(next_step(made, found.verdict, stored, found.late)),
         }
         if found.maintenance:

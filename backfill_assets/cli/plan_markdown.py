@@ -15,6 +15,7 @@ from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.estimate_text import saving
 from backfill_assets.plan.frozen_text import frozen_words
+from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Build, Plan
@@ -76,6 +77,8 @@ def plan_markdown(
         lines += ["", markdown(sentence)]
     if command := smallest_command(plan):
         lines += ["", f"Instead: {markdown_code(command)}"]
+    for other in other_ways(plan, project.models):
+        lines += ["", f"{markdown(other.words)} {markdown_code(other.command)}"]
     for word in plan.overrides:
         lines += [
             "",

@@ -23,6 +23,7 @@ from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.estimate import PlanEstimate
 from backfill_assets.plan.estimate_text import saving
 from backfill_assets.plan.frozen_text import frozen_words
+from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
 from backfill_assets.plan.stages import Approve, Audit, Build, Invalidate, Plan, Promote
@@ -78,6 +79,8 @@ def print_plan(
         console.print(Text(one_line(sentence)))
     if command := smallest_command(plan):
         console.print(Text("Instead: ") + Text(one_line(command), style="bold"))
+    for other in other_ways(plan, project.models):
+        console.print(Text(one_line(f"{other.words} ")) + Text(one_line(other.command), style="bold"))
     print_frozen(plan, project)
     _print_cut_offs(plan, project)
     _print_warnings(console, plan)

@@ -26,6 +26,7 @@ from backfill_assets.plan.copied_text import copied_words
 from backfill_assets.plan.entities import EntitySample, sample_of
 from backfill_assets.plan.estimate_text import comparison, duration, saving
 from backfill_assets.plan.frozen_text import frozen_words
+from backfill_assets.plan.other_ways import other_ways
 from backfill_assets.plan.request_parsing import reason_of
 from backfill_assets.plan.scope_text import scope_words
 from backfill_assets.plan.smallest_text import smallest_command, smallest_words
@@ -153,6 +154,8 @@ def _log_started(run: Launched, started: Started) -> None:
         log.info(started.maintenance.sentence)
     if command := smallest_command(plan):
         log.info(f"instead: {command}")
+    for other in other_ways(plan, models):
+        log.info(f"{other.words} {other.command}")
     if less := saving(started.estimate):
         log.info(less)
     for found in plan.rewired:

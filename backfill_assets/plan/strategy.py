@@ -82,12 +82,20 @@ def _way(change: Change) -> Strategy:
     return Strategy.COLUMN_ENRICHMENT if change.category is Category.ADDITIVE else Strategy.FULL_REBUILD
 
 
-def _chosen(name: str, wanted: str, fitting: Strategy) -> Strategy:
-    free = [fitting, Strategy.DUAL_RUN]
-    if fitting in (Strategy.COLUMN_ENRICHMENT, Strategy.COLUMN_RENAME):
-        free.append(Strategy.FULL_REBUILD)
+def alternatives(fitting: Strategy) -> tuple[Strategy, ...]:
+    """What `--strategy` may ask for instead of what fits a change.
+
+    >>> [str(way) for way in alternatives(Strategy.COLUMN_ENRICHMENT)]
+    ['dual-run', 'full-rebuild']
+    """
     if fitting in (Strategy.PARTITION_REPAIR, Strategy.FORWARD_ONLY, Strategy.VIEW_ONLY):
-        free.remove(Strategy.DUAL_RUN)
+        return ()
+    whole = fitting in (Strategy.COLUMN_ENRICHMENT, Strategy.COLUMN_RENAME)
+    return (Strategy.DUAL_RUN, Strategy.FULL_REBUILD) if whole else (Strategy.DUAL_RUN,)
+
+
+def _chosen(name: str, wanted: str, fitting: Strategy) -> Strategy:
+    free = [fitting, *alternatives(fitting)]
     if wanted in free:
         return Strategy(wanted)
     why = {
