@@ -27,7 +27,8 @@ _HARMLESS = (
     "spark.sql.parquet.filterPushdown", "spark.sql.orc.compression.", "spark.sql.join.preferSortMergeJoin",
     "spark.sql.execution.arrow.", "spark.sql.debug.", "spark.sql.maxPlanStringLength",
     # Files of Delta tables.
-    "spark.databricks.delta.snapshotPartitions", "spark.databricks.delta.optimizeWrite.",
+    "spark.databricks.delta.snapshotPartitions", "spark.databricks.delta.delta.log.cache",
+    "spark.databricks.delta.optimizeWrite.",
     "spark.databricks.delta.autoCompact.", "spark.databricks.delta.stalenessLimit",
     "spark.databricks.delta.retentionDurationCheck.", "spark.databricks.delta.properties.defaults.",
 )  # fmt: skip
