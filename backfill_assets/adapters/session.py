@@ -44,6 +44,7 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
         folder = conf_dir(root)
         conf = read_conf(folder) | settings.spark
         remote = os.environ.get("SPARK_REMOTE") or conf.get("spark.remote")
+        given = settings.spark | SESSION
         builder = SparkSession.builder.appName(f"backfill {settings.name}")
         if remote:
             builder = builder.remote(remote)
@@ -55,17 +56,16 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
             if conf.get("spark.master", "local[*]").startswith("local"):
                 # Known jars on the class path start seconds faster than packages to resolve and copy.
                 jars = os.pathsep.join(str(jar) for jar in delta_jars(folder))
-                given = conf.get("spark.driver.extraClassPath")
-                builder = builder.config("spark.jars.packages", "").config(
-                    "spark.driver.extraClassPath", os.pathsep.join(p for p in (given, jars) if p)
-                )
+                own = conf.get("spark.driver.extraClassPath")
+                given["spark.driver.extraClassPath"] = os.pathsep.join(p for p in (own, jars) if p)
+                builder = builder.config("spark.jars.packages", "")
             if "spark.sql.warehouse.dir" not in conf:
                 builder = builder.config(
                     "spark.sql.warehouse.dir", str(state_root(root) / ".backfill" / "spark-warehouse")
                 )
             if conf.get("spark.sql.catalogImplementation") == "hive":
                 builder = builder.enableHiveSupport()
-        for key, value in (settings.spark | SESSION).items():
+        for key, value in given.items():
             builder = builder.config(key, value)
         log = state_root(root) / ".backfill" / "spark.log"
         try:

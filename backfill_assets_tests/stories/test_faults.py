@@ -79,8 +79,12 @@ def test_the_heap_is_too_small(tmp_path: Path) -> None:
     another JVM is started, once, and takes each day alone. No model is blamed; the rows are those of the files."""
     root = small_project(tmp_path, days=2, batch_size=2, batch_concurrency=1)
     settings, model = root / "backfill.yml", root / "models" / "daily.sql"
-    small = {"spark": SMALL_SPARK | {"spark.driver.memory": "768m", "spark.sql.shuffle.partitions": "1"}}
-    settings.write_text(json.dumps(json.loads(settings.read_text()) | small))
+    small = {
+        "spark.driver.memory": "768m",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.extraClassPath": "/of/ours.jar",
+    }
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"spark": SMALL_SPARK | small}))
     text = model.read_text().replace("count(*) AS n", "greatest(count(*), max(long) - 999999999) AS n")
     long = (
         "SELECT length(repeat('x', CAST(300000000 * count(DISTINCT CAST(at AS DATE)) AS INT))) AS long FROM raw.events"
