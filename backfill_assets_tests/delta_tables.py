@@ -14,6 +14,7 @@ from backfill_assets.adapters.control_delta import KEEP_FOR_EVER
 from backfill_assets.adapters.table_log import DeltaTableLog, batch_metadata, history
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.core.intervals import Interval, utc
+from backfill_assets.project.object_store import delta_options
 from backfill_assets.state.tables import DataCommit, Readable, StoredTable
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.fakes import Cell, nothing
@@ -31,7 +32,7 @@ class DeltaTables:
         self.warehouse = warehouse
         self.before_remove: Callable[[str, str], object] = nothing
         self._log, self._storage = DeltaTableLog(warehouse), DeltaTableStorage(warehouse)
-        self._lock = threading.Lock()
+        self._lock, self._options = threading.Lock(), delta_options(warehouse)
 
     def head(self, model: str, version: str) -> int:
         return self._log.head(model, version)
@@ -47,7 +48,9 @@ class DeltaTables:
 
     def cells(self, model: str, version: str, commit: int = -1) -> dict[datetime, Cell]:
         """Everything in the table at a commit (-1: the newest), as its rows say."""
-        table = DeltaTable(self._path(model, version), version=None if commit < 0 else commit)
+        table = DeltaTable(
+            self._path(model, version), version=None if commit < 0 else commit, storage_options=self._options
+        )
         found: dict[datetime, Cell] = {}
         for row in table.to_pyarrow_table().to_pylist():
             start = utc(row["ds"])
@@ -61,7 +64,11 @@ class DeltaTables:
             if self.head(model, version) < 0:
                 empty = SCHEMA.empty_table()
                 write_deltalake(
-                    self._path(model, version), empty, partition_by=["ds"], configuration=dict(KEEP_FOR_EVER)
+                    self._path(model, version),
+                    empty,
+                    partition_by=["ds"],
+                    configuration=dict(KEEP_FOR_EVER),
+                    storage_options=self._options,
                 )
 
     def write(
@@ -130,4 +137,5 @@ class DeltaTables:
                 mode="overwrite",
                 predicate=within,
                 commit_properties=said,
+                storage_options=self._options,
             )

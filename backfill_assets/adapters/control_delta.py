@@ -21,6 +21,7 @@ from backfill_assets.adapters.growing_table import (
 )
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import ConflictError, StateError
+from backfill_assets.project.object_store import delta_options, is_out_of_reach, is_s3, unreachable
 from backfill_assets.state.store import ColumnType, ControlTable, Filter, Row, TableSpec, matches, numbered
 
 if TYPE_CHECKING:
@@ -230,6 +231,8 @@ class DeltaControlTable:
         try:
             yield
         except Exception as error:  # delta-rs raises no other class for a data file that is damaged
+            if is_s3(self._location) and is_out_of_reach(str(error)):
+                raise unreachable(self._location, delta_reason(error)) from None
             raise StateError(
                 f"the control table {self._location} cannot be read",
                 why=delta_reason(error),
@@ -246,6 +249,8 @@ class DeltaControlTable:
             if seen is not None:
                 sync_since(self._location, seen)
         except (OSError, DeltaError) as error:
+            if is_s3(self._location):
+                raise unreachable(self._location, delta_reason(error)) from None
             raise StateError(
                 f"the control table {self._location} cannot be written; what was done before is kept",
                 why=delta_reason(error),
@@ -258,6 +263,7 @@ class DeltaControlTable:
         from deltalake import CommitProperties, DeltaTable, Schema
         from deltalake.exceptions import CommitFailedError
 
+        options = delta_options(self._location)
         fields = [Field(name, _arrow_type(kind), nullable=False) for name, kind in self._spec.columns.items()]
         if self._spec.secret and "://" not in self._location:
             folder = Path(self._location)
@@ -272,9 +278,10 @@ class DeltaControlTable:
                 configuration={**KEEP_FOR_EVER, **(PROPERTIES if self._spec.grows else {})},
                 # With retries, the loser of a race commits its metadata again, which fails whoever is appending.
                 commit_properties=CommitProperties(max_commit_retries=0),
+                storage_options=options,
             )
         except CommitFailedError:  # somebody else created it
-            return DeltaTable(self._location)
+            return DeltaTable(self._location, storage_options=options)
 
     def _arrow(self, rows: Sequence[Row]) -> Table:
         from arro3.core import Array, DataType, Field, Schema, Table

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
+from backfill_assets.adapters.source_files import SourceFile
 from backfill_assets.core.intervals import FIRST_YEAR, LAST_YEAR, LATEST, NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
 
@@ -17,14 +17,14 @@ _KNOWN_OPTIONS = frozenset({"header", "sep", "delimiter", "quote", "multiline", 
 """Options under which a time reads as it is written; under others (a format, an encoding) nothing is concluded."""
 
 
-def is_readable(source: Source, files: Sequence[Path]) -> bool:
+def is_readable(source: Source, files: Sequence[SourceFile]) -> bool:
     """Whether the source's files are read for their times, and few enough."""
     if source.format != "csv" or any(name.lower() not in _KNOWN_OPTIONS for name in source.options):
         return False
-    return sum(file.stat().st_size for file in files) <= MOST_BYTES
+    return sum(file.bytes for file in files) <= MOST_BYTES
 
 
-def csv_days(file: Path, source: Source) -> Ranges | None:
+def csv_days(file: SourceFile, source: Source) -> Ranges | None:
     """From the file's first row to its last, by the source's time column; None when that cannot be told.
 
     Spark goes by the position of declared columns, whatever a header calls them. A value that is no time is NULL there.
@@ -49,14 +49,18 @@ def csv_days(file: Path, source: Source) -> Ranges | None:
             name = f"f{declared.index(wanted)}"
             read = csv.ReadOptions(autogenerate_column_names=True, skip_rows=int(header))
         elif header:
-            name = next((n for n in csv.open_csv(file, parse_options=parse).schema.names if n.lower() == wanted), "")
+            with file.text() as opened:
+                names = csv.open_csv(opened, parse_options=parse).schema.names
+            name = next((n for n in names if n.lower() == wanted), "")
             read = csv.ReadOptions()
         else:
             return None
-        if not file.stat().st_size or not name:
-            return None if file.stat().st_size else NOTHING
+        if not file.bytes or not name:
+            return None if file.bytes else NOTHING
         convert = csv.ConvertOptions(include_columns=[name], column_types={name: "string"})
-        values: Any = csv.read_csv(file, read_options=read, parse_options=parse, convert_options=convert).column(name)
+        with file.text() as opened:
+            table: Any = csv.read_csv(opened, read_options=read, parse_options=parse, convert_options=convert)
+        values = table.column(name)
     except (ArrowInvalid, KeyError, OSError, UnicodeError) as error:
         return NOTHING if "Empty CSV" in str(error) else None
     call: Any = compute

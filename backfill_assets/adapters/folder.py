@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.durable import write_durably
+from backfill_assets.project.object_store import arrow_path, reaching
 
 if TYPE_CHECKING:
     from pyarrow.fs import SubTreeFileSystem
@@ -20,12 +21,13 @@ class ArrowFolder:
     def names(self) -> list[str]:
         from pyarrow.fs import FileSelector, FileType
 
-        found = file_system(self.location).get_file_info(FileSelector("", allow_not_found=True, recursive=True))
+        with reaching(self.location):
+            found = file_system(self.location).get_file_info(FileSelector("", allow_not_found=True, recursive=True))
         return sorted(i.path for i in found if i.type is FileType.File)
 
     def read(self, name: str) -> bytes | None:
         try:
-            with file_system(self.location).open_input_stream(name) as stream:
+            with reaching(self.location), file_system(self.location).open_input_stream(name) as stream:
                 return stream.read()
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -34,20 +36,19 @@ class ArrowFolder:
         if "://" not in self.location:  # an object store shows an object when it is complete; a local file grows
             write_durably(Path(self.location, name), content)
             return
-        with file_system(self.location).open_output_stream(name) as stream:
+        with reaching(self.location), file_system(self.location).open_output_stream(name) as stream:
             stream.write(content)
 
     def delete(self, name: str) -> None:
         if self.read(name) is not None:
-            file_system(self.location).delete_file(name)
+            with reaching(self.location):
+                file_system(self.location).delete_file(name)
 
 
 def file_system(location: str) -> SubTreeFileSystem:
     """Arrow's own file system, rooted at a folder. Through delta-rs's, which is Python's, about one process in twenty
     aborts at its end: an Arrow thread that still frees a buffer asks for the interpreter's lock."""
-    from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
+    from pyarrow.fs import SubTreeFileSystem
 
-    if "://" not in location:
-        return SubTreeFileSystem(location, LocalFileSystem())
-    system, path = FileSystem.from_uri(location)
+    system, path = arrow_path(location)
     return SubTreeFileSystem(path, system)

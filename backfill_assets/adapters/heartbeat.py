@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from backfill_assets.adapters.folder import ArrowFolder, file_system
-from backfill_assets.state.heartbeats import EVERY, Heartbeat
+from backfill_assets.core.errors import StateError
+from backfill_assets.project.object_store import is_s3
+from backfill_assets.state.heartbeats import EVERY, STOPPED_AFTER, Heartbeat, why_stopped
 
 FORGET_AFTER = 7 * 24 * 3600
 """Seconds after which the file of a process that was killed is removed by the next run."""
@@ -49,6 +51,40 @@ def sending_heartbeats(warehouse: str, run: str, *, routine: bool = False) -> Ge
             if not heart.users:
                 del _HEARTS[key]
                 heart.stop()
+
+
+@contextmanager
+def building(warehouse: str, run: str, *, routine: bool = False) -> Generator[None]:
+    """As `sending_heartbeats`; in an object store by one process at a time. Raises StateError when another one builds.
+
+    There Delta's own log store for Spark keeps only the commits of one process apart: of two that add the same commit,
+    the later one would take the place of the other. Each gives its sign of life first and looks then, so that of two
+    which begin at once at least one sees the other.
+    """
+    with sending_heartbeats(warehouse, run, routine=routine):
+        if is_s3(warehouse) and (other := _other_process(warehouse)) is not None:
+            raise StateError(
+                f"another process builds in {warehouse}",
+                why=f"run {other.run}, process {other.pid} of {other.home.split('/')[0]}, gave a sign of life "
+                f"{max(other.age, 0):.0f} s ago; in an object store one process at a time may write rows",
+                fix=f"run it again when that is over; who was killed is forgotten after {STOPPED_AFTER:.0f} s",
+            )
+        yield
+
+
+def _other_process(warehouse: str) -> Heartbeat | None:
+    """A process at work that is not this one. Raises StateError when this one's own sign of life is not there."""
+    here, beats = (machine_name(), os.getpid()), read_heartbeats(warehouse)
+    own = min((beat.age for beat in beats if (beat.home, beat.pid) == here), default=None)
+    if own is None:
+        raise StateError(
+            f"nobody can tell who builds in {warehouse}",
+            why="no sign of life of this process is in _control/runs",
+            fix="allow s3:PutObject and s3:ListBucket there, and run it again",
+        )
+    # By the store's clock: this one's was given just now.
+    others = [replace(beat, age=beat.age - own) for beat in beats if (beat.home, beat.pid) != here]
+    return next((b for b in others if not why_stopped([b], b.run, home=here[0], alive=is_running)), None)
 
 
 def read_heartbeats(warehouse: str) -> list[Heartbeat]:

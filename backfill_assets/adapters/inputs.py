@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.adapters.source_pins import FilePins, files_at
+from backfill_assets.adapters.source_files import files_at
+from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Input, ModelInput, SourceInput
@@ -163,7 +163,7 @@ def _files_frame(spark: SparkSession, source: Source, pin: Mapping[str, object])
         return reader.option("versionAsOf", pin["commit"]).load(source.path)
     if source.format in SCHEMALESS and source.columns:
         reader = reader.schema(", ".join(f"{quoted(c.name)} {c.type or 'string'}" for c in source.columns))
-    if "files" in pin and Path(source.path).is_dir():
-        files = [str(f) for f in files_at(Path(source.path))]
-        return reader.option("basePath", source.path).load(files)
+    files = files_at(source.path) if "files" in pin else []
+    if files and not files[0].alone:
+        return reader.option("basePath", source.path).load([file.place for file in files])
     return reader.load(source.path)

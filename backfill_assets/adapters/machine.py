@@ -18,19 +18,26 @@ LEAST_FREE_BYTES = 500 * 1024 * 1024
 DEFAULTS_FILE = "spark-defaults.conf"
 
 
-def conf_dir(root: Path) -> Path:
-    """The Spark configuration folder: SPARK_CONF_DIR, else the project's `spark-conf/`, else the one that ships."""
+def conf_dir(root: Path, *, s3: bool = False) -> Path:
+    """The Spark configuration folder: SPARK_CONF_DIR, else the project's `spark-conf/`, else the one that ships.
+
+    `s3`: that of `s3/` in it, with what reaches buckets; a project whose `spark-conf/` has none has its own way there.
+    """
     if chosen := os.environ.get("SPARK_CONF_DIR"):
-        return Path(chosen)
+        return _with_s3(Path(chosen), s3)
     package = Path(__file__).resolve().parent.parent
     for folder in (root / "spark-conf", package.parent / "spark-conf", package / "_spark_conf"):
         if (folder / DEFAULTS_FILE).is_file():
-            return folder
+            return _with_s3(folder, s3)
     raise SettingsError(
         "no spark-conf/ folder",
         why=f"none in {root}, and none came with the package",
         fix="copy spark-conf/ from the project's repository, or set SPARK_CONF_DIR",
     )
+
+
+def _with_s3(folder: Path, s3: bool) -> Path:
+    return folder / "s3" if s3 and (folder / "s3" / DEFAULTS_FILE).is_file() else folder
 
 
 def read_conf(folder: Path) -> dict[str, str]:
@@ -70,7 +77,7 @@ def check_java() -> int:
 
 
 def check_room(location: str) -> int:
-    """Free bytes where the warehouse is (0 for a URI). Raises SettingsError when there is hardly any room."""
+    """Free bytes where the warehouse is (0 for an object store). Raises SettingsError when there is hardly any room."""
     if "://" in location:
         return 0
     folder = Path(location)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.jvm import LOCK, current_jvm, errors_reach_people_as_ours, own_words
 from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars, read_conf
+from backfill_assets.adapters.spark_errors import causes, spark_reason
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.settings import Settings
+from backfill_assets.project.object_store import access, bucket_of, is_s3
 from backfill_assets.project.settings import state_root
 from backfill_assets.project.spark_settings import SESSION
 
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
 
 def check_machine(root: Path, settings: Settings) -> None:
     """Raise SettingsError when no session could be opened here: no Java, an old one, no room on disk. Opens none."""
-    if os.environ.get("SPARK_REMOTE") or (read_conf(conf_dir(root)) | settings.spark).get("spark.remote"):
+    folder = conf_dir(root, s3=is_s3(settings.warehouse))
+    if os.environ.get("SPARK_REMOTE") or (read_conf(folder) | settings.spark).get("spark.remote"):
         return
     if "pyspark" in sys.modules and current_jvm() is not None:
         return
@@ -28,10 +32,11 @@ def check_machine(root: Path, settings: Settings) -> None:
     check_room(settings.warehouse)
 
 
-def spark_session(root: Path, settings: Settings) -> SparkSession:
-    """The process's session; later calls give the same one.
+def spark_session(root: Path, settings: Settings, sources: Iterable[str] = ()) -> SparkSession:
+    """The process's session; later calls give the same one. `sources`: further places that it has to reach.
 
-    Raises SettingsError when Java, the jars or disk room are missing, before any JVM is started.
+    Raises SettingsError when Java, the jars or disk room are missing, or a bucket cannot be reached, before any JVM is
+    started; and when Spark's configuration has no way to one.
     """
     with LOCK:
         errors_reach_people_as_ours()
@@ -41,7 +46,8 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
         active = SparkSession.getActiveSession()
         if active is not None:
             return active
-        folder = conf_dir(root)
+        places = [place for place in (settings.warehouse, *sources) if is_s3(place)]
+        folder = conf_dir(root, s3=bool(places))
         conf = read_conf(folder) | settings.spark
         remote = os.environ.get("SPARK_REMOTE") or conf.get("spark.remote")
         given = settings.spark | SESSION
@@ -65,15 +71,35 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
                 )
             if conf.get("spark.sql.catalogImplementation") == "hive":
                 builder = builder.enableHiveSupport()
-        for key, value in given.items():
+        buckets = {k: v for place in places for k, v in access(place).hadoop(bucket_of(place)).items()}
+        for key, value in (buckets | given).items():
             builder = builder.config(key, value)
         log = state_root(root) / ".backfill" / "spark.log"
         try:
             with own_words(log):
-                return builder.getOrCreate()
+                session = builder.getOrCreate()
         except PySparkException as error:
             raise SettingsError(
                 "Spark did not start",
                 why=str(error).strip().splitlines()[0],
                 fix=f"run `backfill doctor`; Spark's own words are in {log}",
             ) from None
+        if places and not remote:
+            _check_way(session)
+        return session
+
+
+def _check_way(session: SparkSession) -> None:
+    """Raise SettingsError when Spark knows no file system for `s3://`."""
+    from py4j.protocol import Py4JError
+
+    inner: Any = session
+    try:
+        inner._jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass("s3", inner._jsc.hadoopConfiguration())
+    except Py4JError as error:
+        raise SettingsError(
+            "Spark cannot reach s3://",
+            why=spark_reason(causes(error)),
+            fix="take the jars and the lines `spark.hadoop.fs.` of spark-conf/s3/ into your own configuration, or use "
+            "that folder: SPARK_CONF_DIR=…/spark-conf/s3; see docs/object-stores.md",
+        ) from None

@@ -10,8 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
+from datetime import date, datetime, timedelta
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -25,13 +24,15 @@ from backfill_assets.adapters.source_days import (
     source_days,
     value_span,
 )
-from backfill_assets.adapters.source_pins import FilePins, files_at
+from backfill_assets.adapters.source_files import SourceFile, can_list, files_at
+from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import LATEST, NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
 from backfill_assets.plan.source_history import SourceChange, SourceHistory
+from backfill_assets.project.object_store import arrow_path, reaching
 
 
 class SourceChanges:
@@ -42,9 +43,9 @@ class SourceChanges:
             return SourceHistory(unwatched=f"{source.table} is a catalog table, read as it is")
         if source.format == "delta":
             return _delta(source, source.path, since)
-        if "://" in source.path:
+        if not can_list(source.path):
             return SourceHistory(unwatched=f"{source.format} files in an object store are read as they are")
-        return _files(source, Path(source.path))
+        return _files(source, source.path)
 
     def newest(self, source: Source) -> datetime | None:
         days = source_days(source, {})
@@ -96,14 +97,9 @@ class _Log:
 
         Or damaged: where a checkpoint follows it, the table can be read all the same.
         """
-        from pyarrow.fs import FileSystem, LocalFileSystem
-
-        if "://" in self.location:
-            system, root = FileSystem.from_uri(self.location)
-        else:
-            system, root = LocalFileSystem(), self.location
+        system, root = arrow_path(self.location)
         try:
-            with system.open_input_stream(f"{root}/_delta_log/{commit:020}.json") as file:
+            with reaching(self.location), system.open_input_stream(f"{root}/_delta_log/{commit:020}.json") as file:
                 content = file.readall()
         except FileNotFoundError:
             return None
@@ -182,7 +178,7 @@ class _Spans:
         return delta_days(table, self._time_column)
 
 
-def _files(source: Source, root: Path) -> SourceHistory:
+def _files(source: Source, root: str) -> SourceHistory:
     files = files_at(root)
     if not files:
         return SourceHistory(unwatched=f"there are no files at {root}")
@@ -192,21 +188,20 @@ def _files(source: Source, root: Path) -> SourceHistory:
     read = source.time_column is not None and is_readable(source, files)
     changes = [
         SourceChange(
-            name=str(file.relative_to(root)) if file != root else file.name,
-            touches=_days_of(root, file, source, read=read),
-            at=datetime.fromtimestamp(file.stat().st_mtime, UTC),
+            name="/".join(file.inside),
+            touches=_days_of(file, source, read=read),
+            at=file.written,
         )
         for file in files
     ]
     return SourceHistory(changes=changes, digest=digest)
 
 
-def _days_of(root: Path, file: Path, source: Source, *, read: bool) -> Ranges | None:
+def _days_of(file: SourceFile, source: Source, *, read: bool) -> Ranges | None:
     """By the time column's folder, a Parquet footer or CSV rows; else by a folder or file that is named by a day."""
-    if source.time_column is not None and (said := file_days(root, file, source, read=read)) is not None:
+    if source.time_column is not None and (said := file_days(file, source, read=read)) is not None:
         return said
-    parts = [*file.relative_to(root).parts[:-1], file.name.split(".")[0]] if file != root else [file.name.split(".")[0]]
-    for part in parts:
+    for part in (*file.inside[:-1], file.inside[-1].split(".")[0]):
         try:
             start = utc(date.fromisoformat(part))
         except ValueError:

@@ -6,12 +6,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
 from backfill_assets.adapters.csv_days import csv_days, is_readable, span_of
-from backfill_assets.adapters.source_pins import files_at
+from backfill_assets.adapters.source_files import SourceFile, can_list, files_at
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
@@ -43,14 +42,14 @@ def source_days(source: Source, pin: Mapping[str, object]) -> Ranges | None:
         return None
     if source.format == "delta":
         spans = _delta(source, source.time_column, cast("int | None", pin.get("commit")))
-    elif "://" in source.path:
+    elif not can_list(source.path):
         return None
     else:
-        root, files = Path(source.path), files_at(Path(source.path))
+        files = files_at(source.path)
         if len(files) > MOST_FILES:
             return None
         read = is_readable(source, files)
-        spans = (file_days(root, file, source, read=read) for file in files)
+        spans = (file_days(file, source, read=read) for file in files)
     found: list[Interval] = []
     for span in spans:
         if span is None:
@@ -103,10 +102,10 @@ def physical_name(table: Any, column: str) -> str:
     return column.lower()
 
 
-def file_days(root: Path, file: Path, source: Source, *, read: bool = False) -> Ranges | None:
+def file_days(file: SourceFile, source: Source, *, read: bool = False) -> Ranges | None:
     """By a folder's name (`ds=2024-03-01`), or by the footer of a Parquet file; of CSV files by their rows (`read`)."""
     column = cast(str, source.time_column).lower()
-    for part in file.relative_to(root).parts[:-1] if file != root else ():
+    for part in file.inside[:-1]:
         name, equals, value = part.partition("=")
         if equals and name.lower() == column:
             return value_span(unquote(value), unquote(value))
@@ -115,12 +114,13 @@ def file_days(root: Path, file: Path, source: Source, *, read: bool = False) -> 
     return _footer(file, column) if source.format == "parquet" else None
 
 
-def _footer(file: Path, column: str) -> Ranges | None:
+def _footer(file: SourceFile, column: str) -> Ranges | None:
     from pyarrow import ArrowInvalid
     from pyarrow.parquet import ParquetFile
 
     try:
-        said: Any = ParquetFile(file).metadata
+        with file.opened() as opened:
+            said: Any = ParquetFile(opened).metadata
     except (ArrowInvalid, OSError, UnicodeError):
         return None
     if said.num_rows == 0:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import cast
 
+from backfill_assets.adapters.source_files import can_list, files_at
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.model import Source
 from backfill_assets.core.pin import Pin, made_anew
+from backfill_assets.project.object_store import arrow_path
 from backfill_assets.project.settings import EMBEDDED_PROJECT
 
 
@@ -27,15 +28,14 @@ class FilePins:
             if table is None:
                 raise _absent(source, "there is no Delta table")
             return {"commit": table.version(), "table": str(table.metadata().id)}
-        if "://" in source.path:
+        if not can_list(source.path):
             return {"unpinned": f"{source.format} files in an object store: read as they are when the build runs"}
-        files = files_at(Path(source.path))
+        files = files_at(source.path)
         if not files:
             raise _absent(source, "there are no files")
         digest = hashlib.sha256()
         for file in files:
-            stat = file.stat()
-            digest.update(os.fsencode(f"{file}\0{stat.st_size}\0{stat.st_mtime_ns}\n"))
+            digest.update(os.fsencode(f"{file.place}\0{file.stamp}\n"))
         return {"files": digest.hexdigest()[:16], "count": len(files)}
 
     def not_there(self, source: Source, pin: Pin) -> str:
@@ -58,22 +58,10 @@ class FilePins:
 
 
 def _exists(file: str) -> bool:
-    from pyarrow.fs import FileSystem, FileType, LocalFileSystem
+    from pyarrow.fs import FileType
 
-    system, path = FileSystem.from_uri(file) if "://" in file else (LocalFileSystem(), file)
+    system, path = arrow_path(file)
     return system.get_file_info(path).type is FileType.File
-
-
-def files_at(path: Path) -> list[Path]:
-    """The data files at a path (a file or a folder), sorted; names that start with `_` or `.` are not data."""
-    if path.is_file():
-        return [path]
-    hidden = ("_", ".")
-    return sorted(
-        f
-        for f in path.rglob("*")
-        if f.is_file() and not any(part.startswith(hidden) for part in f.relative_to(path).parts)
-    )
 
 
 _FIX_OF_THE_DEMO = """\

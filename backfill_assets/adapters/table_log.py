@@ -14,6 +14,7 @@ from backfill_assets.adapters.durable import local
 from backfill_assets.adapters.log_folder import check_log, damaged
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval, utc
+from backfill_assets.project.object_store import delta_options, is_out_of_reach, is_s3, unreachable
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.table_contents import Contents
 from backfill_assets.state.tables import DataCommit
@@ -113,10 +114,16 @@ def open_table(location: str, commit: int | None = None) -> DeltaTable | None:
     if folder is not None and check_log(folder, commit) < 0:
         return None
     try:
-        table = DeltaTable(location, version=commit)
+        table = DeltaTable(location, version=commit, storage_options=delta_options(location))
     except TableNotFoundError:
         return None
+    except OSError as error:
+        if not is_s3(location):
+            raise
+        raise unreachable(location, delta_reason(error)) from None
     except DeltaError as error:
+        if is_s3(location) and is_out_of_reach(str(error)):
+            raise unreachable(location, delta_reason(error)) from None
         raise damaged(location, delta_reason(error)) from None
     if commit is not None and table.version() != commit:
         raise damaged(location, f"commit {commit} was wanted, and {table.version()} was found")

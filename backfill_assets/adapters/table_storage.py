@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from backfill_assets.adapters.data_files import IntervalFile, data_files
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval
+from backfill_assets.project.object_store import arrow_path, reaching
 from backfill_assets.state.tables import Readable, StoredTable
 from backfill_assets.state.versions import table_path
 
@@ -26,10 +27,13 @@ class DeltaTableStorage:
         self._warehouse = warehouse
 
     def tables(self) -> list[StoredTable]:
+        with reaching(self._warehouse):
+            return sorted(self._tables(), key=lambda t: (t.model, t.version))
+
+    def _tables(self) -> Iterator[StoredTable]:
         from pyarrow.fs import FileType
 
-        system, root = _file_system(self._warehouse)
-        found: list[StoredTable] = []
+        system, root = arrow_path(self._warehouse)
         for model in _children(system, root):
             if model.type != FileType.Directory or model.base_name.startswith(("_", ".")):
                 continue
@@ -38,10 +42,7 @@ class DeltaTableStorage:
                 if LOG in inside:
                     files = [i for i in _children(system, version.path, deep=True) if i.type == FileType.File]
                     size = sum(i.size or 0 for i in files)
-                    found.append(
-                        StoredTable(model=model.base_name, version=version.base_name, files=len(files), bytes=size)
-                    )
-        return sorted(found, key=lambda t: (t.model, t.version))
+                    yield StoredTable(model=model.base_name, version=version.base_name, files=len(files), bytes=size)
 
     def readable(self, model: str, version: str, commit: int, interval: Interval, *, footers: bool = True) -> Readable:
         location = table_path(self._warehouse, model, version)
@@ -65,7 +66,7 @@ class DeltaTableStorage:
     def remove(self, model: str, version: str) -> None:
         from pyarrow.fs import FileType
 
-        system, path = _file_system(table_path(self._warehouse, model, version))
+        system, path = arrow_path(table_path(self._warehouse, model, version))
         # The pointer to the checkpoint, then the newest commit first: what a crash leaves is the table as it once was.
         log = [i for i in _children(system, f"{path}/{LOG}", deep=True) if i.type == FileType.File]
         for info in sorted(log, key=lambda i: i.base_name, reverse=True):
@@ -77,7 +78,7 @@ class DeltaTableStorage:
 def _problems(location: str, files: Sequence[IntervalFile], footers: bool) -> dict[str, str]:
     """Path → what is wrong with a data file: its size and (`footers`) its footer are looked at, not its rows. Empty
     when nothing is."""
-    system, root = _file_system(location)
+    system, root = arrow_path(location)
     places = [file.path if file.elsewhere else f"{root}/{file.path}" for file in files]
     found: list[str] = []
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -128,12 +129,3 @@ def _children(system: FileSystem, path: str, *, deep: bool = False) -> Iterable[
     from pyarrow.fs import FileSelector
 
     return system.get_file_info(FileSelector(path, allow_not_found=True, recursive=deep))
-
-
-def _file_system(location: str) -> tuple[FileSystem, str]:
-    from pyarrow.fs import FileSystem, LocalFileSystem
-
-    if "://" not in location:
-        return LocalFileSystem(), location
-    system, path = FileSystem.from_uri(location)
-    return system, path

@@ -13,6 +13,7 @@ from backfill_assets.build.engine import Job
 from backfill_assets.core.errors import BuildError
 from backfill_assets.core.intervals import Cadence, Interval
 from backfill_assets.core.model import Model
+from backfill_assets.project.object_store import delta_options
 from backfill_assets.sql.text import within
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def create_version_table(job: Job, schema: StructType, location: str) -> tuple[t
                 configuration=PROPERTIES,
                 description=job.model.description or None,
                 name=job.model.name,
+                storage_options=delta_options(location),
             )
         except DeltaError as error:
             table = open_table(location)  # another run created it at the same moment

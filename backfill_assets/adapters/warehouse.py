@@ -145,6 +145,7 @@ def create(where: str, project: str) -> Identity:
         if there is None:
             there = Identity(warehouse=uuid.uuid4().hex, project=project, history=(event("created"),))
             write_identity(where, there)
+            there = read_identity(where) or there  # an object store has no lock: who wrote last is right
         return there
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.account import account
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.adapters.heartbeat import is_running, machine_name, read_heartbeats, sending_heartbeats
+from backfill_assets.adapters.heartbeat import building, is_running, machine_name, read_heartbeats
 from backfill_assets.adapters.signatures import read_signers
 from backfill_assets.adapters.source_days import SourceDays
 from backfill_assets.adapters.source_pins import FilePins
@@ -35,6 +35,7 @@ from backfill_assets.plan.facts import Facts, bounded_now, read_facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.patch import Patch
 from backfill_assets.project.loader import load_project
+from backfill_assets.project.object_store import is_s3
 from backfill_assets.project.records import Records
 from backfill_assets.project.settings import project_root
 from backfill_assets.state.control import Control
@@ -209,7 +210,7 @@ class Context:
             forget=self.forget,
             pins=pins,
             run=run,
-            beating=partial(sending_heartbeats, self.warehouse, run),
+            beating=partial(building, self.warehouse, run),
             environment=self.environment,
             now=now,
             patches=patches or {},
@@ -259,7 +260,8 @@ class Context:
             raise SettingsError("no Spark session is opened", why=UNTRUSTED_WHY, fix=fix)
         from backfill_assets.adapters.session import spark_session
 
-        return spark_session(self.project.root, self.project.settings)
+        sources = (source.path or "" for source in self.project.sources.values())
+        return spark_session(self.project.root, self.project.settings, sources)
 
     @property
     def storage(self) -> DeltaTableStorage:
@@ -275,7 +277,7 @@ class Context:
         """The shared catalog's views when the Spark configuration has one. Opens a session only then."""
         from backfill_assets.adapters.machine import conf_dir, read_conf
 
-        conf = read_conf(conf_dir(self.project.root)) | self.project.settings.spark
+        conf = read_conf(conf_dir(self.project.root, s3=is_s3(self.warehouse))) | self.project.settings.spark
         if conf.get("spark.sql.catalogImplementation") != "hive":
             return None
         from backfill_assets.adapters.spark_views import SparkViews

@@ -9,11 +9,13 @@ from backfill_assets.adapters.accepting import WarehouseStatus, adopt, forget, w
 from backfill_assets.adapters.account import account
 from backfill_assets.adapters.backup import Manifest, backup, missing_outside
 from backfill_assets.adapters.integrity import IntegrityReport, check_integrity, check_logs
+from backfill_assets.adapters.probe import probe
 from backfill_assets.adapters.repair import SetAside, repair
 from backfill_assets.adapters.restore import Restored, restore
 from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.app.context import Context
 from backfill_assets.core.errors import SettingsError
+from backfill_assets.project.object_store import is_s3
 from backfill_assets.project.settings import load_settings
 
 
@@ -88,6 +90,11 @@ def restore_warehouse(root: Path, source: Path, *, over_newer: bool) -> BroughtB
     settings = load_settings(root)
     done = restore(source, settings, root, over_newer=over_newer, by=account())
     return BroughtBack(warehouse=settings.warehouse, restored=done)
+
+
+def probe_store(context: Context) -> str:
+    """Try where the warehouse is with every client, in an object store; "" for a folder. Raises SettingsError."""
+    return probe(context.warehouse, lambda: context.spark) if is_s3(context.warehouse) else ""
 
 
 def check_warehouse(context: Context, *, every_file: bool) -> IntegrityReport:

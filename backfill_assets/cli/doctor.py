@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,10 +32,22 @@ def examine(root: Path) -> list[DoctorCheck]:
     """Look at everything; a check that fails does not stop the others."""
     from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars
     from backfill_assets.app.context import Context
-    from backfill_assets.app.warehouse import check_tables
+    from backfill_assets.app.warehouse import check_tables, probe_store
     from backfill_assets.defs.dagster_home import ensure_home
+    from backfill_assets.project.object_store import is_s3
     from backfill_assets.project.settings import load_settings
     from backfill_assets.promote.interrupted_pins import interrupted_pins
+
+    def warehouse() -> str:
+        return load_settings(root).warehouse
+
+    def in_bucket() -> bool:
+        with suppress(BackfillError):
+            return is_s3(warehouse())
+        return False
+
+    def conf() -> Path:
+        return conf_dir(root, s3=in_bucket())
 
     def state() -> str:
         place = Context.open(root)
@@ -54,14 +67,11 @@ def examine(root: Path) -> list[DoctorCheck]:
     return [
         DoctorCheck(name="python", ok=sys.version_info >= (3, 11), found=sys.version.split()[0]),
         _check("java", lambda: f"Java {check_java()}"),
-        _check("spark-conf", lambda: str(conf_dir(root))),
-        _check("delta jars", lambda: f"{len(delta_jars(conf_dir(root)))} jars at hand"),
-        _check(
-            "disk",
-            lambda: (
-                f"{check_room(load_settings(root).warehouse) // 2**20:,} MiB free for {load_settings(root).warehouse}"
-            ),
-        ),
+        _check("spark-conf", lambda: str(conf())),
+        _check("delta jars", lambda: f"{len(delta_jars(conf()))} jars at hand"),
+        _check("object store", lambda: probe_store(Context.open(root)))
+        if in_bucket()
+        else _check("disk", lambda: f"{check_room(warehouse()) // 2**20:,} MiB free for {warehouse()}"),
         _check("project", project),
         _check("state", state),
         _check("tables", lambda: f"the logs of {check_tables(Context.open(root))} tables are whole"),

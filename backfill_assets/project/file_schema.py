@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from backfill_assets.core.model import Column
+from backfill_assets.project.object_store import arrow_path, delta_options
 from backfill_assets.sql.types import spark_type
 
 
@@ -21,7 +22,7 @@ def read_schema(format: str, path: str) -> tuple[Column, ...]:
 def _delta(path: str) -> tuple[Column, ...]:
     from deltalake import DeltaTable
 
-    schema = json.loads(DeltaTable(path).schema().to_json())
+    schema = json.loads(DeltaTable(path, storage_options=delta_options(path)).schema().to_json())
     return tuple(Column(name=f["name"], type=_delta_type(f["type"])) for f in schema["fields"])
 
 
@@ -43,7 +44,8 @@ def _parquet(path: str) -> tuple[Column, ...]:
 
     if "://" not in path and not Path(path).exists():
         raise FileNotFoundError(f"nothing at {path}")
-    schema = dataset.dataset(path, format="parquet", partitioning="hive").schema
+    system, place = arrow_path(path)
+    schema = dataset.dataset(place, filesystem=system, format="parquet", partitioning="hive").schema
     return tuple(Column(name=f.name, type=_arrow_type(f.type)) for f in schema)
 
 

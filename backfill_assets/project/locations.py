@@ -6,11 +6,13 @@ import os
 import re
 from pathlib import Path
 
+from backfill_assets.project.object_store import is_s3, plain_uri, wrong_s3_location
+
 
 def resolve_location(location: str, base: Path) -> str:
-    """A path made absolute against `base`; a URI (`s3://…`) as it is."""
+    """A path made absolute against `base`; a URI as it is, `s3a://…` as `s3://…`."""
     if "://" in location:
-        return location.rstrip("/")
+        return plain_uri(location)
     return str((base / Path(location).expanduser()).resolve())
 
 
@@ -61,7 +63,9 @@ def wrong_location(location: str) -> str:
     if separator:
         if scheme.lower() not in _SCHEMES:
             return f"`{scheme}://` is none of {', '.join(f'{s}://' for s in _SCHEMES[:8])} …"
-        return "" if rest.strip("/") else "the URI names no place"
+        if not rest.strip("/"):
+            return "the URI names no place"
+        return wrong_s3_location(location) if is_s3(location) else ""
     try:
         Path(location).expanduser()
     except RuntimeError:

@@ -6,6 +6,7 @@ import hashlib
 from importlib.metadata import version
 from pathlib import Path
 
+import pyspark
 import pytest
 from delta import configure_spark_with_delta_pip
 from pyspark.sql import SparkSession
@@ -23,6 +24,21 @@ def test_the_package_is_the_one_that_delta_spark_names() -> None:
     assert version("delta-spark") in named
     wanted = {f"{group}_{artifact}-{number}.jar" for group, artifact, number in [named.split(":")]}
     assert wanted <= set(jar_hashes.PUBLISHED)
+
+
+def test_the_jars_that_reach_s3_are_known_and_of_pysparks_hadoop() -> None:
+    """`spark-conf/s3/` names Delta as the other one does, and Hadoop's client of the version that pyspark brings."""
+    conf, other = machine.read_conf(SHIPPED / "s3"), machine.read_conf(SHIPPED)
+    named = conf["spark.jars.packages"].split(",")
+    assert other["spark.jars.packages"] in named
+    parts = [package.split(":") for package in named]
+    assert {f"{group}_{artifact}-{number}.jar" for group, artifact, number in parts} <= set(jar_hashes.PUBLISHED)
+    [hadoop] = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
+    assert f"org.apache.hadoop:hadoop-aws:{hadoop.stem.removeprefix('hadoop-client-api-')}" in named
+    own = {"spark.jars.packages", "spark.jars.excludes"}
+    assert {k: v for k, v in conf.items() if k not in own and not k.startswith("spark.hadoop.fs.")} == {
+        k: v for k, v in other.items() if k not in own
+    }
 
 
 def test_another_content_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

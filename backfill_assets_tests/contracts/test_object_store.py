@@ -1,0 +1,244 @@
+"""Is a warehouse in a bucket, or a source there, as good as in a folder? Against a server, all that needs no JVM."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from deltalake import write_deltalake
+
+from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.adapters.folder import ArrowFolder
+from backfill_assets.adapters.heartbeat import building, read_heartbeats, runs_folder
+from backfill_assets.adapters.packets import packet_folders, remove_packet
+from backfill_assets.adapters.source_changes import SourceChanges
+from backfill_assets.adapters.source_days import source_days
+from backfill_assets.adapters.source_files import files_at
+from backfill_assets.adapters.source_pins import FilePins
+from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets.adapters.warehouse import read_identity
+from backfill_assets.app.context import Context
+from backfill_assets.app.promote import promote_plan
+from backfill_assets.core.errors import BackfillError, ConflictError, SettingsError, StateError
+from backfill_assets.core.model import Source
+from backfill_assets.project.file_schema import read_schema
+from backfill_assets.project.object_store import access, delta_options
+from backfill_assets_tests.buckets import BUCKET, keys, object_store, upload
+from backfill_assets_tests.contracts.test_control_table import NOTE, SPEC, row
+from backfill_assets_tests.projects import backfill_here, small_project
+from backfill_assets_tests.unsparked import build, unsparked
+
+LAKE = f"s3://{BUCKET}"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Any]:
+    with object_store() as client:
+        yield client
+
+
+@pytest.fixture
+def bucket(store: Any) -> Any:
+    for key in keys(store):
+        store.delete_object(Bucket=BUCKET, Key=key)
+    return store
+
+
+def files(path: str, kind: str = "csv", **more: Any) -> Source:
+    return Source(name="raw", format=kind, path=path, file=Path("sources.yml"), **more)
+
+
+def test_control_tables_refuse_the_second_of_two_writers(bucket: Any) -> None:
+    """Appends of many are all there; of two replacements of one revision, one is refused."""
+    table = DeltaStore(f"{LAKE}/w").table(SPEC)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: table.append([row(f"k{n}", n)]), range(8)))
+    assert sorted(str(r["key"]) for r in table.read()) == [f"k{n}" for n in range(8)]
+    revision = table.revision()
+    table.replace([row("a", 1)], where={"key": ["a"]}, revision=revision, note=NOTE)
+    with pytest.raises(ConflictError):
+        table.replace([row("a", 2)], where={"key": ["a"]}, revision=revision, note=NOTE)
+    assert [r["number"] for r in table.read({"key": ["a"]})] == [1]
+
+
+def test_from_plan_to_janitor(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`s3a://` and `s3://` are one warehouse. It is built, promoted, looked at, cleared up; nothing is on the disk."""
+    monkeypatch.setenv("BACKFILL_WAREHOUSE", "s3a://lake/house/")
+    root = small_project(tmp_path, days=3, batch_size=3)
+    place = unsparked(root)
+    assert place.warehouse == f"{LAKE}/house"
+    _, done = build(place)
+    assert all(outcome.ok for outcome in done.values()), done
+    promote_plan(unsparked(root))
+    monkeypatch.setenv("BACKFILL_WAREHOUSE", f"{LAKE}/house")
+    identity = read_identity(f"{LAKE}/house")
+    assert identity is not None and identity.release is not None
+    for command in (["status"], ["plan"], ["watch"], ["janitor"], ["warehouse"], ["verify", "--all"]):
+        said = backfill_here(*command, project=root)
+        assert said.code == 0, (command, said)
+    assert set(Context.open(root).control.environments.read("prod").pointers) == {"daily", "running"}
+    assert keys(bucket, "house/daily/") and keys(bucket, "house/evidence/")
+    assert not (tmp_path / ".backfill" / "warehouse").exists()
+    storage = DeltaTableStorage(f"{LAKE}/house")
+    there = storage.tables()
+    assert [t.model for t in there] == ["daily", "running"] and all(t.files and t.bytes for t in there)
+    storage.remove("daily", there[0].version)
+    assert storage.tables() == there[1:]
+    [packet, *others] = packet_folders(f"{LAKE}/house")
+    remove_packet(f"{LAKE}/house", packet)
+    assert packet_folders(f"{LAKE}/house") == others
+
+
+def test_one_process_at_a_time_builds_there(bucket: Any, tmp_path: Path) -> None:
+    """Who finds another one at work is refused, until that is over; on a disk many build."""
+    house, runs = f"{LAKE}/house", ArrowFolder(runs_folder(f"{LAKE}/house"))
+    with building(house, "mine"), building(house, "mine too"):
+        pass
+    said = {"run": "theirs", "home": "elsewhere/1", "pid": 7}
+    runs.write("theirs.elsewhere.7.json", json.dumps(said).encode())
+    with pytest.raises(StateError, match="another process builds in s3://lake/house"), building(house, "mine"):
+        raise AssertionError("it was let in")
+    runs.delete("theirs.elsewhere.7.json")
+    with building(house, "mine"):
+        assert [beat.run for beat in read_heartbeats(house)] == ["mine"]
+    assert read_heartbeats(house) == []
+    on_disk = ArrowFolder(runs_folder(str(tmp_path)))
+    on_disk.write("theirs.elsewhere.7.json", json.dumps(said).encode())
+    with building(str(tmp_path), "mine"):
+        pass
+
+
+def test_a_backup_of_a_bucket_is_refused(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What works on folders only says so, and what to do."""
+    monkeypatch.setenv("BACKFILL_WAREHOUSE", f"{LAKE}/house")
+    root = small_project(tmp_path, days=1)
+    build(unsparked(root))
+    for command in (["backup", str(tmp_path / "b")], ["warehouse", "--repair"]):
+        said = backfill_here(*command, project=root)
+        assert said.code != 0 and "object store" in said.err and "fix:" in said.err, said
+
+
+def test_a_source_is_pinned_and_watched_by_its_etags(bucket: Any, tmp_path: Path) -> None:
+    """An object that is written again with as many bytes is another source; one that is hidden is none."""
+    for day in (1, 2):
+        (tmp_path / f"2024-01-0{day}.csv").write_text(f"at,n\n2024-01-0{day}T05:00:00Z,{day}\n")
+    upload(bucket, tmp_path, "events")
+    bucket.put_object(Bucket=BUCKET, Key="events/_SUCCESS", Body=b"")
+    bucket.put_object(Bucket=BUCKET, Key="events-of-others/a.csv", Body=b"at,n\n2020-01-01,1\n")
+    source = files(f"{LAKE}/events", time_column="at", options={"header": "true"})
+    first = FilePins().pin(source)
+    assert first["count"] == 2 and "files" in first
+    assert [f.inside for f in files_at(f"{LAKE}/events")] == [("2024-01-01.csv",), ("2024-01-02.csv",)]
+    assert str(source_days(source, first)).startswith("2024-01-01")
+    before = SourceChanges().history(source, 0)
+    assert not before.unwatched and before.digest == first["files"]
+    bucket.put_object(Bucket=BUCKET, Key="events/2024-01-02.csv", Body=b"at,n\n2024-01-02T05:00:00Z,9\n")
+    assert FilePins().pin(source) != first
+    assert SourceChanges().history(source, 0).digest != before.digest
+    one = files_at(f"{LAKE}/events/2024-01-01.csv")
+    assert [(f.place, f.alone) for f in one] == [(f"{LAKE}/events/2024-01-01.csv", True)]
+
+
+def test_columns_of_sources_in_a_bucket_are_known(bucket: Any, tmp_path: Path) -> None:
+    """Of Delta tables from their log, of Parquet files from a footer; and for which days they have rows."""
+    frame = pd.DataFrame({"at": pd.to_datetime(["2024-01-03T05:00"], utc=True), "n": [1]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    upload(bucket, tmp_path, "parquet")
+    write_deltalake(f"{LAKE}/delta", frame, storage_options=delta_options(LAKE))
+    for kind in ("parquet", "delta"):
+        assert [c.name for c in read_schema(kind, f"{LAKE}/{kind}")] == ["at", "n"]
+        source = files(f"{LAKE}/{kind}", kind, time_column="at")
+        pin = FilePins().pin(source)
+        assert set(pin) == ({"commit", "table"} if kind == "delta" else {"files", "count"})
+        days = source_days(source, pin)
+        assert days is not None and "2024-01-03" in str(days)
+
+
+def test_files_of_packets_are_read_and_deleted(bucket: Any) -> None:
+    """A folder there is what it is on a disk."""
+    folder = ArrowFolder(f"{LAKE}/evidence/p1")
+    assert folder.read("page.html") is None and folder.names() == []
+    folder.write("plots/a.svg", b"<svg/>")
+    folder.write("page.html", b"one")
+    folder.write("page.html", b"two")
+    assert folder.names() == ["page.html", "plots/a.svg"] and folder.read("page.html") == b"two"
+    folder.delete("page.html")
+    assert folder.names() == ["plots/a.svg"]
+
+
+@pytest.mark.parametrize("there", ["missing", "elsewhere", "refused"])
+def test_what_is_in_the_way_is_named(there: str, bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No traceback: what, why and what to do."""
+    root = small_project(tmp_path, days=1)
+    monkeypatch.setenv("BACKFILL_WAREHOUSE", f"{LAKE}/house")
+    wanted = ""
+    if there == "missing":
+        monkeypatch.setenv("BACKFILL_WAREHOUSE", "s3://ocean/house")
+        wanted = "there is no bucket ocean"
+    if there == "elsewhere":
+        monkeypatch.setenv("AWS_REGION", "us-west-2")
+        wanted = "the bucket lake is in another region"
+    if there == "refused":
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{free.getsockname()[1]}")
+        wanted = "does not answer"
+    for command in ("status", "plan"):
+        said = backfill_here(command, project=root)
+        assert said.code != 0 and wanted in said.err and "fix:" in said.err, said
+        assert "Traceback" not in said.err
+
+
+def test_who_may_not_is_told_so(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a store that forbids it says it, and as clients without credentials do."""
+    with answering(403) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", url)
+        with pytest.raises(SettingsError, match="s3://lake is forbidden"):
+            access(LAKE)
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")  # asked of nobody yet
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with pytest.raises(SettingsError, match="there are no credentials for s3://lake"):
+        access(LAKE)
+
+
+@contextmanager
+def answering(status: int) -> Generator[str]:
+    """The address of a server that answers everything with this status."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("location", ["s3://Lake/w", "s3://lake/a b", "s3://lake/a%20b", "s3a://lake/a//b", "s3://l"])
+def test_places_that_clients_read_otherwise_are_refused(
+    location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is asked of a store."""
+    monkeypatch.setenv("BACKFILL_WAREHOUSE", location)
+    with pytest.raises(BackfillError, match="BACKFILL_WAREHOUSE"):
+        Context.open(small_project(tmp_path, days=1))
