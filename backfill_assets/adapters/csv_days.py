@@ -9,6 +9,7 @@ from typing import Any
 from backfill_assets.adapters.source_files import SourceFile
 from backfill_assets.core.intervals import FIRST_YEAR, LAST_YEAR, LATEST, NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
+from backfill_assets.project.object_store import UnreachableError
 
 MOST_BYTES = 64 * 1024 * 1024
 """More of a source would make planning slow."""
@@ -61,6 +62,8 @@ def csv_days(file: SourceFile, source: Source) -> Ranges | None:
         with file.text() as opened:
             table: Any = csv.read_csv(opened, read_options=read, parse_options=parse, convert_options=convert)
         values = table.column(name)
+    except UnreachableError:  # that nobody answers does not make its days unknown
+        raise
     except (ArrowInvalid, KeyError, OSError, UnicodeError) as error:
         return NOTHING if "Empty CSV" in str(error) else None
     call: Any = compute

@@ -11,10 +11,12 @@ import os
 import socket
 import threading
 import time
+import uuid
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +76,8 @@ def building(warehouse: str, run: str, *, routine: bool = False) -> Generator[No
 
 def _other_process(warehouse: str) -> Heartbeat | None:
     """A process at work that is not this one. Raises StateError when this one's own sign of life is not there."""
-    here, beats = (machine_name(), os.getpid()), read_heartbeats(warehouse)
-    own = min((beat.age for beat in beats if (beat.home, beat.pid) == here), default=None)
+    here, beats = _token(os.getpid()), read_heartbeats(warehouse)
+    own = min((beat.age for beat in beats if beat.process == here), default=None)
     if own is None:
         raise StateError(
             f"nobody can tell who builds in {warehouse}",
@@ -83,8 +85,9 @@ def _other_process(warehouse: str) -> Heartbeat | None:
             fix="allow s3:PutObject and s3:ListBucket there, and run it again",
         )
     # By the store's clock: this one's was given just now.
-    others = [replace(beat, age=beat.age - own) for beat in beats if (beat.home, beat.pid) != here]
-    return next((b for b in others if not why_stopped([b], b.run, home=here[0], alive=is_running)), None)
+    others = [replace(beat, age=beat.age - own) for beat in beats if beat.process != here]
+    # Two machines may have one name: whether there is such a process here tells nothing, only its silence does.
+    return next((b for b in others if not why_stopped([b], b.run, home="", alive=is_running)), None)
 
 
 def read_heartbeats(warehouse: str) -> list[Heartbeat]:
@@ -104,12 +107,19 @@ def read_heartbeats(warehouse: str) -> list[Heartbeat]:
             said: dict[str, Any] = json.loads(folder.read(info.base_name) or b"")
             age = (now - info.mtime).total_seconds()
             beat = Heartbeat(run=said["run"], home=said["home"], pid=int(said["pid"]), age=age)
-            found.append(replace(beat, routine=bool(said.get("routine")), began=_minute(said.get("began"))))
+            process, routine = str(said.get("process", "")), bool(said.get("routine"))
+            found.append(replace(beat, process=process, routine=routine, began=_minute(said.get("began"))))
     return found
 
 
 def _minute(said: object) -> str:
     return f"{datetime.fromisoformat(said).astimezone(UTC):%Y-%m-%d %H:%M}" if isinstance(said, str) else ""
+
+
+@cache
+def _token(pid: int) -> str:
+    """What tells this process from all others, wherever they run; a fork is another one."""
+    return uuid.uuid4().hex
 
 
 def machine_name() -> str:
@@ -145,7 +155,7 @@ class _Heart:
 
     @property
     def name(self) -> str:
-        return f"{self.run}.{socket.gethostname()}.{os.getpid()}.json"
+        return f"{self.run}.{socket.gethostname()}.{os.getpid()}.{_token(os.getpid())[:8]}.json"
 
     def start(self) -> None:
         self.beat()
@@ -153,7 +163,7 @@ class _Heart:
 
     def beat(self) -> None:
         said = {"run": self.run, "home": machine_name(), "pid": os.getpid(), "at": datetime.now(UTC).isoformat()}
-        said["began"] = self.began
+        said |= {"process": _token(os.getpid()), "began": self.began}
         said |= {"routine": True} if self.routine else {}
         with suppress(OSError):
             self.folder.write(self.name, json.dumps(said).encode())

@@ -71,7 +71,13 @@ def spark_session(root: Path, settings: Settings, sources: Iterable[str] = ()) -
                 )
             if conf.get("spark.sql.catalogImplementation") == "hive":
                 builder = builder.enableHiveSupport()
-        buckets = {k: v for place in places for k, v in access(place).hadoop(bucket_of(place)).items()}
+        buckets: dict[str, str] = {}
+        for place in places:
+            try:
+                buckets |= access(place).hadoop(bucket_of(place))
+            except SettingsError:
+                if place == settings.warehouse:  # a source is told by what reads it, if anything does
+                    raise
         for key, value in (buckets | given).items():
             builder = builder.config(key, value)
         log = state_root(root) / ".backfill" / "spark.log"
@@ -84,7 +90,7 @@ def spark_session(root: Path, settings: Settings, sources: Iterable[str] = ()) -
                 why=str(error).strip().splitlines()[0],
                 fix=f"run `backfill doctor`; Spark's own words are in {log}",
             ) from None
-        if places and not remote:
+        if is_s3(settings.warehouse) and not remote:
             _check_way(session)
         return session
 

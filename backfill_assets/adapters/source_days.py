@@ -10,10 +10,11 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from backfill_assets.adapters.csv_days import csv_days, is_readable, span_of
-from backfill_assets.adapters.source_files import SourceFile, can_list, files_at
+from backfill_assets.adapters.source_files import SourceFile, can_list, each_file, files_at
 from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges, utc
 from backfill_assets.core.model import Source
+from backfill_assets.project.object_store import UnreachableError
 
 MOST_FILES = 5_000
 """Looking at the footers of more Parquet files would make planning slow."""
@@ -49,7 +50,7 @@ def source_days(source: Source, pin: Mapping[str, object]) -> Ranges | None:
         if len(files) > MOST_FILES:
             return None
         read = is_readable(source, files)
-        spans = (file_days(file, source, read=read) for file in files)
+        spans = each_file(files, lambda file: file_days(file, source, read=read))
     found: list[Interval] = []
     for span in spans:
         if span is None:
@@ -121,6 +122,8 @@ def _footer(file: SourceFile, column: str) -> Ranges | None:
     try:
         with file.opened() as opened:
             said: Any = ParquetFile(opened).metadata
+    except UnreachableError:  # that nobody answers does not make its days unknown
+        raise
     except (ArrowInvalid, OSError, UnicodeError):
         return None
     if said.num_rows == 0:

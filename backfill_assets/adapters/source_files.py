@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from backfill_assets.project.object_store import SCHEME, arrow_path, is_s3, objects
+from backfill_assets.project.object_store import SCHEME, arrow_path, is_s3, objects, unreachable
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
+
+
+T = TypeVar("T")
+_MARK = "_$folder$"
+"""What Hadoop's older clients put beside a folder; no data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,15 +39,26 @@ class SourceFile:
     def opened(self) -> Generator[NativeFile]:
         """The file, to read any part of it. Raises OSError."""
         system, path = arrow_path(self.place)
-        with system.open_input_file(path) as file:
+        with _answering(self.place), system.open_input_file(path) as file:
             yield file
 
     @contextmanager
     def text(self) -> Generator[NativeFile]:
         """Its content from the beginning, unpacked where its name says that it is packed. Raises OSError."""
         system, path = arrow_path(self.place)
-        with system.open_input_stream(path) as file:
+        with _answering(self.place), system.open_input_stream(path) as file:
             yield file
+
+
+@contextmanager
+def _answering(place: str) -> Generator[None]:
+    """A store that does not give an object says nothing of the object: UnreachableError, not just any OSError."""
+    try:
+        yield
+    except OSError as error:
+        if not is_s3(place):
+            raise
+        raise unreachable(place, str(error)) from None
 
 
 def can_list(path: str) -> bool:
@@ -54,16 +71,30 @@ def files_at(path: str) -> list[SourceFile]:
 
     Raises SettingsError where a bucket cannot be reached.
     """
-    found = _in_bucket(path) if is_s3(path) else _on_disk(Path(path))
-    return [file for file in found if file.alone or not any(part.startswith(("_", ".")) for part in file.inside)]
+    return _in_bucket(path) if is_s3(path) else _on_disk(Path(path))
+
+
+def each_file(files: Sequence[SourceFile], look: Callable[[SourceFile], T]) -> Iterable[T]:
+    """What a look at each of the files tells, in their order; of a bucket's, many at once."""
+    if not files or not is_s3(files[0].place):
+        return map(look, files)
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        return list(pool.map(look, files))
+
+
+def _is_data(inside: tuple[str, ...]) -> bool:
+    return not any(part.startswith(("_", ".")) for part in inside)
 
 
 def _on_disk(path: Path) -> list[SourceFile]:
-    files = [path] if (alone := path.is_file()) else sorted(f for f in path.rglob("*") if f.is_file())
-    return [_file(f, (f.name,) if alone else f.relative_to(path).parts, alone) for f in files]
+    if path.is_file():
+        return [_file(path, (path.name,), alone=True)]
+    found = ((file, file.relative_to(path).parts) for file in path.rglob("*"))
+    # What is hidden is not looked at: a writer at work comes and goes there.
+    return [_file(file, parts) for file, parts in sorted(found) if _is_data(parts) and file.is_file()]
 
 
-def _file(path: Path, inside: tuple[str, ...], alone: bool) -> SourceFile:
+def _file(path: Path, inside: tuple[str, ...], *, alone: bool = False) -> SourceFile:
     stat = path.stat()
     return SourceFile(
         place=str(path),
@@ -77,16 +108,15 @@ def _file(path: Path, inside: tuple[str, ...], alone: bool) -> SourceFile:
 
 def _in_bucket(location: str) -> list[SourceFile]:
     bucket, _, key = location.removeprefix(SCHEME).partition("/")
-    return [
-        SourceFile(
-            place=f"{SCHEME}{bucket}/{one.key}",
-            inside=(one.key.rsplit("/", 1)[-1],)
-            if one.key == key
-            else tuple(one.key[len(key) :].strip("/").split("/")),
-            bytes=one.bytes,
-            written=one.written,
-            stamp=one.etag,
-            alone=one.key == key,
-        )
-        for one in objects(location)
-    ]
+    found: list[SourceFile] = []
+    for one in objects(location):
+        alone = one.key == key
+        inside = (one.key.rsplit("/", 1)[-1],) if alone else tuple(one.key[len(key) :].strip("/").split("/"))
+        if alone or (_is_data(inside) and not inside[-1].endswith(_MARK)):
+            place = f"{SCHEME}{bucket}/{one.key}"
+            found.append(
+                SourceFile(
+                    place=place, inside=inside, bytes=one.bytes, written=one.written, stamp=one.etag, alone=alone
+                )
+            )
+    return found

@@ -123,6 +123,13 @@ def adopt(context: Context, asked: Adoption, listen: Listener = silence) -> Adop
             why=f"it is no Delta table in a folder: it is {place.format}",
             fix=f"backfill adopt {model.name} --table {place.text} --copy writes its rows into the warehouse",
         )
+    with context.bench().beating():
+        done = _taken(context, model, place, in_place=in_place, listen=listen)
+    return done if done.red else _show(context, model, done)
+
+
+def _taken(context: Context, model: Model, place: TablePlace, *, in_place: bool, listen: Listener) -> Adopted:
+    """The table as the model's version, its rows audited; nothing is shown yet."""
     create_version(context.bench(listen=listen), model.name)
     if in_place:
         foreign = read_foreign_table(place.location, time_column=model.time_column)
@@ -139,7 +146,7 @@ def adopt(context: Context, asked: Adoption, listen: Listener = silence) -> Adop
     )
     failed = [f"{r.check} {r.interval}: {r.failures} rows" for r in outcome.results if r.blocking and not r.passed]
     failed += [f.error for f in outcome.failures]
-    done = Adopted(
+    return Adopted(
         model=model.name,
         version=one.version,
         place=place,
@@ -150,7 +157,6 @@ def adopt(context: Context, asked: Adoption, listen: Listener = silence) -> Adop
         failed=tuple(failed),
         verdict=None,
     )
-    return done if done.red else _show(context, model, done)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,11 @@ def check_texts(context: Context, plan: Plan, *, listen: Listener = silence) -> 
 
     Raises BuildError, StateError, SettingsError.
     """
-    return check(context.bench(plan.sources, listen=listen), plan.texts) if plan.texts else ()
+    if not plan.texts:
+        return ()
+    bench = context.bench(plan.sources, listen=listen)
+    with bench.beating():
+        return check(bench, plan.texts)
 
 
 def problems(checks: Sequence[TextCheck]) -> list[str]:

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 SCHEME = "s3://"
-ALIAS = "s3a://"
-"""What Hadoop calls the same; locations are kept as `s3://…`, which all clients take."""
+_SCHEMES = re.compile(r"s3a?://", re.IGNORECASE)
+"""`s3a://` is what Hadoop calls the same; locations are kept as `s3://…`, which all clients take."""
 ENDPOINT = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 REGION = ("AWS_REGION", "AWS_DEFAULT_REGION")
 CREDENTIALS = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
 _USUAL_REGION = "us-east-1"
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_TOKEN = re.compile(r"(<Token[^>]*>)[^<]*")
+"""A store repeats a token that it does not take."""
 _KEY = re.compile(r"[A-Za-z0-9_.=/-]*")
 
 
@@ -41,7 +43,7 @@ class BucketAccess:
     @property
     def delta(self) -> dict[str, str]:
         """As delta-rs takes it (`storage_options`)."""
-        said = {"AWS_REGION": self.region, "max_retries": "5", "retry_timeout": "60s"}
+        said = {"AWS_REGION": self.region, "max_retries": "5", "retry_timeout": "60s", "conditional_put": "etag"}
         if self.endpoint:
             said |= {
                 "AWS_ENDPOINT_URL": self.endpoint,
@@ -70,16 +72,16 @@ class BucketAccess:
 
 def is_s3(location: str) -> bool:
     """Whether a location is in a bucket that S3's protocol reaches."""
-    return location.startswith((SCHEME, ALIAS))
+    return bool(_SCHEMES.match(location))
 
 
 def plain_uri(location: str) -> str:
     """A location as it is kept.
 
-    >>> plain_uri("s3a://lake/prod/")
-    's3://lake/prod'
+    >>> plain_uri("s3a://lake/prod/"), plain_uri("S3://lake")
+    ('s3://lake/prod', 's3://lake')
     """
-    return (SCHEME + location.removeprefix(ALIAS) if location.startswith(ALIAS) else location).rstrip("/")
+    return _SCHEMES.sub(SCHEME, location).rstrip("/")
 
 
 def bucket_of(location: str) -> str:
@@ -107,7 +109,14 @@ def wrong_s3_location(location: str) -> str:
 
 def access(location: str) -> BucketAccess:
     """How the bucket of a location is reached; asked for once. Raises SettingsError, which says what is in the way."""
-    return _access(bucket_of(location), *(_first(names) for names in (ENDPOINT, REGION)))
+    endpoint, region = _first(ENDPOINT), _first(REGION)
+    if "@" in endpoint:  # it would be in Spark's configuration, which many can read
+        raise SettingsError(
+            f"{' or '.join(ENDPOINT)} holds a name and a password",
+            why="the address of an object store is no secret: it is printed, and is in Spark's configuration",
+            fix="leave them out; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are for that",
+        )
+    return _access(bucket_of(location), endpoint, region)
 
 
 def delta_options(location: str) -> dict[str, str] | None:
@@ -140,10 +149,11 @@ class StoredObject:
 def objects(location: str) -> list[StoredObject]:
     """What is stored at a location, or below it, by key. Raises SettingsError."""
     _, _, key = location.removeprefix(SCHEME).partition("/")
+    first = [said for said in _listed(location, key, MaxItems=1, PageSize=1) if said["Key"] == key] if key else []
     found = [
         StoredObject(key=said["Key"], bytes=said["Size"], written=said["LastModified"], etag=said["ETag"])
-        for said in _listed(location, key)
-        if (said["Key"] == key or said["Key"].startswith(f"{key}/" if key else "")) and not said["Key"].endswith("/")
+        for said in (*first, *_listed(location, f"{key}/" if key else ""))
+        if not said["Key"].endswith("/")
     ]
     return sorted(found, key=lambda one: one.key)
 
@@ -157,12 +167,12 @@ def remove_all(location: str) -> None:
             _client(access(location)).delete_object(Bucket=bucket, Key=said["Key"])
 
 
-def _listed(location: str, prefix: str) -> list[dict[str, Any]]:
+def _listed(location: str, prefix: str, **more: int) -> list[dict[str, Any]]:
     with reaching(location):
         pages = _client(access(location)).get_paginator("list_objects_v2")
         return [
             one
-            for page in pages.paginate(Bucket=bucket_of(location), Prefix=prefix)
+            for page in pages.paginate(Bucket=bucket_of(location), Prefix=prefix, PaginationConfig=more)
             for one in page.get("Contents", ())
         ]
 
@@ -191,7 +201,7 @@ class UnreachableError(SettingsError, OSError):
 
 def unreachable(location: str, said: str) -> UnreachableError:
     """What a client's words about a place in a bucket mean, and what to do."""
-    bucket, line = bucket_of(location), said.strip().splitlines()[0][:300]
+    bucket, line = bucket_of(location), _TOKEN.sub(r"\1…", said).strip().partition("\n")[0][:300]
     for marks, what, fix in _MEANINGS:
         if any(mark in said for mark in marks):
             return UnreachableError(what.format(bucket=bucket, location=location), why=line, fix=fix)

@@ -25,6 +25,8 @@ class Heartbeat:
     age: float
     routine: bool = False
     """Whether it is a routine run: it goes before heavy builds."""
+    process: str = ""
+    """What tells the process from all others, wherever they run; "" in those of earlier releases."""
     began: str = ""
     """When it began, as people read it, in UTC; "" where it does not say."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Generator, Iterator
@@ -16,9 +17,10 @@ import pandas as pd
 import pytest
 from deltalake import write_deltalake
 
+from backfill_assets.adapters import source_files
 from backfill_assets.adapters.control_delta import DeltaStore
 from backfill_assets.adapters.folder import ArrowFolder
-from backfill_assets.adapters.heartbeat import building, read_heartbeats, runs_folder
+from backfill_assets.adapters.heartbeat import building, machine_name, read_heartbeats, runs_folder
 from backfill_assets.adapters.packets import packet_folders, remove_packet
 from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_days import source_days
@@ -31,7 +33,7 @@ from backfill_assets.app.promote import promote_plan
 from backfill_assets.core.errors import BackfillError, ConflictError, SettingsError, StateError
 from backfill_assets.core.model import Source
 from backfill_assets.project.file_schema import read_schema
-from backfill_assets.project.object_store import access, delta_options
+from backfill_assets.project.object_store import access, delta_options, unreachable
 from backfill_assets_tests.buckets import BUCKET, keys, object_store, upload
 from backfill_assets_tests.contracts.test_control_table import NOTE, SPEC, row
 from backfill_assets_tests.projects import backfill_here, small_project
@@ -115,6 +117,64 @@ def test_one_process_at_a_time_builds_there(bucket: Any, tmp_path: Path) -> None
     on_disk.write("theirs.elsewhere.7.json", json.dumps(said).encode())
     with building(str(tmp_path), "mine"):
         pass
+
+
+def test_machines_of_one_name_are_not_one_process(bucket: Any) -> None:
+    """Two made from one image: the same host, namespace, even process number. Its silence tells, nothing else."""
+    house, runs = f"{LAKE}/house", ArrowFolder(runs_folder(f"{LAKE}/house"))
+    for number in (os.getpid(), 2**22 + 1):  # ours, and one that is not here
+        said = {"run": "theirs", "home": machine_name(), "pid": number, "process": "another"}
+        runs.write("theirs.json", json.dumps(said).encode())
+        with pytest.raises(StateError, match="another process builds"), building(house, "mine"):
+            raise AssertionError("it was let in")
+    runs.delete("theirs.json")
+    with building(house, "mine"):
+        pass
+
+
+def test_a_store_that_does_not_answer_makes_no_days_unknown(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else days that are not loaded would be built without rows, and be published."""
+    (tmp_path / "a.csv").write_text("at,n\n2024-01-01T05:00:00Z,1\n")
+    pd.DataFrame({"at": pd.to_datetime(["2024-01-03T05:00"], utc=True)}).to_parquet(tmp_path / "b.parquet")
+    for name in ("a.csv", "b.parquet"):
+        upload(bucket, tmp_path, "events")
+        kind = name.split(".")[1]
+        source = files(f"{LAKE}/events/{name}", kind, time_column="at", options={"header": "true"})
+        assert source_days(source, {})
+
+        with monkeypatch.context() as patched:
+            patched.setattr(source_files, "arrow_path", lambda place: (Busy(), place))
+            with pytest.raises(SettingsError, match="cannot be reached"):
+                source_days(source, {})
+
+
+class Busy:
+    """A file system whose store asks for patience."""
+
+    def open_input_file(self, path: str) -> Any:
+        raise OSError("AWS Error SLOW_DOWN during GetObject operation: reduce your rate")
+
+    open_input_stream = open_input_file
+
+
+def test_what_is_no_data_beside_objects(bucket: Any) -> None:
+    """Hidden names, what stands for folders, and another prefix that begins alike."""
+    for key in ("e/ds=1_$folder$", "e/_tmp/a.csv", "e/", "e_archive/a.csv", "e/ds=1/a.csv"):
+        bucket.put_object(Bucket=BUCKET, Key=key, Body=b"x")
+    assert [f.inside for f in files_at(f"{LAKE}/e")] == [("ds=1", "a.csv")]
+    assert [f.place for f in files_at(f"{LAKE}/e/ds=1/a.csv")] == [f"{LAKE}/e/ds=1/a.csv"]
+
+
+def test_no_secret_is_printed(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one in the address, nor a token that the store repeats."""
+    said = unreachable(f"{LAKE}/w", "InvalidToken: <Token-0>hunter2</Token-0>")
+    assert "hunter2" not in f"{said} {said.why}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://me:hunter2@127.0.0.1")
+    with pytest.raises(SettingsError, match="holds a name and a password") as refused:
+        access(LAKE)
+    assert "hunter2" not in str(refused.value)
 
 
 def test_a_backup_of_a_bucket_is_refused(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

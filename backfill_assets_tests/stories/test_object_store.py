@@ -71,8 +71,8 @@ ROAD = """
         [plan] = [p for p in json.loads(run("plans", "plans", "--json").out) if p["candidate"]]
         found["unapproved"] = run("too soon", "promote", plan["id"]).code
         say_yes(Context.open(root), plan["id"])
+        run("diff", "diff", plan["id"], "--model", "daily", "--json")
         run("promoted", "promote", plan["id"])
-        run("diff", "diff", "--model", "daily", "--json")
         run("sql", "sql", "SELECT sum(n) AS n FROM prod.named")
         run("rollback", "rollback")
         run("janitor", "janitor", "--apply")

@@ -155,7 +155,7 @@ def test_an_object_store_is_written_through_arrow(monkeypatch: pytest.MonkeyPatc
     bucket.create_dir("bucket/evidence/7f3c")
     store = SubTreeFileSystem("bucket/evidence/7f3c", bucket)
     monkeypatch.setattr("backfill_assets.adapters.folder.file_system", lambda location: store)
-    folder = ArrowFolder("s3://bucket/evidence/7f3c")
+    folder = ArrowFolder("gs://bucket/evidence/7f3c")
     written = write_packet(folder, "7f3c", PACKET_FILES, sealed=False)
     assert packet_digest(folder) == written.digest and verify(folder, None).ok
     assert folder.names() == sorted([*FILES, MANIFEST])

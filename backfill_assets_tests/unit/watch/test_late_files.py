@@ -115,7 +115,7 @@ def test_names_that_say_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("where", "why"),
-    [({"path": None, "table": "lake.events"}, "catalog table"), ({"path": "s3://bucket/events"}, "object store")],
+    [({"path": None, "table": "lake.events"}, "catalog table"), ({"path": "gs://bucket/events"}, "object store")],
 )
 def test_what_cannot_be_watched(tmp_path: Path, where: dict[str, str | None], why: str) -> None:
     """Catalog tables and files in an object store: said once, whoever reads them."""
