@@ -18,6 +18,7 @@ from backfill_assets.adapters.warehouse import (
 )
 from backfill_assets.core.errors import BackfillError, StateError
 from backfill_assets.core.settings import Settings
+from backfill_assets.project.object_store import way_back
 from backfill_assets.state.identity import FORMAT, READER, WRITER, Identity, Memory, WarehouseState, refuse
 
 
@@ -93,7 +94,7 @@ def adopt(settings: Settings, root: Path, *, by: str, why: str) -> Identity:
         raise StateError(
             f"there is nothing to adopt in {where}",
             why="neither an identity nor a control table is there",
-            fix="mount the folder, `backfill restore SRC`, or name another `warehouse:`",
+            fix=f"mount the folder, {way_back(where)}, or name another `warehouse:`",
         )
     there = read_identity(where) or Identity(warehouse=uuid.uuid4().hex, project=settings.name)
     memory = read_memory(root, where)

@@ -21,7 +21,7 @@ from backfill_assets.adapters.growing_table import (
 )
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import ConflictError, StateError
-from backfill_assets.project.object_store import delta_options, is_out_of_reach, is_s3, unreachable
+from backfill_assets.project.object_store import delta_options, is_out_of_reach, is_s3, unreachable, way_back
 from backfill_assets.state.store import ColumnType, ControlTable, Filter, Row, TableSpec, matches, numbered
 
 if TYPE_CHECKING:
@@ -236,7 +236,8 @@ class DeltaControlTable:
             raise StateError(
                 f"the control table {self._location} cannot be read",
                 why=delta_reason(error),
-                fix="check that the warehouse is reachable; what is damaged comes back with `backfill restore`",
+                fix="check that the warehouse is reachable; what is damaged comes back with "
+                f"{way_back(self._location)}",
             ) from None
 
     @contextmanager

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from backfill_assets.adapters.log_entry import flaw
 from backfill_assets.core.errors import StateError
+from backfill_assets.project.object_store import way_back
 
 LOG = "_delta_log"
 HINT = "_last_checkpoint"
@@ -107,8 +108,13 @@ def damaged(location: str, why: str) -> DamagedLogError:
     return DamagedLogError(
         f"the log of the table {location} is damaged; nothing is read from it",
         why=why,
-        fix="backfill warehouse --repair sets a newest entry aside that nobody was told of; restore the folder from a "
-        "backup otherwise. `backfill doctor --deep` names all that is damaged in the warehouse",
+        fix=(
+            f"restore it from {way_back(location)}"
+            if "://" in location
+            else "backfill warehouse --repair sets a newest entry aside that nobody was told of; restore the folder "
+            "from a backup otherwise"
+        )
+        + ". `backfill doctor --deep` names all that is damaged in the warehouse",
     )
 
 

@@ -20,6 +20,7 @@ from backfill_assets.adapters.table_log import open_table
 from backfill_assets.adapters.warehouse import event, read_identity, read_memory, write_identity
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.settings import Settings
+from backfill_assets.project.object_store import way_back
 from backfill_assets.state.control import Control
 from backfill_assets.state.environment import ENVIRONMENTS
 
@@ -50,7 +51,7 @@ def repair(settings: Settings, root: Path, *, by: str) -> tuple[SetAside, ...]:
         raise StateError(
             f"there is nothing to repair in {settings.warehouse}",
             why="an object store shows an entry whole or not at all",
-            fix="restore what is damaged from a backup: backfill restore SRC",
+            fix=f"restore what is damaged from {way_back(settings.warehouse)}",
         )
     where = Path(folder)
     done = _set_aside(where, _damaged(where, CONTROL), _noted(settings, root))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.settings import Settings
 from backfill_assets.project.object_store import access, bucket_of, is_s3
 from backfill_assets.project.settings import state_root
+from backfill_assets.project.source_places import source_places
 from backfill_assets.project.spark_settings import SESSION
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def check_machine(root: Path, settings: Settings) -> None:
     check_room(settings.warehouse)
 
 
-def spark_session(root: Path, settings: Settings, sources: Iterable[str] = ()) -> SparkSession:
-    """The process's session; later calls give the same one. `sources`: further places that it has to reach.
+def spark_session(root: Path, settings: Settings) -> SparkSession:
+    """The process's session; later calls give the same one. It reaches the warehouse, and the project's sources.
 
     Raises SettingsError when Java, the jars or disk room are missing, or a bucket cannot be reached, before any JVM is
     started; and when Spark's configuration has no way to one.
@@ -46,7 +47,7 @@ def spark_session(root: Path, settings: Settings, sources: Iterable[str] = ()) -
         active = SparkSession.getActiveSession()
         if active is not None:
             return active
-        places = [place for place in (settings.warehouse, *sources) if is_s3(place)]
+        places = [place for place in (settings.warehouse, *source_places(root)) if is_s3(place)]
         folder = conf_dir(root, s3=bool(places))
         conf = read_conf(folder) | settings.spark
         remote = os.environ.get("SPARK_REMOTE") or conf.get("spark.remote")
@@ -90,19 +91,25 @@ def spark_session(root: Path, settings: Settings, sources: Iterable[str] = ()) -
                 why=str(error).strip().splitlines()[0],
                 fix=f"run `backfill doctor`; Spark's own words are in {log}",
             ) from None
-        if is_s3(settings.warehouse) and not remote:
-            _check_way(session)
+        if places and not remote:
+            _check_way(session, wanted=is_s3(settings.warehouse))
         return session
 
 
-def _check_way(session: SparkSession) -> None:
-    """Raise SettingsError when Spark knows no file system for `s3://`."""
+def _check_way(session: SparkSession, *, wanted: bool) -> None:
+    """Let `s3://` be what `s3a://` is to Spark, where it is nothing. Raises SettingsError when both are (`wanted`)."""
     from py4j.protocol import Py4JError
 
     inner: Any = session
+    known, conf = inner._jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass, inner._jsc.hadoopConfiguration()
+    with suppress(Py4JError):
+        known("s3", conf)
+        return
     try:
-        inner._jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass("s3", inner._jsc.hadoopConfiguration())
+        conf.set("fs.s3.impl", known("s3a", conf).getName())
     except Py4JError as error:
+        if not wanted:  # a source is told by what reads it, if anything does
+            return
         raise SettingsError(
             "Spark cannot reach s3://",
             why=spark_reason(causes(error)),

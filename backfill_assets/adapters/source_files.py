@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _MARK = "_$folder$"
 """What Hadoop's older clients put beside a folder; no data."""
+_PATTERN = frozenset("*?[{")
+"""A path of these is a pattern to Spark; no object is called so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ def _answering(place: str) -> Generator[None]:
 
 def can_list(path: str) -> bool:
     """Whether the files at a source's path can be told without Spark: on a disk, or in a bucket of S3's protocol."""
-    return "://" not in path or is_s3(path)
+    return "://" not in path or (is_s3(path) and not _PATTERN.intersection(path))
 
 
 def files_at(path: str) -> list[SourceFile]:
@@ -88,14 +90,19 @@ def _is_data(inside: tuple[str, ...]) -> bool:
 
 def _on_disk(path: Path) -> list[SourceFile]:
     if path.is_file():
-        return [_file(path, (path.name,), alone=True)]
+        one = _file(path, (path.name,), alone=True)
+        return [one] if one is not None else []
     found = ((file, file.relative_to(path).parts) for file in path.rglob("*"))
     # What is hidden is not looked at: a writer at work comes and goes there.
-    return [_file(file, parts) for file, parts in sorted(found) if _is_data(parts) and file.is_file()]
+    looked = (_file(file, parts) for file, parts in sorted(found) if _is_data(parts) and file.is_file())
+    return [file for file in looked if file is not None]
 
 
-def _file(path: Path, inside: tuple[str, ...], *, alone: bool = False) -> SourceFile:
-    stat = path.stat()
+def _file(path: Path, inside: tuple[str, ...], *, alone: bool = False) -> SourceFile | None:
+    try:
+        stat = path.stat()
+    except FileNotFoundError:  # it went since it was listed
+        return None
     return SourceFile(
         place=str(path),
         inside=inside,

@@ -260,8 +260,7 @@ class Context:
             raise SettingsError("no Spark session is opened", why=UNTRUSTED_WHY, fix=fix)
         from backfill_assets.adapters.session import spark_session
 
-        sources = (source.path or "" for source in self.project.sources.values())
-        return spark_session(self.project.root, self.project.settings, sources)
+        return spark_session(self.project.root, self.project.settings)
 
     @property
     def storage(self) -> DeltaTableStorage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from backfill_assets.adapters.integrity import IntegrityReport, check_integrity,
 from backfill_assets.adapters.probe import probe
 from backfill_assets.adapters.repair import SetAside, repair
 from backfill_assets.adapters.restore import Restored, restore
+from backfill_assets.adapters.source_files import can_list, files_at
 from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.app.context import Context
 from backfill_assets.core.errors import SettingsError
@@ -95,6 +97,11 @@ def restore_warehouse(root: Path, source: Path, *, over_newer: bool) -> BroughtB
 def probe_store(context: Context) -> str:
     """Try where the warehouse is with every client, in an object store; "" for a folder. Raises SettingsError."""
     return probe(context.warehouse, lambda: context.spark) if is_s3(context.warehouse) else ""
+
+
+def reach_sources(places: Sequence[str]) -> str:
+    """Look at what is stored where sources are; what was found. Raises SettingsError for what cannot be reached."""
+    return "; ".join(f"{place}: {len(files_at(place)):,} files" if can_list(place) else place for place in places)
 
 
 def check_warehouse(context: Context, *, every_file: bool) -> IntegrityReport:

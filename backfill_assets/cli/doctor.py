@@ -32,10 +32,11 @@ def examine(root: Path) -> list[DoctorCheck]:
     """Look at everything; a check that fails does not stop the others."""
     from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars
     from backfill_assets.app.context import Context
-    from backfill_assets.app.warehouse import check_tables, probe_store
+    from backfill_assets.app.warehouse import check_tables, probe_store, reach_sources
     from backfill_assets.defs.dagster_home import ensure_home
     from backfill_assets.project.object_store import is_s3
     from backfill_assets.project.settings import load_settings
+    from backfill_assets.project.source_places import source_places
     from backfill_assets.promote.interrupted_pins import interrupted_pins
 
     def warehouse() -> str:
@@ -46,8 +47,10 @@ def examine(root: Path) -> list[DoctorCheck]:
             return is_s3(warehouse())
         return False
 
+    in_buckets = [place for place in source_places(root) if is_s3(place)]
+
     def conf() -> Path:
-        return conf_dir(root, s3=in_bucket())
+        return conf_dir(root, s3=in_bucket() or bool(in_buckets))
 
     def state() -> str:
         place = Context.open(root)
@@ -72,6 +75,7 @@ def examine(root: Path) -> list[DoctorCheck]:
         _check("object store", lambda: probe_store(Context.open(root)))
         if in_bucket()
         else _check("disk", lambda: f"{check_room(warehouse()) // 2**20:,} MiB free for {warehouse()}"),
+        *([_check("sources in S3", lambda: reach_sources(in_buckets))] if in_buckets else []),
         _check("project", project),
         _check("state", state),
         _check("tables", lambda: f"the logs of {check_tables(Context.open(root))} tables are whole"),

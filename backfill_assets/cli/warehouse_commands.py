@@ -143,8 +143,10 @@ def print_integrity(*, every_file: bool, as_json: bool) -> None:
     """Look at everything that the warehouse holds, and say what is damaged. Exits with 1 when anything is."""
     from backfill_assets.app.warehouse import check_warehouse
     from backfill_assets.core.codec import to_plain
+    from backfill_assets.project.object_store import way_back
 
-    found = check_warehouse(open_place(), every_file=every_file)
+    place = open_place()
+    found, back = check_warehouse(place, every_file=every_file), way_back(place.warehouse).strip("`")
     if as_json:
         print_json(to_plain(found))
     else:
@@ -155,6 +157,6 @@ def print_integrity(*, every_file: bool, as_json: bool) -> None:
         said = f"{found.records:,} records, {found.pointers:,} pointers, {found.files:,} files with {found.rows:,} rows"
         console.print(Text(f"{said} were read: {how}; {len(found.problems)} problems"))
         if found.problems:
-            console.print(Text("fix: backfill restore SRC, or backfill rollback to a release that is whole"))
+            console.print(Text(f"fix: {back}, or backfill rollback to a release that is whole"))
     if found.problems:
         raise typer.Exit(1)

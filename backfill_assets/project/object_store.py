@@ -84,6 +84,15 @@ def plain_uri(location: str) -> str:
     return _SCHEMES.sub(SCHEME, location).rstrip("/")
 
 
+def way_back(location: str) -> str:
+    """What brings back what a warehouse has lost; `backfill restore` copies folders.
+
+    >>> way_back("/data/warehouse"), way_back("s3://lake/prod")
+    ('`backfill restore SRC`', "the object store's own versions or copies")
+    """
+    return "the object store's own versions or copies" if "://" in location else "`backfill restore SRC`"
+
+
 def bucket_of(location: str) -> str:
     """The bucket that a location is in."""
     return location.split("://", 1)[1].split("/", 1)[0]

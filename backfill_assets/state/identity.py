@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backfill_assets.core.errors import StateError
+from backfill_assets.project.object_store import way_back
 
 IDENTITY = "warehouse.json"
 FORMAT = 2
@@ -89,7 +90,8 @@ def identity_from_json(text: str, where: str) -> Identity:
         raise StateError(
             f"{where} is damaged",
             why="it does not say whose warehouse this is, nor how far its records go",
-            fix="restore it from a backup (backfill restore), or, if the records are right as they are, "
+            fix=f"restore it from {'a backup (backfill restore)' if '://' not in where else way_back(where)}, "
+            "or, if the records are right as they are, "
             "delete it and run `backfill migrate`",
         ) from None
 
@@ -187,13 +189,13 @@ def _refuse_lost(found: WarehouseState, memory: Memory | None) -> None:
         raise StateError(
             f"the warehouse {found.location} is gone, or is not mounted",
             why=f"there is no {IDENTITY} in it, and this project has seen release {memory.release} there",
-            fix=f"mount the folder, or `backfill restore SRC`; {_ON_PURPOSE}",
+            fix=f"mount the folder, or {way_back(found.location)}; {_ON_PURPOSE}",
         )
     if found.data and not found.heads:
         raise StateError(
             f"the warehouse {found.location} has lost its records",
             why=f"there are tables of versions, and neither {IDENTITY} nor control tables",
-            fix="`backfill restore SRC`; or, to begin anew, name another `warehouse:` or empty the folder",
+            fix=f"{way_back(found.location)}; or, to begin anew, name another `warehouse:` or empty the folder",
         )
 
 
@@ -204,6 +206,6 @@ def _older(where: str, why: str) -> StateError:
     return StateError(
         f"the records of the warehouse {where} are lost, or older than they were",
         why=why,
-        fix="`backfill restore SRC` from a newer backup; or, if they are right as they are, "
+        fix=f"{way_back(where)}{'' if '://' in where else ' from a newer backup'}; or, if they are right as they are, "
         "`backfill warehouse --adopt --why REASON`: what came after them is lost then",
     )

@@ -30,10 +30,12 @@ from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.warehouse import read_identity
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.cli.doctor import examine
 from backfill_assets.core.errors import BackfillError, ConflictError, SettingsError, StateError
 from backfill_assets.core.model import Source
 from backfill_assets.project.file_schema import read_schema
 from backfill_assets.project.object_store import access, delta_options, unreachable
+from backfill_assets.project.source_places import source_places
 from backfill_assets_tests.buckets import BUCKET, keys, object_store, upload
 from backfill_assets_tests.contracts.test_control_table import NOTE, SPEC, row
 from backfill_assets_tests.projects import backfill_here, small_project
@@ -165,6 +167,7 @@ def test_what_is_no_data_beside_objects(bucket: Any) -> None:
         bucket.put_object(Bucket=BUCKET, Key=key, Body=b"x")
     assert [f.inside for f in files_at(f"{LAKE}/e")] == [("ds=1", "a.csv")]
     assert [f.place for f in files_at(f"{LAKE}/e/ds=1/a.csv")] == [f"{LAKE}/e/ds=1/a.csv"]
+    assert "unpinned" in FilePins().pin(files(f"{LAKE}/e/*/a.csv"))  # Spark finds what it stands for
 
 
 def test_no_secret_is_printed(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,6 +188,48 @@ def test_a_backup_of_a_bucket_is_refused(bucket: Any, tmp_path: Path, monkeypatc
     for command in (["backup", str(tmp_path / "b")], ["warehouse", "--repair"]):
         said = backfill_here(*command, project=root)
         assert said.code != 0 and "object store" in said.err and "fix:" in said.err, said
+        assert "backfill restore SRC" not in said.err
+
+
+def test_what_is_damaged_there_is_not_sent_to_restore(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which refuses buckets: a damaged identity, a lost file of a version, an empty bucket that was none."""
+    monkeypatch.setenv("BACKFILL_WAREHOUSE", f"{LAKE}/house")
+    root = small_project(tmp_path, days=1)
+    build(unsparked(root))
+    promote_plan(unsparked(root))
+    content = bucket.get_object(Bucket=BUCKET, Key="house/warehouse.json")["Body"].read()
+    bucket.put_object(Bucket=BUCKET, Key="house/warehouse.json", Body=b"{")
+    said = [backfill_here("status", project=root)]
+    bucket.put_object(Bucket=BUCKET, Key="house/warehouse.json", Body=content)
+    for key in keys(bucket, "house/daily/"):
+        if key.endswith(".parquet"):
+            bucket.delete_object(Bucket=BUCKET, Key=key)
+    said.append(backfill_here("doctor", "--deep", project=root))
+    for key in keys(bucket, "house/"):
+        bucket.delete_object(Bucket=BUCKET, Key=key)
+    said.append(backfill_here("status", project=root))
+    for one in said:
+        assert one.code != 0 and "the object store's own versions or copies" in one.out + one.err, one
+        assert "backfill restore" not in one.out + one.err and "--repair" not in one.out + one.err
+
+
+def test_doctor_looks_at_sources_in_a_bucket(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the warehouse is a folder: with the jars that reach them, no JVM; one that is not there is named."""
+    root = small_project(tmp_path, days=2)
+    upload(bucket, root / "data" / "events", "events")
+    declared = (root / "sources.yml").read_text()
+    (root / "sources.yml").write_text(declared.replace("data/events", "s3a://lake/events"))
+    assert source_places(root) == (f"{LAKE}/events",)
+    checks = {check.name: check for check in examine(root)}
+    assert checks["sources in S3"].ok and f"{LAKE}/events: 2 files" in checks["sources in S3"].found, checks
+    assert checks["spark-conf"].found.endswith("s3") and "disk" in checks
+    (root / "sources.yml").write_text(declared.replace("data/events", "s3://ocean/events"))
+    check = next(check for check in examine(root) if check.name == "sources in S3")
+    assert not check.ok and "there is no bucket ocean" in check.found
+    (root / "sources.yml").write_text(declared)
+    assert "sources in S3" not in {check.name for check in examine(root)}
 
 
 def test_a_source_is_pinned_and_watched_by_its_etags(bucket: Any, tmp_path: Path) -> None:

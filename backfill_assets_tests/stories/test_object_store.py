@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -65,13 +66,13 @@ ROAD = """
         return said
 
     if run("doctor", "doctor", "--json").code == 0 and run("first", "apply", "--promote").code == 0:
-        model = root / "models" / "daily.sql"
-        model.write_text(model.read_text().replace("sum(amount) AS total", "sum(amount) * 2 AS total"))
+        model = root / "models" / "named.sql"
+        model.write_text(model.read_text().replace("sum(d.n) AS n", "sum(d.n) * 2 AS n"))
         run("apply", "apply")
         [plan] = [p for p in json.loads(run("plans", "plans", "--json").out) if p["candidate"]]
         found["unapproved"] = run("too soon", "promote", plan["id"]).code
         say_yes(Context.open(root), plan["id"])
-        run("diff", "diff", plan["id"], "--model", "daily", "--json")
+        run("diff", "diff", plan["id"], "--model", "named", "--json")
         run("promoted", "promote", plan["id"])
         run("sql", "sql", "SELECT sum(n) AS n FROM prod.named")
         run("rollback", "rollback")
@@ -80,11 +81,10 @@ ROAD = """
 """
 
 
-def shown(root: Path) -> list[tuple[object, ...]]:
-    """What `daily` shows, by Arrow."""
+def shown(root: Path, model: str) -> list[dict[str, Any]]:
+    """What a model shows, by Arrow."""
     place = Context.open(root)
-    rows = read_pointer(place.control.environments.read("prod").pointers["daily"], place.warehouse).to_pylist()
-    return sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in rows)
+    return read_pointer(place.control.environments.read("prod").pointers[model], place.warehouse).to_pylist()
 
 
 def test_the_whole_road(tmp_path: Path) -> None:
@@ -113,6 +113,10 @@ def test_the_whole_road(tmp_path: Path) -> None:
         done = {name: one["code"] for name, one in found.items() if isinstance(one, dict)}
         assert done.pop("too soon") != 0 and not any(done.values()), json.dumps(found, indent=1)[-8000:]
         assert len(done) == 9
-        assert shown(root) == expected_daily(tmp_path)  # as before the edit
-        assert "18" in found["sql"]["out"]
+        daily = sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in shown(root, "daily"))
+        assert daily == expected_daily(tmp_path)
+        names = {"a": "ant", "b": "bee"}
+        named = sorted((f"{r['ds']}", r["name"], r["n"]) for r in shown(root, "named"))
+        assert named == sorted((ds, names[kind], n) for ds, kind, n, _ in daily)  # as before the edit
+        assert f" {2 * sum(n for _, _, n in named)} " in found["sql"]["out"]
         assert keys(client, "house/daily/") and not keys(client, "house/_probe/")
