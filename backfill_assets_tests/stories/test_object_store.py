@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,7 +15,6 @@ from backfill_assets.app.context import Context
 from backfill_assets.project.object_store import delta_options
 from backfill_assets_tests.buckets import BUCKET, keys, object_store, upload
 from backfill_assets_tests.projects import (
-    DAILY,
     EVENTS,
     clean_environment,
     expected_daily,
@@ -38,18 +36,21 @@ PLACES = """\
     format: parquet
     path: s3a://lake/names
 """
-NAMED = """\
+DAILY = """\
 /*
 start: 2024-01-01
 owner: ana@example.com
-grain: [ds, name]
-write: merge
+grain: [ds, kind]
+write: replace
 batch_size: 3
+audits:
+  - not_null: [ds, kind, n]
+  - completeness
 */
-SELECT d.ds, n.name, sum(d.n) AS n
-FROM daily AS d JOIN raw.kinds AS k ON k.kind = d.kind JOIN raw.names AS n ON n.id = k.id
-WHERE d.ds >= :start AND d.ds < :end
-GROUP BY d.ds, n.name
+SELECT CAST(e.at AS DATE) AS ds, n.name AS kind, count(*) AS n, sum(e.amount) AS total
+FROM raw.events AS e JOIN raw.kinds AS k ON k.kind = e.kind JOIN raw.names AS n ON n.id = k.id
+WHERE e.at >= :start AND e.at < :end
+GROUP BY CAST(e.at AS DATE), n.name
 """
 ROAD = """
     import json, sys
@@ -66,25 +67,27 @@ ROAD = """
         return said
 
     if run("doctor", "doctor", "--json").code == 0 and run("first", "apply", "--promote").code == 0:
-        model = root / "models" / "named.sql"
-        model.write_text(model.read_text().replace("sum(d.n) AS n", "sum(d.n) * 2 AS n"))
+        model = root / "models" / "daily.sql"
+        edited = model.read_text().replace("sum(e.amount) AS total", "sum(e.amount) * 2 AS total")
+        model.write_text(edited.replace("write: replace", "write: merge"))
         run("apply", "apply")
         [plan] = [p for p in json.loads(run("plans", "plans", "--json").out) if p["candidate"]]
         found["unapproved"] = run("too soon", "promote", plan["id"]).code
         say_yes(Context.open(root), plan["id"])
-        run("diff", "diff", plan["id"], "--model", "named", "--json")
+        run("diff", "diff", plan["id"], "--model", "daily", "--json")
         run("promoted", "promote", plan["id"])
-        run("sql", "sql", "SELECT sum(n) AS n FROM prod.named")
+        run("sql", "sql", "SELECT sum(total) AS total FROM prod.daily")
         run("rollback", "rollback")
         run("janitor", "janitor", "--apply")
     Path(sys.argv[2]).write_text(json.dumps(found))
 """
 
 
-def shown(root: Path, model: str) -> list[dict[str, Any]]:
-    """What a model shows, by Arrow."""
+def shown(root: Path) -> list[tuple[str, str, int, int]]:
+    """What `daily` shows, by Arrow."""
     place = Context.open(root)
-    return read_pointer(place.control.environments.read("prod").pointers[model], place.warehouse).to_pylist()
+    rows = read_pointer(place.control.environments.read("prod").pointers["daily"], place.warehouse).to_pylist()
+    return sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in rows)
 
 
 def test_the_whole_road(tmp_path: Path) -> None:
@@ -95,11 +98,11 @@ def test_the_whole_road(tmp_path: Path) -> None:
         kinds = pd.DataFrame({"kind": ["a", "b"], "id": [1, 2]})
         write_deltalake(f"{LAKE}/kinds", kinds, storage_options=delta_options(LAKE))
         (tmp_path / "names").mkdir()
-        pd.DataFrame({"id": [1, 2], "name": ["ant", "bee"]}).to_parquet(tmp_path / "names" / "0.parquet")
+        pd.DataFrame({"id": [1, 2], "name": ["a", "b"]}).to_parquet(tmp_path / "names" / "0.parquet")
         upload(client, tmp_path / "names", "names")
         root = write_project(
             tmp_path / "project",
-            {"daily.sql": DAILY.format(batch_size=3, batch_concurrency=1), "named.sql": NAMED},
+            {"daily.sql": DAILY},
             sources=EVENTS.replace("data/events", f"{LAKE}/events") + PLACES,
             clock="2024-01-04",
         )
@@ -113,10 +116,7 @@ def test_the_whole_road(tmp_path: Path) -> None:
         done = {name: one["code"] for name, one in found.items() if isinstance(one, dict)}
         assert done.pop("too soon") != 0 and not any(done.values()), json.dumps(found, indent=1)[-8000:]
         assert len(done) == 9
-        daily = sorted((f"{r['ds']}", r["kind"], r["n"], int(r["total"] * 100)) for r in shown(root, "daily"))
-        assert daily == expected_daily(tmp_path)
-        names = {"a": "ant", "b": "bee"}
-        named = sorted((f"{r['ds']}", r["name"], r["n"]) for r in shown(root, "named"))
-        assert named == sorted((ds, names[kind], n) for ds, kind, n, _ in daily)  # as before the edit
-        assert f" {2 * sum(n for _, _, n in named)} " in found["sql"]["out"]
+        rows, expected = shown(root), expected_daily(tmp_path)
+        assert rows == expected  # as before the edit
+        assert f" {2 * sum(cents for *_, cents in expected) / 100:.2f} " in found["sql"]["out"]
         assert keys(client, "house/daily/") and not keys(client, "house/_probe/")
