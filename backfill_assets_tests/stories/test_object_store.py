@@ -93,7 +93,7 @@ def shown(root: Path) -> list[tuple[str, str, int, int]]:
 def test_the_whole_road(tmp_path: Path) -> None:
     """One JVM, whose S3A meets what delta-rs and Arrow wrote, and the other way round."""
     with object_store() as client:
-        write_events(tmp_path, days=3)
+        write_events(tmp_path, days=2)
         upload(client, tmp_path / "data" / "events", "events")
         kinds = pd.DataFrame({"kind": ["a", "b"], "id": [1, 2]})
         write_deltalake(f"{LAKE}/kinds", kinds, storage_options=delta_options(LAKE))
@@ -104,7 +104,7 @@ def test_the_whole_road(tmp_path: Path) -> None:
             tmp_path / "project",
             {"daily.sql": DAILY},
             sources=EVENTS.replace("data/events", f"{LAKE}/events") + PLACES,
-            clock="2024-01-04",
+            clock="2024-01-03",
         )
         settings = json.loads((root / "backfill.yml").read_text())
         (root / "backfill.yml").write_text(json.dumps(settings | {"warehouse": "s3a://lake/house"}))
