@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 SHIPPED = Path(__file__).parents[2] / "spark-conf"
 
 
-@pytest.mark.parametrize("folder", [".", "metastore"])
+@pytest.mark.parametrize("folder", [".", "metastore", "s3"])
 def test_settings_of_sql_are_known(spark: SparkSession, folder: str) -> None:
     static = {"spark.sql.extensions", "spark.sql.catalogImplementation", "spark.sql.catalog.spark_catalog"}
     names = [n for n in read_conf(SHIPPED / folder) if n.startswith(("spark.sql.", "spark.databricks."))]
