@@ -20,6 +20,8 @@ SHIPPED = Path(__file__).parents[2] / "spark-conf"
 @pytest.mark.parametrize("folder", [".", "metastore", "s3"])
 def test_settings_of_sql_are_known(spark: SparkSession, folder: str) -> None:
     static = {"spark.sql.extensions", "spark.sql.catalogImplementation", "spark.sql.catalog.spark_catalog"}
+    delta: Any = spark._jvm.org.apache.spark.sql.delta.sources.DeltaSQLConf  # pyright: ignore
+    delta.DELTA_LOG_CACHE_SIZE()  # Delta's settings are known once the class is loaded
     names = [n for n in read_conf(SHIPPED / folder) if n.startswith(("spark.sql.", "spark.databricks."))]
     assert len(names) > 4
     assert [n for n in names if n not in static and not spark.conf.isModifiable(n)] == []
