@@ -22,7 +22,7 @@ from backfill_assets.adapters import table_storage
 from backfill_assets.app.context import Context
 from backfill_assets.app.janitor import remove_garbage
 
-real, left = table_storage._file_system, [int(sys.argv[2])]
+real, left = table_storage.arrow_path, [int(sys.argv[2])]
 
 class Mortal:
     def __init__(self, system):
@@ -39,7 +39,7 @@ def mortal(location):
     return Mortal(system), path
 
 place = Context.open(sys.argv[1])
-table_storage._file_system = lambda location: real(location) if location == place.warehouse else mortal(location)
+table_storage.arrow_path = lambda location: real(location) if location == place.warehouse else mortal(location)
 remove_garbage(place, today=place.now().date())
 """
 

@@ -119,7 +119,7 @@ def test_removal_deletes_the_log_newest_first(place: Path, monkeypatch: pytest.M
     from backfill_assets.adapters import table_storage
 
     gone: list[str] = []
-    real, root = table_storage._file_system(str(place / MODEL / VERSION))
+    real, root = table_storage.arrow_path(str(place / MODEL / VERSION))
 
     class Told:
         def __getattr__(self, name: str) -> object:
@@ -130,7 +130,7 @@ def test_removal_deletes_the_log_newest_first(place: Path, monkeypatch: pytest.M
             real.delete_file(path)
 
     DeltaTable(place / MODEL / VERSION).create_checkpoint()
-    monkeypatch.setattr(table_storage, "_file_system", lambda location: (Told(), root))
+    monkeypatch.setattr(table_storage, "arrow_path", lambda location: (Told(), root))
     DeltaTableStorage(str(place)).remove(MODEL, VERSION)
     commits = [name for name in gone if name.endswith(".json")]
     assert gone[0] == "_last_checkpoint"
