@@ -11,11 +11,13 @@ from pathlib import Path
 from backfill_assets.adapters.adoption import reading
 from backfill_assets.adapters.drafting import Guess, guess, tables_in
 from backfill_assets.app.context import Context
-from backfill_assets.core.errors import StateError
+from backfill_assets.core.errors import Problem, StateError
+from backfill_assets.files.documents import read_yaml
 from backfill_assets.sql.text import quoted
 
 _PLAIN = re.compile(r"[A-Za-z_/][\w./-]*", re.ASCII)
 _NO_NAMES = frozenset({"yes", "no", "on", "off", "true", "false", "null"})
+_HEAD = ("# A draft: move these entries to sources.yml, with the models that read them.", "sources:")
 FOLDER = "drafts"
 """Beside `models/`, and not read by the project: a draft becomes a model when somebody moves it there."""
 
@@ -45,18 +47,26 @@ def draft_models(context: Context, where: str) -> Drafted:
         except StateError as error:
             left.append((place.text, f"it cannot be read: {error.why}"))
     if not guesses and left:
-        raise StateError(f"no table of {where} can be read", why="; ".join(f"{n}: {why}" for n, why in left[:3]))
-    texts = {f"{FOLDER}/models/{g.name}.sql": _model(g) for g in guesses}
-    texts[f"{FOLDER}/sources.yml"] = _sources(guesses)
+        raise StateError(
+            f"no table of {where} can be read",
+            why="; ".join(f"{n}: {why}" for n, why in left[:3]),
+            fix="mend what is said of them, or name a folder or a schema of tables",
+        )
     written: list[str] = []
-    for path, text in texts.items():
-        name = Path(path).stem
-        if name in context.project.models:
-            left.append((path, f"there is a model {name}"))
-        elif _write(root / path, text):
+    for said in guesses:
+        path = f"{FOLDER}/models/{said.name}.sql"
+        if said.name in context.project.models:
+            left.append((path, f"there is a model {said.name}"))
+        elif _write(root / path, _model(said)):
             written.append(path)
         else:
             left.append((path, "it is there already"))
+    path = f"{FOLDER}/sources.yml"
+    why_left = _add_sources(root / path, guesses)
+    if why_left:
+        left.append((path, why_left))
+    else:
+        written.append(path)
     return Drafted(written=tuple(written), left=tuple(left), guesses=tuple(guesses))
 
 
@@ -73,6 +83,37 @@ def _write(path: Path, text: str) -> bool:
             f"{path} cannot be written", why=error.strerror or str(error), fix="make room for it"
         ) from None
     return True
+
+
+def _add_sources(path: Path, guesses: Sequence[Guess]) -> str | None:
+    """Write the file, or below what it has the entries that it lacks; why nothing was written, if so."""
+    if _write(path, "\n".join([*_HEAD, *_entries(guesses), ""])):
+        return None
+    try:
+        text = path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        return f"it is there already, and cannot be read: {error}"
+    there = _names(text)
+    new = [g for g in guesses if there is not None and f"legacy.{g.name}" not in there]
+    if there is None or not new:
+        return "it is there already" if there else "it is there already, and is no list of sources"
+    more = "\n".join(["" if text.endswith("\n") else "\n", *_entries(new), ""]).removeprefix("\n")
+    if _names(text + more) != [*there, *(f"legacy.{g.name}" for g in new)]:
+        return f"it is there already, and does not end as a draft does; new is {', '.join(g.name for g in new)}"
+    with path.open("a", encoding="utf-8") as file:
+        file.write(more)
+    return None
+
+
+def _names(text: str) -> list[object] | None:
+    """The names in a list of sources; None when the text is none."""
+    problems: list[Problem] = []
+    document = read_yaml(text, Path(FOLDER), problems)
+    match document.data if document and not problems else None:
+        case {"sources": [*entries]} if all(isinstance(entry, dict) for entry in entries):
+            return [entry.get("name") for entry in entries]
+        case _:
+            return None
 
 
 def _model(said: Guess) -> str:
@@ -106,8 +147,8 @@ def _model(said: Guess) -> str:
     )
 
 
-def _sources(guesses: Sequence[Guess]) -> str:
-    lines = ["# A draft: move these entries to sources.yml, with the models that read them.", "sources:"]
+def _entries(guesses: Sequence[Guess]) -> list[str]:
+    lines: list[str] = []
     for said in guesses:
         place = said.place
         where = f"path: {_scalar(place.location)}" if place.location else f"table: {_scalar(place.table)}"
@@ -118,7 +159,7 @@ def _sources(guesses: Sequence[Guess]) -> str:
             "    columns:",
             *(f"      {_scalar(c)}: {json.dumps(kind)}" for c, kind in said.columns),
         ]
-    return "\n".join([*lines, ""])
+    return lines
 
 
 def _scalar(text: str) -> str:

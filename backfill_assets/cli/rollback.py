@@ -107,7 +107,7 @@ def print_end(ended: RolledBack, *, at_once: bool) -> None:
     elif ended.moved is not None:
         console.print(
             Text("Rolled back ")
-            + Text(f"{len(found.steps)} models", style="bold")
+            + Text(f"{len(found.steps)} {'model' if len(found.steps) == 1 else 'models'}", style="bold")
             + Text(f" of {found.environment.name} in one commit ({_made(ended) or 'views went'}). To undo it: ")
             + Text("backfill rollback", style="bold")
         )

@@ -43,7 +43,7 @@ class Control:
         """Join the small files that many commits left in each table."""
         for each in (
             self.ledger, self.results, self.versions, self.environments,
-            self.plans, self.approvals, self.proofs, self.rules,
+            self.plans, self.approvals, self.proofs, self.rules, self.text_checks,
         ):  # fmt: skip
             each.compact()
 

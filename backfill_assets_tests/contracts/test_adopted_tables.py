@@ -615,6 +615,37 @@ def test_names_in_drafts(place: Context, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "FROM legacy.`x y`" in query and "`no` >= :start" in query
 
 
+def test_drafts_of_more_tables(place: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second call adds the sources that are new below those that are there, whatever somebody wrote beside them; of a
+    file that ends otherwise nothing is changed, and it is said."""
+    some = {
+        name: Guess(name=name, place=TablePlace(text=name, format="parquet", location=f"/old/{name}"),
+                    columns=(("ds", "date"),), time_column="ds", grain=())
+        for name in ("a", "b", "c")
+    }  # fmt: skip
+    monkeypatch.setattr(drafts, "guess", lambda _, name, __: some[name])
+    sources = place.project.root / "drafts" / "sources.yml"
+
+    def drafted(*names: str) -> tuple[set[str], dict[str, str]]:
+        monkeypatch.setattr(drafts, "tables_in", lambda *_: ([(n, some[n].place) for n in names], {}))
+        done = drafts.draft_models(place, "/old")
+        return set(done.written), dict(done.left)
+
+    drafted("a")
+    edited = sources.read_text().replace("name: legacy.a", "name: legacy.a  # of the old team").rstrip("\n")
+    sources.write_text(edited)
+    written, left = drafted("a", "b")
+    assert written == {"drafts/models/b.sql", "drafts/sources.yml"}
+    assert left == {"drafts/models/a.sql": "it is there already"}
+    assert sources.read_text().startswith(edited)
+    assert [s["name"] for s in yaml.safe_load(sources.read_text())["sources"]] == ["legacy.a", "legacy.b"]
+    assert drafted("a", "b")[1]["drafts/sources.yml"] == "it is there already"
+
+    for other in (sources.read_text() + "notes: mine\n", "sources: {}\n", "sources: [\n", "sources:\n- name: x\n"):
+        sources.write_text(other)
+        assert "drafts/sources.yml" in drafted("c")[1] and sources.read_text() == other
+
+
 def test_a_log_that_is_no_folder(place: Context, tmp_path: Path) -> None:
     """It is said, not fallen over."""
     (tmp_path / "t").mkdir()
