@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from backfill_assets.cli.terminal import echo, err, print_json
 from backfill_assets.core.errors import SettingsError
@@ -38,6 +38,35 @@ class Command(TyperCommand):
         return super().invoke(ctx)
 
 
+SECTIONS = {
+    "build_commands": "Change and build, beside prod",
+    "release_commands": "Compare, approve, release",
+    "operation_commands": "Operate",
+    "pin_commands": "Operate",
+    "warehouse_commands": "The warehouse and its records",
+    "adopt_command": "Begin, look around",
+    "tool_commands": "Begin, look around",
+}
+"""The heading in `backfill --help` of the commands of each module, in this order."""
+
+
+class Commands(TyperGroup):
+    """The commands in sections: thirty in one list are too many to find one."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """As Click does, a list a section."""
+        shown = {name: command for name in self.list_commands(ctx) if not (command := self.commands[name]).hidden}
+        width = max(map(len, shown))
+        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS.values()}
+        for name, command in shown.items():
+            module = (command.callback or _root).__module__.rpartition(".")[2]
+            said = command.get_short_help_str(formatter.width - 6 - width)
+            rows[SECTIONS[module]].append((f"{name:{width}}", said))
+        for title, of_it in rows.items():
+            with formatter.section(title):
+                formatter.write_dl(of_it)
+
+
 class _Commands(typer.Typer):
     def command(self, *arguments: Any, **options: Any) -> Any:
         return super().command(*arguments, **{"cls": Command} | options)
@@ -45,6 +74,7 @@ class _Commands(typer.Typer):
 
 app = _Commands(
     name="backfill",
+    cls=Commands,
     help="Rewrite history safely: plan, build beside prod, audit, move every prod view in one step.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
