@@ -103,6 +103,17 @@ def look_at_plan(context: Context, record: PlanRecord) -> Packet:
     return packet(_inputs(context, record))
 
 
+def plan_files(context: Context, record: PlanRecord) -> Mapping[str, bytes]:
+    """The files of that packet by name: those of its release, or the ones that would be written now. Writes nothing."""
+    from backfill_assets.evidence.make import make
+    from backfill_assets.evidence.verify import read_packet
+
+    folder, _ = evidence_folder(context, record)
+    if record.status is PlanStatus.PROMOTED and read_packet(folder) is not None:
+        return {name: content for name in folder.names() if (content := folder.read(name)) is not None}
+    return make(_inputs(context, record))[1]
+
+
 def _inputs(
     context: Context,
     record: PlanRecord,

@@ -15,6 +15,7 @@ from backfill_assets.cli.base import (
     AsJson,
     app,
     open_place,
+    root_folder,
     tell_promoted,
 )
 from backfill_assets.cli.request import End, Start, between, typed, with_request
@@ -112,6 +113,21 @@ def consumers(
     print_result(as_json, found.to_json, lambda: print_reruns(found))
     if not found.met:
         raise typer.Exit(INCOMPLETE)
+
+
+@app.command()
+def review(
+    port: Annotated[int, typer.Option(help="Where the page is served.", min=1, max=65535)] = 3070,
+    host: Annotated[str, typer.Option(help="The address that it listens on.")] = "127.0.0.1",
+) -> None:
+    """Serve the reviewer's page.
+
+    What waits for whom; for a plan what changes, with its numbers, differences, readers and approvals. It reads, and
+    changes nothing. Needs neither Spark nor Dagster.
+    """
+    from backfill_assets.review.serve import serve_review
+
+    serve_review(root_folder(), host=host, port=port)
 
 
 @app.command()

@@ -76,7 +76,7 @@ def page(packet: Packet) -> str:
     """The whole page."""
     return _template().render(
         packet=packet,
-        models=[_view(m, packet) for m in packet.models],
+        models=[model_view(m, packet) for m in packet.models],
         message=cutover_message(packet),
         confirmed=confirmed(packet),
         glance=_glance(packet),
@@ -119,7 +119,8 @@ def _glance(packet: Packet) -> dict[str, tuple[str, str]]:
     }
 
 
-def _view(m: ModelPart, packet: Packet) -> ModelView:
+def model_view(m: ModelPart, packet: Packet) -> ModelView:
+    """What a page shows of a model."""
     computed, shown, kept, missing = (
         Ranges.of_plain(r) for r in (m.ranges.recomputed, m.ranges.shown, m.ranges.kept, m.ranges.missing)
     )
@@ -178,10 +179,21 @@ def _sections(packet: Packet) -> list[tuple[str, str, Any]]:
 
 @cache
 def _template() -> Any:
-    from jinja2 import Environment, StrictUndefined
+    return html_templates().from_string((files("backfill_assets.evidence") / "packet.html.j2").read_text())
+
+
+def html_templates(package: str = "") -> Environment:
+    """How pages are made of templates (those in the folder `templates` of a package): whatever is put into one is text
+    that nothing obeys."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made: Environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_inert
+        loader=PackageLoader(package) if package else None,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_inert,
     )
     made.filters |= {
         "moment": _moment,
@@ -196,7 +208,7 @@ def _template() -> Any:
     }
     made.tests["mapping_like"] = lambda value: isinstance(value, Mapping)
     made.tests["list_like"] = lambda value: isinstance(value, Sequence) and not isinstance(value, str)
-    return made.from_string((files("backfill_assets.evidence") / "packet.html.j2").read_text())
+    return made
 
 
 def _inert(value: object) -> object:

@@ -173,7 +173,7 @@ def _months(starts: Sequence[datetime], x: Sequence[float], bottom: float, foot:
         text = f"{at.day} {name}" if short else f"{name} {at.year}"
         anchor = "start" if here < LEFT + 20 else "end" if here > WIDTH - 40 else "middle"
         yield f'<path class="tick" d="M{here:.1f},{bottom}v3"/>'
-        yield f'<text class="date" style="text-anchor:{anchor}" x="{here:.1f}" y="{foot + 14}">{text}</text>'
+        yield f'<text class="date" text-anchor="{anchor}" x="{here:.1f}" y="{foot + 14}">{text}</text>'
 
 
 def _ticks(low: float, high: float) -> list[float]:

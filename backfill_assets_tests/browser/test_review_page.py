@@ -1,0 +1,144 @@
+"""The reviewer's page in a real browser: on a desk, a phone and paper, light and dark; plots open by a click."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import uvicorn
+
+from backfill_assets.review.site import open_project, review_app
+from backfill_assets_tests.browser.test_packet_page import CONTRAST, QUIET
+from backfill_assets_tests.review_shop import HOSTILE, Shop, review_shop
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+    from starlette.types import ASGIApp
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
+
+
+@contextmanager
+def served(app: ASGIApp) -> Iterator[str]:
+    """The application on a port of its own; its address."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listening.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return review_shop(tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture(scope="module")
+def address(shop: Shop) -> Iterator[str]:
+    with served(review_app(open_project(shop.root))) as found:
+        yield found
+
+
+def opened(browser: Browser, url: str, **more: Any) -> tuple[Page, list[str], list[str]]:
+    """The page, what it asked for, and what it complained about."""
+    page = browser.new_context(**more).new_page()
+    asked: list[str] = []
+    complaints: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(url)
+    return page, asked, complaints
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("path", ["/", "/plan/{plan}", "/plan/{first}"])
+def test_it_can_be_read(browser: Browser, shop: Shop, address: str, path: str, width: int, scheme: str) -> None:
+    """Nothing is cut off, blocked by its own policy or asked for from elsewhere; every text stands out."""
+    url = address + path.format(plan=shop.plan, first=shop.first)
+    page, asked, complaints = opened(browser, url, viewport={"width": width, "height": 844}, color_scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert complaints == []
+    assert all(one.startswith(f"{address}/") for one in asked)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CONTRAST) == []
+
+
+def test_the_questions_are_on_the_first_screen(browser: Browser, shop: Shop, address: str) -> None:
+    """All seven, each with a number, before anybody scrolls; each leads to where it is answered."""
+    page, _, _ = opened(browser, f"{address}/plan/{shop.plan}", viewport={"width": 1280, "height": 900})
+    lines = page.locator(".questions li")
+    assert lines.count() == 7
+    assert [lines.nth(n).get_attribute("class") for n in range(7)] == [
+        "bad", "look", "bad", "look", "none", "good", "open",
+    ]  # fmt: skip
+    for n in range(7):
+        assert lines.nth(n).locator(".number").inner_text()
+        target = lines.nth(n).locator("a").get_attribute("href")
+        assert target and page.locator(f"h2{target}").count() == 1
+    first = lines.nth(0).bounding_box()
+    assert first is not None and first["y"] < 500
+
+
+def test_plots_are_a_click_away(browser: Browser, shop: Shop, address: str) -> None:
+    """A strip of days a column; a click shows its chart, its spread and its counts."""
+    page, _, _ = opened(browser, f"{address}/plan/{shop.plan}", viewport={"width": 1280, "height": 900})
+    column = page.locator("details.column", has_text="n").nth(1)
+    assert column.locator("svg.strip rect").count() == 4
+    assert not column.locator("figure").first.is_visible()
+    column.locator("summary").click()
+    assert column.locator("figure").first.is_visible()
+    assert column.locator("figure svg").count() == 2 and column.locator("svg.spread").is_visible()
+    box = column.locator("figure svg").first.bounding_box()
+    assert box is not None and box["width"] > 200 and box["height"] > 80
+
+
+def test_what_waits_leads_to_the_plan(browser: Browser, shop: Shop, address: str) -> None:
+    page, _, _ = opened(browser, f"{address}/")
+    page.get_by_role("link", name=f"Plan {shop.plan}").click()
+    assert page.url == f"{address}/plan/{shop.plan}"
+    assert page.locator("svg.lineage g.node.changed").count() >= 1
+    assert page.locator(".yes.void").count() == 1
+
+
+def test_data_is_text(browser: Browser, shop: Shop, address: str) -> None:
+    """What looks like markup is shown as it is, in HTML and in pictures; nothing of it runs."""
+    dialogs: list[str] = []
+    page = browser.new_context().new_page()
+    page.on("dialog", lambda dialog: dialogs.append(dialog.message) or dialog.dismiss())  # type: ignore[func-returns-value]
+    page.goto(f"{address}/plan/{shop.plan}")
+    assert dialogs == [] and page.locator("script, img").count() == 0
+    assert HOSTILE[:20] in page.locator(".why").inner_text()
+
+
+def test_it_prints(browser: Browser, shop: Shop, address: str) -> None:
+    """On paper it is black on white, without forms, whatever the screen is."""
+    page, _, _ = opened(browser, f"{address}/plan/{shop.plan}", color_scheme="dark")
+    page.emulate_media(media="print")
+    behind = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert behind in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
+    assert not page.locator("form").first.is_visible()
+    assert len(page.pdf()) > 10_000
