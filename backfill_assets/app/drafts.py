@@ -12,7 +12,6 @@ from backfill_assets.adapters.adoption import reading
 from backfill_assets.adapters.drafting import Guess, guess, tables_in
 from backfill_assets.app.context import Context
 from backfill_assets.core.errors import Problem, StateError
-from backfill_assets.files.documents import read_yaml
 from backfill_assets.sql.text import quoted
 
 _PLAIN = re.compile(r"[A-Za-z_/][\w./-]*", re.ASCII)
@@ -107,6 +106,8 @@ def _add_sources(path: Path, guesses: Sequence[Guess]) -> str | None:
 
 def _names(text: str) -> list[object] | None:
     """The names in a list of sources; None when the text is none."""
+    from backfill_assets.files.documents import read_yaml  # YAML, which no plan has need of
+
     problems: list[Problem] = []
     document = read_yaml(text, Path(FOLDER), problems)
     match document.data if document and not problems else None:
