@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import subprocess
 import threading
 from collections.abc import Generator
@@ -93,6 +94,11 @@ def ran_out_of_memory(jvm: object | None = None) -> bool:
     return False
 
 
+def lent_by(connection: socket.socket) -> None:
+    """The process's JVM is another one's, which ends it when this connection is closed without a word."""
+    _context()._gateway.lent_by = connection
+
+
 def forget_session() -> None:
     """Let go of a session whose JVM died, so that the next one is opened in a new JVM; what is left of it is killed."""
     from pyspark.sql import SparkSession
@@ -105,6 +111,8 @@ def forget_session() -> None:
         context._active_spark_context = context._gateway = context._jvm = None
         if server is not None:
             server.shutdown()
+        if (connection := getattr(gateway, "lent_by", None)) is not None:
+            connection.close()
         if (process := getattr(gateway, "proc", None)) is not None:
             process.kill()
             process.wait()

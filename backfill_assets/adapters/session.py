@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.jvm import LOCK, current_jvm, errors_reach_people_as_ours, own_words
 from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars, read_conf
 from backfill_assets.adapters.spark_errors import causes, spark_reason
+from backfill_assets.adapters.warm_session import join, key_of, serve
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.core.settings import Settings
 from backfill_assets.project.object_store import access, bucket_of, is_s3
@@ -47,39 +50,18 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
         active = SparkSession.getActiveSession()
         if active is not None:
             return active
-        places = [place for place in (settings.warehouse, *source_places(root)) if is_s3(place)]
-        folder = conf_dir(root, s3=bool(places))
-        conf = read_conf(folder) | settings.spark
-        remote = os.environ.get("SPARK_REMOTE") or conf.get("spark.remote")
-        given = settings.spark | SESSION
+        wanted = _wanted(root, settings)
         builder = SparkSession.builder.appName(f"backfill {settings.name}")
-        if remote:
-            builder = builder.remote(remote)
+        if wanted.remote:
+            builder = builder.remote(wanted.remote)
         else:
-            check_java()
-            check_room(settings.warehouse)
-            os.environ["SPARK_CONF_DIR"] = str(folder)
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            if conf.get("spark.master", "local[*]").startswith("local"):
-                # Known jars on the class path start seconds faster than packages to resolve and copy.
-                jars = os.pathsep.join(str(jar) for jar in delta_jars(folder))
-                own = conf.get("spark.driver.extraClassPath")
-                given["spark.driver.extraClassPath"] = os.pathsep.join(p for p in (own, jars) if p)
-                builder = builder.config("spark.jars.packages", "")
-            if "spark.sql.warehouse.dir" not in conf:
-                builder = builder.config(
-                    "spark.sql.warehouse.dir", str(state_root(root) / ".backfill" / "spark-warehouse")
-                )
-            if conf.get("spark.sql.catalogImplementation") == "hive":
+            if (kept := join(state_root(root), wanted.key)) is not None:
+                return kept
+            os.environ["SPARK_CONF_DIR"] = str(wanted.folder)
+            if wanted.hive:
                 builder = builder.enableHiveSupport()
-        buckets: dict[str, str] = {}
-        for place in places:
-            try:
-                buckets |= access(place).hadoop(bucket_of(place))
-            except SettingsError:
-                if place == settings.warehouse:  # a source is told by what reads it, if anything does
-                    raise
-        for key, value in (buckets | given).items():
+        for key, value in wanted.config.items():
             builder = builder.config(key, value)
         log = state_root(root) / ".backfill" / "spark.log"
         try:
@@ -91,9 +73,74 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
                 why=str(error).strip().splitlines()[0],
                 fix=f"run `backfill doctor`; Spark's own words are in {log}",
             ) from None
-        if places and not remote:
+        if wanted.buckets and not wanted.remote:
             _check_way(session, wanted=is_s3(settings.warehouse))
         return session
+
+
+def keep_session(root: Path, settings: Settings, *, idle: float, ready: Callable[[], None]) -> str:
+    """Open a session, call `ready`, and let this project's commands use it until nobody did for `idle` seconds; why it
+    ended. Raises SettingsError as `spark_session` does, and for sessions that cannot be shared; StateError when another
+    process keeps one."""
+    wanted = _wanted(root, settings)
+    if wanted.remote or wanted.hive:
+        raise SettingsError(
+            "no session is kept for this project",
+            why="its Spark is a server's, which runs anyway" if wanted.remote else "its catalog is shared with others",
+            fix="go on without",
+        )
+    session = spark_session(root, settings)
+    return serve(session, state_root(root), wanted.key, idle=idle, ready=ready)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """How a project wants its session."""
+
+    folder: Path
+    """Of Spark's configuration."""
+    config: Mapping[str, str]
+    remote: str | None
+    hive: bool
+    buckets: bool
+    """Whether it reads or writes some."""
+    key: str
+    """What a session that is kept for it is of."""
+
+
+def _wanted(root: Path, settings: Settings) -> _Wanted:
+    places = [place for place in (settings.warehouse, *source_places(root)) if is_s3(place)]
+    folder = conf_dir(root, s3=bool(places))
+    conf = read_conf(folder) | settings.spark
+    remote = os.environ.get("SPARK_REMOTE") or conf.get("spark.remote")
+    given = settings.spark | SESSION
+    if not remote:
+        check_java()
+        check_room(settings.warehouse)
+        if conf.get("spark.master", "local[*]").startswith("local"):
+            # Known jars on the class path start seconds faster than packages to resolve and copy.
+            jars = os.pathsep.join(str(jar) for jar in delta_jars(folder))
+            own = conf.get("spark.driver.extraClassPath")
+            given["spark.driver.extraClassPath"] = os.pathsep.join(p for p in (own, jars) if p)
+            given.setdefault("spark.jars.packages", "")
+        if "spark.sql.warehouse.dir" not in conf:
+            given["spark.sql.warehouse.dir"] = str(state_root(root) / ".backfill" / "spark-warehouse")
+    buckets: dict[str, str] = {}
+    for place in places:
+        try:
+            buckets |= access(place).hadoop(bucket_of(place))
+        except SettingsError:
+            if place == settings.warehouse:  # a source is told by what reads it, if anything does
+                raise
+    config = buckets | given
+    return _Wanted(
+        folder=folder,
+        config=config,
+        remote=remote,
+        hive=conf.get("spark.sql.catalogImplementation") == "hive",
+        buckets=bool(places),
+        key=key_of(folder, config),
+    )
 
 
 def _check_way(session: SparkSession, *, wanted: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.base import AsJson, EnvironmentName, app, open_place, root_folder
-from backfill_assets.cli.terminal import print_result
+from backfill_assets.cli.terminal import err, print_result, styled
 
 
 @app.command()
@@ -37,6 +37,22 @@ def shell(environment: EnvironmentName = None) -> None:
     from backfill_assets.cli.query import run_shell
 
     run_shell(open_place(), environment=environment)
+
+
+@app.command()
+def session(
+    minutes: Annotated[int, typer.Option(help="End when no command used it for so long.", min=1, max=1440)] = 30,
+) -> None:
+    """Keep a Spark session, so that commands of this project need not wait for one.
+
+    While it runs, sql, diff, apply and others take it, one at a time: backfill session &
+    """
+    from backfill_assets.app.session import keep_session
+
+    place = open_place()
+    said = "Spark is ready: commands of this project use it until nobody did for {} minutes. Ctrl-C ends it."
+    why = keep_session(place, minutes=minutes, ready=lambda: err().print(styled(said, minutes)))
+    err().print(styled("The session ended: {}", why))
 
 
 @app.command()
