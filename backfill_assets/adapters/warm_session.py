@@ -1,7 +1,7 @@
 """How do commands share one JVM? One process keeps it (`serve`); commands of the same project and settings `join` it.
 
 One command at a time has it, with a session, a catalog and Python workers of its own, and says when it is done. One
-that ends without a word (killed, interrupted) takes the JVM with it, as it would its own: nothing of it is written later.
+that ends without a word (killed, interrupted) takes the JVM with it, as it would its own: nothing is written later.
 """
 
 from __future__ import annotations
