@@ -77,6 +77,12 @@ def review_plan(context: Context, plan: str) -> PlanLook:
     )
 
 
+def plan_of_model(context: Context, model: str) -> str:
+    """The newest open plan that changes a model, else the newest that did; "" where none ever did."""
+    records = [r for r in context.control.plans.all() if r.environment == context.environment and model in r.versions]
+    return max(records, key=lambda r: (r.live, r.created)).id if records else ""
+
+
 def packet_file(context: Context, plan: str, name: str) -> bytes | None:
     """A file of a plan's packet: of the sealed one, or as it would be written now. None where there is none of that
     name. Raises PlanError, StateError."""

@@ -59,11 +59,17 @@ def session(
 def ui(
     port: Annotated[int, typer.Option(help="Where the Dagster UI listens.", min=1, max=65535)] = 3000,
     host: Annotated[str, typer.Option(help="The address that it listens on.")] = "127.0.0.1",
+    review_port: Annotated[
+        int, typer.Option(help="Where the reviewer's page is served; 0: nowhere.", min=0, max=65535)
+    ] = 3070,
 ) -> None:
-    """Start Dagster, UI and daemon, for this project."""
+    """Start Dagster, UI and daemon, for this project.
+
+    The reviewer's page (`backfill review`) is served beside it, and assets and checks link to it.
+    """
     from backfill_assets.defs.dagster_home import run_ui
 
-    raise typer.Exit(run_ui(root_folder(), host=host, port=port))
+    raise typer.Exit(run_ui(root_folder(), host=host, port=port, review_port=review_port))
 
 
 @app.command()

@@ -11,6 +11,7 @@ from backfill_assets.audits.reads import audit_tables
 from backfill_assets.core.model import Model, Project
 from backfill_assets.defs.checks import check_specs, summaries
 from backfill_assets.defs.io_manager import IO_MANAGER_KEY, BuildRequest
+from backfill_assets.defs.links import review_link
 from backfill_assets.defs.metadata import describe_model, model_key, model_metadata, source_key, split_owner, split_tags
 from backfill_assets.defs.partitions import mapping, partitions
 from backfill_assets.defs.report import log_checks, recorded
@@ -37,7 +38,7 @@ def model_asset(model: Model, runs: Runs) -> dg.AssetsDefinition:
         tags={**tags, "backfill/cadence": model.cadence.value},
         group_name=MODELS_GROUP,
         description=describe_model(model),
-        metadata=model_metadata(model, project) | unnamed | untagged,
+        metadata=model_metadata(model, project) | unnamed | untagged | review_link("model", model.name),
         check_specs=check_specs(model),
         io_manager_key=IO_MANAGER_KEY,
         pool=model.pool,

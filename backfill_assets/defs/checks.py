@@ -16,6 +16,7 @@ from backfill_assets.audits.result import AuditResult
 from backfill_assets.core.escaping import markdown_code, one_line, visible
 from backfill_assets.core.intervals import Ranges
 from backfill_assets.core.model import Audit, Model
+from backfill_assets.defs.links import review_link
 from backfill_assets.defs.metadata import model_key
 
 MOST_EVALUATED = 31
@@ -35,7 +36,9 @@ def check_specs(model: Model) -> list[dg.AssetCheckSpec]:
             description=f"{expected_text(model, audit)}, in every {model.cadence.unit}"
             + ("" if audit.blocking else " (a warning: it blocks nothing)"),
             blocking=audit.blocking,
-            metadata={name: str(value) for name, value in audit.arguments.items()} | {"kind": audit.kind},
+            metadata={name: str(value) for name, value in audit.arguments.items()}
+            | {"kind": audit.kind}
+            | review_link("model", model.name),
         )
         for audit in model.audits
     ]
@@ -123,6 +126,7 @@ def _summary_metadata(model: Model, audit: Audit, own: Sequence[AuditResult]) ->
         "expected": expected_text(model, audit),
         "intervals": len(own),
         "failed intervals": len(bad),
+        **review_link("model", model.name),
     }
     if bad:
         found["failures"] = dg.MetadataValue.table(

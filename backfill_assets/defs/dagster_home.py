@@ -15,6 +15,7 @@ from dotenv import dotenv_values
 
 from backfill_assets.adapters.machine import conf_dir
 from backfill_assets.core.errors import SettingsError
+from backfill_assets.project.review_address import URL
 from backfill_assets.project.settings import EMBEDDED_PROJECT, state_root
 
 DEFINITIONS = "backfill_assets.definitions"
@@ -44,24 +45,22 @@ def ensure_home(root: Path) -> Path:
     return home
 
 
-def run_ui(root: Path, *, host: str = "127.0.0.1", port: int = 3000) -> int:
-    """Start Dagster's webserver, daemon and code server for the project; returns their exit code when they end.
+def run_ui(root: Path, *, host: str = "127.0.0.1", port: int = 3000, review_port: int = 3070) -> int:
+    """Start Dagster's webserver, daemon and code server for the project, and the reviewer's page beside them (0: not);
+    returns their exit code when they end.
 
-    Raises SettingsError when the port is taken.
+    Raises SettingsError when a port is taken.
     """
     home = ensure_home(root)
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise SettingsError(
-                f"cannot listen on {host}:{port}", why=str(error), fix="choose another port: backfill ui --port 3001"
-            ) from None
+    _require_free(host, port, "--port 3001")
+    if review_port:
+        _require_free(host, review_port, "--review-port 3071")
     print(f"backfill: Dagster's UI will be at http://{host}:{port} (Ctrl-C stops it)", file=sys.stderr, flush=True)
     command, environment = ui_command(root, home, host=host, port=port)
+    environment |= _review_variables(host, review_port)
     # A shell's background job inherits "ignore SIGINT", and Dagster's processes could then never be stopped.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    page = _start_page(root, environment, host, review_port) if review_port else None
     process = subprocess.Popen(command, env=environment, cwd=state_root(root))
     previous = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
@@ -70,6 +69,37 @@ def run_ui(root: Path, *, host: str = "127.0.0.1", port: int = 3000) -> int:
         return process.wait()
     finally:
         signal.signal(signal.SIGTERM, previous)
+        if page is not None:
+            page.terminate()
+            page.wait()
+
+
+def page_command(root: Path, *, host: str, port: int) -> list[str]:
+    """The command that serves the reviewer's page until its standard input is closed."""
+    return [sys.executable, "-m", "backfill_assets.review", host, str(port), str(root)]
+
+
+def _start_page(root: Path, environment: Mapping[str, str], host: str, port: int) -> subprocess.Popen[bytes]:
+    command = page_command(root, host=host, port=port)
+    return subprocess.Popen(command, env=environment, cwd=state_root(root), stdin=subprocess.PIPE)
+
+
+def _review_variables(host: str, port: int) -> dict[str, str]:
+    """Where Dagster's links lead, unless the deployment says that itself."""
+    if not port or os.environ.get(URL):
+        return {}
+    name = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    return {URL: f"http://{name}:{port}"}
+
+
+def _require_free(host: str, port: int, other: str) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            fix = f"choose another port: backfill ui {other}"
+            raise SettingsError(f"cannot listen on {host}:{port}", why=str(error), fix=fix) from None
 
 
 def ui_command(root: Path, home: Path, *, host: str, port: int) -> tuple[list[str], dict[str, str]]:

@@ -11,6 +11,7 @@ import dagster as dg
 from backfill_assets.app.evidence import ReleaseEvidence, plan_or_release
 from backfill_assets.core.escaping import markdown
 from backfill_assets.defs.job import Launched, job
+from backfill_assets.defs.links import review_link
 from backfill_assets.evidence.write import PAGE, RELEASE_PAGE
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def _of_plan(made: Evidence) -> _Told:
     return _Told(
         metadata={
             "plan": made.packet.plan.id,
+            **review_link("plan", made.packet.plan.id),
             "headline": said.headline,
             "page": dg.MetadataValue.path(page),
             "manifest": made.digest,

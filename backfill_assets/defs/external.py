@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from backfill_assets.core.model import Consumer, Project, Source
+from backfill_assets.defs.links import review_link
 from backfill_assets.defs.metadata import (
     column_schema,
     consumer_key,
@@ -63,6 +64,7 @@ def _view(project: Project, name: str) -> dg.AssetSpec:
         group_name=environment,
         metadata={
             **metadata,
+            **review_link("model", name),
             "dagster/table_name": f"{environment}.{name}",
             "dagster/column_schema": column_schema(columns, model.grain),
             "dagster/column_lineage": view_lineage(name, [c.name for c in columns]),

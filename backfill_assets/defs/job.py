@@ -18,6 +18,7 @@ from backfill_assets.defs.promotions import unreported_views
 from backfill_assets.defs.runs import following, run_name
 from backfill_assets.defs.safe_log import Log
 from backfill_assets.plan.stages import Request
+from backfill_assets.project.review_address import page_of
 from backfill_assets.promote.obstacle import Obstacle
 
 
@@ -81,6 +82,8 @@ def job(
                 with short_failures():
                     require_lasting(context.instance)
                     said = given(name, context.op_config or {})
+                    if page := page_of():
+                        Log(context).info(f"what waits for whom: {page}")
                     work(Launched(context=context, place=acting(workspace, context.run), said=said))
 
             @dg.job(name=name, description=description.format(environment=environment), tags=tags(workspace))

@@ -21,6 +21,7 @@ from backfill_assets.core.intervals import Interval, Ranges
 from backfill_assets.core.model import Model, Project
 from backfill_assets.core.pin import Pins
 from backfill_assets.defs.diff import log_checked
+from backfill_assets.defs.links import review_link
 from backfill_assets.defs.metadata import model_key
 from backfill_assets.defs.partitions import partition_start
 from backfill_assets.defs.report import Worked
@@ -109,8 +110,9 @@ def worked_on(place: Context, step: dg.AssetExecutionContext, plan: str) -> Work
         checked = check_rows(place, plan_by_now(place, facts, record), record.id, facts)
         wrong = problems(checked.texts)
         log_checked(step, checked)
-    metadata = {"plan": record.id, "next": _next(place, record)}
-    Log(step).info(f"plan {record.id}: {metadata['next']}")
+    said = _next(place, record)
+    Log(step).info(f"plan {record.id}: {said}")
+    metadata = {"plan": record.id, "next": said, **review_link("plan", record.id)}
     return Worked(metadata=metadata, problems=tuple(wrong))
 
 

@@ -31,7 +31,7 @@ Step = dg.AssetExecutionContext | dg.OpExecutionContext
 class Worked:
     """What came of the plan that a step worked on."""
 
-    metadata: Mapping[str, str]
+    metadata: Mapping[str, Any]
     """Its id and the next step, for Dagster's pages."""
     problems: tuple[str, ...] = ()
     """Why its rows cannot be promoted, whatever was built."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 from pathlib import Path
 
 from backfill_assets.core.errors import SettingsError
+from backfill_assets.project.review_address import review_address
 from backfill_assets.review.safety import answered_names
-
-URL = "BACKFILL_REVIEW_URL"
-"""The environment variable that says where people reach the page: behind a proxy, or from other machines."""
 
 
 def serve_review(root: Path, *, host: str, port: int) -> None:
@@ -32,7 +29,7 @@ def serve_review(root: Path, *, host: str, port: int) -> None:
     shown = f"[{host}]" if ":" in host else host
     place = f"http://{shown}:{listening.getsockname()[1]}"
     print(f"backfill: what waits for whom is at {place} (Ctrl-C stops it)", file=sys.stderr, flush=True)
-    app = review_app(open_project(root), answered_names(host, os.environ.get(URL, "")))
+    app = review_app(open_project(root), answered_names(host, review_address()))
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, limit_concurrency=64
     )

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from backfill_assets.app.approve import ApprovalRequest, prepare
 from backfill_assets.app.context import Context
-from backfill_assets.app.review import packet_file, read_front, release_file, review_plan
+from backfill_assets.app.review import packet_file, plan_of_model, read_front, release_file, review_plan
 from backfill_assets.core.errors import BackfillError, PlanError, PromotionError, UsageError
 from backfill_assets.evidence.page import html_templates
 from backfill_assets.evidence.write import KEYS, MESSAGE, NOTE, PACKET, PAGE, RELEASE, RELEASE_PAGE, TABLES
@@ -44,6 +44,7 @@ def review_app(open_context: Callable[[], Context], names: Collection[str] = LOC
         routes=[
             Route("/", pages.front, name="front"),
             *(Route(f"/{name}", _static(name)) for name in STATIC),
+            Route("/model/{model}", pages.model),
             Route("/plan/{plan}", pages.plan),
             Route("/plan/{plan}/statement.json", pages.statement),
             Route("/plan/{plan}/{file}", pages.packet),
@@ -71,6 +72,11 @@ class _Pages:
         if look.record.id != name:
             return RedirectResponse(f"{_base(request)}/plan/{quote(look.record.id, safe='')}")
         return _page(request, "plan.html", context, began, view=plan_view(look), scale=SCALE)
+
+    def model(self, request: Request) -> Response:
+        """To the plan that a model waits for, or was changed by last."""
+        plan = plan_of_model(self._open(), request.path_params["model"])
+        return RedirectResponse(f"{_base(request)}/plan/{quote(plan, safe='')}" if plan else f"{_base(request)}/")
 
     def packet(self, request: Request) -> Response:
         plan, name = request.path_params["plan"], request.path_params["file"]

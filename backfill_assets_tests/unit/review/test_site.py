@@ -219,3 +219,9 @@ def test_hostile_packets(bad: str) -> None:
 )
 def bad(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+def test_a_model_leads_to_its_plan(shop: Shop, app: Starlette) -> None:
+    """To the open one; where none ever changed it, to what waits."""
+    assert ask(app, "/model/daily").headers["location"] == f"/plan/{shop.plan}"
+    assert ask(app, "/model/nothing", root_path="/review").headers["location"] == "/review/"

@@ -1,0 +1,15 @@
+"""Where does Dagster lead to the reviewer's page? A line of metadata, where the deployment says its address."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from backfill_assets.project.review_address import page_of
+
+REVIEW = "review"
+
+
+def review_link(*parts: str) -> dict[str, dg.MetadataValue[str | None]]:
+    """Metadata with the address of a page, such as `plan`, `1f3a9c02`; nothing where nobody said where it is."""
+    page = page_of(*parts)
+    return {REVIEW: dg.MetadataValue.url(page)} if page else {}
