@@ -74,6 +74,18 @@ def building(warehouse: str, run: str, *, routine: bool = False) -> Generator[No
         yield
 
 
+def check_heard(warehouse: str, run: str) -> None:
+    """In an object store, raise StateError when others may take this process for stopped, and build beside it."""
+    heart = _HEARTS.get((warehouse, run))
+    if is_s3(warehouse) and heart is not None and (silent := heart.silence()):
+        raise StateError(
+            f"this run may have been taken for stopped in {warehouse}",
+            why=f"its last sign of life was written {silent:.0f} s ago; in an object store one process at a time may "
+            "write rows, and another may have begun",
+            fix="see that `_control/runs` there can be written, and that the machine does not sleep",
+        )
+
+
 def _other_process(warehouse: str) -> Heartbeat | None:
     """A process at work that is not this one. Raises StateError when this one's own sign of life is not there."""
     here, beats = _token(os.getpid()), read_heartbeats(warehouse)
@@ -152,6 +164,17 @@ class _Heart:
     began: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
     users: int = 0
     over: threading.Event = field(default_factory=threading.Event)
+    heard: float = field(default_factory=time.time)
+    """When the last one was written. Not by the monotonic clock, which stands still while a machine sleeps."""
+    lost: float = 0.0
+    """How long it was silent, once that was too long: it stays so, as others may have begun meanwhile."""
+
+    def silence(self) -> float:
+        """Seconds without a sign of life, if they are too many to go on; else 0."""
+        passed = time.time() - self.heard
+        if not self.lost and passed > STOPPED_AFTER / 2:
+            self.lost = passed
+        return self.lost
 
     @property
     def name(self) -> str:
@@ -165,8 +188,12 @@ class _Heart:
         said = {"run": self.run, "home": machine_name(), "pid": os.getpid(), "at": datetime.now(UTC).isoformat()}
         said |= {"process": _token(os.getpid()), "began": self.began}
         said |= {"routine": True} if self.routine else {}
+        if self.silence() and is_s3(self.folder.location):
+            return  # whoever began meanwhile must not be stopped by it
         with suppress(OSError):
+            began = time.time()
             self.folder.write(self.name, json.dumps(said).encode())
+            self.heard = began
 
     def stop(self) -> None:
         self.over.set()

@@ -11,11 +11,12 @@ from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.adapters.version_table import in_interval
 from backfill_assets.build.engine import Input, ModelInput, SourceInput
-from backfill_assets.core.errors import BuildError, PlanError, SourceChangedError
+from backfill_assets.core.errors import BuildError, PlanError, SourceChangedError, TransientBuildError
 from backfill_assets.core.intervals import Cadence, Interval, Ranges
 from backfill_assets.core.model import Model, Source
 from backfill_assets.core.segments import Segment, Segments, is_adopted
 from backfill_assets.plan.patch import ALL_TIME
+from backfill_assets.project.object_store import UnreachableError
 from backfill_assets.sql.text import quoted
 from backfill_assets.state.versions import table_path
 
@@ -121,6 +122,8 @@ def check_pin(read: Input) -> None:
     if isinstance(read, SourceInput) and "files" in read.pin:
         try:
             found = FilePins().pin(read.source)
+        except UnreachableError as error:  # nothing is known of the files
+            raise TransientBuildError(error.what, why=error.why, fix=error.fix) from error
         except (PlanError, OSError):  # none is there, or one went while it was looked at
             found = {"count": 0}
         if found != dict(read.pin):

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from backfill_assets.adapters.jar_hashes import check_jars
 from backfill_assets.core.errors import SettingsError
+from backfill_assets.core.settings import Settings
+from backfill_assets.project.object_store import is_s3
+from backfill_assets.project.source_places import source_places
 
 OLDEST_JAVA = 17
 LEAST_FREE_BYTES = 500 * 1024 * 1024
@@ -34,6 +37,13 @@ def conf_dir(root: Path, *, s3: bool = False) -> Path:
         why=f"none in {root}, and none came with the package",
         fix="copy spark-conf/ from the project's repository, or set SPARK_CONF_DIR",
     )
+
+
+def session_conf(root: Path, settings: Settings) -> Path:
+    """The Spark configuration folder of a project's sessions: that with `s3/` where its warehouse or a source is in a
+    bucket, unless its own `spark:` has a way there, which that folder would get between."""
+    own = any(name.startswith(("spark.hadoop.fs.s3", "spark.jars.packages")) for name in settings.spark)
+    return conf_dir(root, s3=not own and any(map(is_s3, (settings.warehouse, *source_places(root)))))
 
 
 def _with_s3(folder: Path, s3: bool) -> Path:

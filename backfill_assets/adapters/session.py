@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.adapters.jvm import LOCK, current_jvm, errors_reach_people_as_ours, own_words
-from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars, read_conf
+from backfill_assets.adapters.machine import check_java, check_room, delta_jars, read_conf, session_conf
 from backfill_assets.adapters.spark_errors import causes, spark_reason
 from backfill_assets.adapters.warm_session import join, key_of, serve
 from backfill_assets.core.errors import SettingsError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def check_machine(root: Path, settings: Settings) -> None:
     """Raise SettingsError when no session could be opened here: no Java, an old one, no room on disk. Opens none."""
-    folder = conf_dir(root, s3=is_s3(settings.warehouse))
+    folder = session_conf(root, settings)
     if os.environ.get("SPARK_REMOTE") or (read_conf(folder) | settings.spark).get("spark.remote"):
         return
     if "pyspark" in sys.modules and current_jvm() is not None:
@@ -110,7 +110,7 @@ class _Wanted:
 
 def _wanted(root: Path, settings: Settings) -> _Wanted:
     places = [place for place in (settings.warehouse, *source_places(root)) if is_s3(place)]
-    folder = conf_dir(root, s3=bool(places))
+    folder = session_conf(root, settings)
     conf = read_conf(folder) | settings.spark
     remote = os.environ.get("SPARK_REMOTE") or conf.get("spark.remote")
     given = settings.spark | SESSION

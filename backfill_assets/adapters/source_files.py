@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from backfill_assets.project.object_store import SCHEME, arrow_path, is_s3, objects, unreachable
+from backfill_assets.project.object_store import SCHEME, arrow_path, is_of_store, is_s3, objects, unreachable
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
@@ -54,11 +54,12 @@ class SourceFile:
 
 @contextmanager
 def _answering(place: str) -> Generator[None]:
-    """A store that does not give an object says nothing of the object: UnreachableError, not just any OSError."""
+    """A store that does not give an object says nothing of the object: UnreachableError, not just any OSError. What is
+    read of an object may be no Parquet: that is said of the object."""
     try:
         yield
     except OSError as error:
-        if not is_s3(place):
+        if not is_s3(place) or isinstance(error, FileNotFoundError) or not is_of_store(str(error)):
             raise
         raise unreachable(place, str(error)) from None
 

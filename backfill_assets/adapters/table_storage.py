@@ -10,7 +10,7 @@ from backfill_assets.adapters.data_files import IntervalFile, data_files
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval
-from backfill_assets.project.object_store import arrow_path, reaching
+from backfill_assets.project.object_store import SCHEME, arrow_path, is_of_store, reaching, unreachable
 from backfill_assets.state.tables import Readable, StoredTable
 from backfill_assets.state.versions import table_path
 
@@ -100,6 +100,7 @@ def _sizes(system: FileSystem, places: Sequence[str], files: Sequence[IntervalFi
     try:
         infos = system.get_file_info(list(places))
     except OSError as error:
+        _raise_if_away(system, places[0], error)
         if len(files) > 1:  # one of them, and it does not say which
             return [why for place, file in zip(places, files, strict=True) for why in _sizes(system, [place], [file])]
         return [f"{file.path}: {str(error).splitlines()[0]}" for file in files]
@@ -113,6 +114,12 @@ def _sizes(system: FileSystem, places: Sequence[str], files: Sequence[IntervalFi
     ]
 
 
+def _raise_if_away(system: FileSystem, place: str, error: Exception) -> None:
+    """Raise UnreachableError for what a store said of the way to a file: that tells nothing of the file."""
+    if system.type_name == "s3" and not isinstance(error, FileNotFoundError) and is_of_store(str(error)):
+        raise unreachable(f"{SCHEME}{place}", str(error)) from None
+
+
 def _footer(system: FileSystem, place: str, file: IntervalFile) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -121,6 +128,7 @@ def _footer(system: FileSystem, place: str, file: IntervalFile) -> str:
         with system.open_input_file(place) as opened:
             rows = pq.ParquetFile(opened).metadata.num_rows
     except (OSError, pa.ArrowException) as error:
+        _raise_if_away(system, place, error)
         return f"{file.path}: {str(error).splitlines()[0]}"
     return "" if rows == file.in_all else f"{file.path} has {rows} rows, not {file.in_all}"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.adapters.account import account
 from backfill_assets.adapters.control_delta import DeltaStore
-from backfill_assets.adapters.heartbeat import building, is_running, machine_name, read_heartbeats
+from backfill_assets.adapters.heartbeat import building, check_heard, is_running, machine_name, read_heartbeats
 from backfill_assets.adapters.signatures import read_signers
 from backfill_assets.adapters.source_days import SourceDays
 from backfill_assets.adapters.source_pins import FilePins
@@ -35,7 +35,6 @@ from backfill_assets.plan.facts import Facts, bounded_now, read_facts
 from backfill_assets.plan.frozen import Frozen
 from backfill_assets.plan.patch import Patch
 from backfill_assets.project.loader import load_project
-from backfill_assets.project.object_store import is_s3
 from backfill_assets.project.records import Records
 from backfill_assets.project.settings import project_root
 from backfill_assets.state.control import Control
@@ -211,6 +210,7 @@ class Context:
             pins=pins,
             run=run,
             beating=partial(building, self.warehouse, run),
+            heard=partial(check_heard, self.warehouse, run),
             environment=self.environment,
             now=now,
             patches=patches or {},
@@ -274,9 +274,10 @@ class Context:
 
     def shared_views(self) -> SparkViews | None:
         """The shared catalog's views when the Spark configuration has one. Opens a session only then."""
-        from backfill_assets.adapters.machine import conf_dir, read_conf
+        from backfill_assets.adapters.machine import read_conf, session_conf
 
-        conf = read_conf(conf_dir(self.project.root, s3=is_s3(self.warehouse))) | self.project.settings.spark
+        settings = self.project.settings
+        conf = read_conf(session_conf(self.project.root, settings)) | settings.spark
         if conf.get("spark.sql.catalogImplementation") != "hive":
             return None
         from backfill_assets.adapters.spark_views import SparkViews

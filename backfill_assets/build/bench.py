@@ -24,6 +24,10 @@ from backfill_assets.state.control import Control
 from backfill_assets.state.tables import TableLog
 
 
+def _always() -> None:
+    """Where nobody else may begin."""
+
+
 def _nothing(_: Engine) -> None:
     """Where an engine cannot die."""
 
@@ -73,6 +77,8 @@ class Workbench:
     dead_engines: DeadEngines = field(default_factory=DeadEngines)
     beating: Callable[[], AbstractContextManager[None]] = nullcontext
     """Gives signs of life for the run while its block runs."""
+    heard: Callable[[], None] = _always
+    """Raises StateError when others may take the run for stopped: asked before each write."""
     listen: Listener = silence
     hold: Hold = field(default_factory=Hold)
     """What is asked before each batch."""

@@ -215,6 +215,8 @@ class Worker:
         self._record(self._entry(Kind.STARTED, piece, batch=batch, attempt=attempt, reason=exception))
         if removals_of(self.bench, name) != self.removals:  # after the record: the janitor looks there
             raise removed(name)
+        with _recording():
+            self.bench.heard()
         made_by = self._copied_from(piece, copied)
         with self._timed("write"):
             write = partial(copy, job, batch, piece, copied) if copied.segments else partial(_write, job, batch, piece)

@@ -30,7 +30,7 @@ class DoctorCheck:
 
 def examine(root: Path) -> list[DoctorCheck]:
     """Look at everything; a check that fails does not stop the others."""
-    from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars
+    from backfill_assets.adapters.machine import check_java, check_room, conf_dir, delta_jars, session_conf
     from backfill_assets.app.context import Context
     from backfill_assets.app.warehouse import check_tables, probe_store, reach_sources
     from backfill_assets.defs.dagster_home import ensure_home
@@ -50,7 +50,11 @@ def examine(root: Path) -> list[DoctorCheck]:
     in_buckets = [place for place in source_places(root) if is_s3(place)]
 
     def conf() -> Path:
-        return conf_dir(root, s3=in_bucket() or bool(in_buckets))
+        try:
+            settings = load_settings(root)
+        except BackfillError:  # another line tells of it
+            return conf_dir(root)
+        return session_conf(root, settings)
 
     def state() -> str:
         place = Context.open(root)

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from backfill_assets.project.object_store import is_s3, plain_uri, wrong_s3_location
+from backfill_assets.project.object_store import is_s3, plain_uri, wrong_bucket, wrong_s3_location
 
 
 def resolve_location(location: str, base: Path) -> str:
@@ -55,8 +55,9 @@ def wrong_environment(name: str) -> str:
     return ""
 
 
-def wrong_location(location: str) -> str:
-    """Why no folder can be there; empty when one can."""
+def wrong_location(location: str, *, written: bool = True) -> str:
+    """Why no folder can be there; empty when one can. `written`: by us; what others wrote may be a pattern to Spark, or
+    have any name."""
     if not location.strip():
         return "it is empty"
     scheme, separator, rest = location.partition("://")
@@ -65,7 +66,9 @@ def wrong_location(location: str) -> str:
             return f"`{scheme}://` is none of {', '.join(f'{s}://' for s in _SCHEMES[:8])} …"
         if not rest.strip("/"):
             return "the URI names no place"
-        return wrong_s3_location(location) if is_s3(location) else ""
+        if is_s3(location):
+            return wrong_s3_location(location) if written else wrong_bucket(location)
+        return ""
     try:
         Path(location).expanduser()
     except RuntimeError:

@@ -106,14 +106,24 @@ def wrong_s3_location(location: str) -> str:
     >>> wrong_s3_location("s3://lake/a b")
     'clients read some of its characters each in their own way: letters, digits and _ . = - are safe'
     """
-    bucket, _, key = location.split("://", 1)[1].rstrip("/").partition("/")
-    if not _BUCKET.fullmatch(bucket):
-        return f"`{bucket}` is no name of a bucket"
+    if problem := wrong_bucket(location):
+        return problem
+    _, _, key = location.split("://", 1)[1].rstrip("/").partition("/")
     if not _KEY.fullmatch(key):
         return "clients read some of its characters each in their own way: letters, digits and _ . = - are safe"
     if key and any(part in ("", ".", "..") for part in key.split("/")):
         return "a part of it is empty, `.` or `..`"
     return ""
+
+
+def wrong_bucket(location: str) -> str:
+    """Why the bucket of this place can have no such name, as Hadoop takes it; empty when it can.
+
+    >>> wrong_bucket("s3://lake/events/*.csv"), wrong_bucket("s3://my_lake/events")
+    ('', '`my_lake` is no name of a bucket')
+    """
+    bucket = bucket_of(location)
+    return "" if _BUCKET.fullmatch(bucket) else f"`{bucket}` is no name of a bucket"
 
 
 def access(location: str) -> BucketAccess:
@@ -202,6 +212,11 @@ def reaching(location: str) -> Generator[None]:
 def is_out_of_reach(said: str) -> bool:
     """Whether a client's words are about the way to a bucket, not about what is in it."""
     return any(mark in said for marks, _, _ in _MEANINGS for mark in marks)
+
+
+def is_of_store(said: str) -> bool:
+    """Whether words of Arrow are a store's, or of the way to it; others are of the content."""
+    return "AWS Error" in said or is_out_of_reach(said)
 
 
 class UnreachableError(SettingsError, OSError):

@@ -81,8 +81,7 @@ def _people(value: object) -> object:
     return {text(person): said for person, said in value.items()}
 
 
-def location(value: object) -> str:
-    """Where a folder can be. Raises ValueError."""
+def _location(value: object) -> str:
     found = text(value)
     if problem := wrong_location(found):
         raise ValueError(problem)
@@ -187,7 +186,7 @@ class _Window(Strict):
 class _Settings(Strict):
     name: Annotated[str, BeforeValidator(_name)] = Settings().name
     environment: Annotated[str, BeforeValidator(_environment)] = Settings().environment
-    warehouse: Annotated[str, BeforeValidator(location)] = Settings().warehouse
+    warehouse: Annotated[str, BeforeValidator(_location)] = Settings().warehouse
     clock: Instant | None = None
     batch_size: int = Field(default=Settings().batch_size, ge=1, le=1_000_000, strict=True)
     retention_days: int = Field(default=Settings().retention_days, ge=14, le=30, strict=True)

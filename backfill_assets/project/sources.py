@@ -29,9 +29,8 @@ from backfill_assets.files.validation import (
     validate,
 )
 from backfill_assets.project.header import SparkType
-from backfill_assets.project.locations import plain_path, resolve_location
+from backfill_assets.project.locations import plain_path, resolve_location, wrong_location
 from backfill_assets.project.settings import state_root
-from backfill_assets.project.settings_file import location
 
 SOURCES_FILE = "sources.yml"
 _READABLE = ("delta", "parquet")
@@ -49,6 +48,13 @@ def _dotted(value: object) -> str:
 
 def _typed(value: object) -> object:
     return value if isinstance(value, Mapping) else {"type": value}
+
+
+def _location(value: object) -> str:
+    found = text(value)
+    if problem := wrong_location(found, written=False):
+        raise ValueError(problem)
+    return found
 
 
 def _options(value: object) -> object:
@@ -96,7 +102,7 @@ class _Entry(Strict):
     description: Text = ""
     owner: Text = ""
     format: Literal["delta", "parquet", "csv", "json", "orc", "avro"] = "delta"
-    path: Annotated[str, BeforeValidator(location)] | None = None
+    path: Annotated[str, BeforeValidator(_location)] | None = None
     table: Annotated[str, BeforeValidator(_table)] | None = Field(default=None, validate_default=True)
     time_column: ColumnName | None = None
     freshness: Duration | None = None

@@ -9,32 +9,52 @@ import threading
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import yaml
 from deltalake import write_deltalake
 
-from backfill_assets.adapters import source_files
+from backfill_assets.adapters import heartbeat, source_files, source_pins
 from backfill_assets.adapters.control_delta import DeltaStore
+from backfill_assets.adapters.data_files import IntervalFile
 from backfill_assets.adapters.folder import ArrowFolder
-from backfill_assets.adapters.heartbeat import building, machine_name, read_heartbeats, runs_folder
+from backfill_assets.adapters.heartbeat import building, check_heard, machine_name, read_heartbeats, runs_folder
+from backfill_assets.adapters.inputs import check_pin
+from backfill_assets.adapters.machine import session_conf
 from backfill_assets.adapters.packets import packet_folders, remove_packet
 from backfill_assets.adapters.source_changes import SourceChanges
 from backfill_assets.adapters.source_days import source_days
 from backfill_assets.adapters.source_files import files_at
 from backfill_assets.adapters.source_pins import FilePins
-from backfill_assets.adapters.table_storage import DeltaTableStorage
+from backfill_assets.adapters.table_storage import DeltaTableStorage, _footer, _sizes
 from backfill_assets.adapters.warehouse import read_identity
 from backfill_assets.app.context import Context
 from backfill_assets.app.promote import promote_plan
+from backfill_assets.build.engine import SourceInput
 from backfill_assets.cli.doctor import examine
-from backfill_assets.core.errors import BackfillError, ConflictError, SettingsError, StateError
+from backfill_assets.core.errors import (
+    BackfillError,
+    ConflictError,
+    ProjectError,
+    SettingsError,
+    StateError,
+    TransientBuildError,
+)
 from backfill_assets.core.model import Source
+from backfill_assets.core.settings import Settings
 from backfill_assets.project.file_schema import read_schema
-from backfill_assets.project.object_store import access, delta_options, unreachable
+from backfill_assets.project.loader import load_project
+from backfill_assets.project.locations import wrong_location
+from backfill_assets.project.object_store import UnreachableError, access, arrow_path, delta_options, unreachable
 from backfill_assets.project.source_places import source_places
 from backfill_assets_tests.buckets import BUCKET, keys, object_store, upload
 from backfill_assets_tests.contracts.test_control_table import NOTE, SPEC, row
@@ -119,6 +139,52 @@ def test_one_process_at_a_time_builds_there(bucket: Any, tmp_path: Path) -> None
     on_disk.write("theirs.elsewhere.7.json", json.dumps(said).encode())
     with building(str(tmp_path), "mine"):
         pass
+
+
+def test_who_was_silent_writes_nothing_more(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that slept, or whose signs of life are not taken, may have been followed by another one: it ends before
+    its next write, and gives no sign that would stop the other. On a disk nobody is stopped."""
+    for place, refused in ((f"{LAKE}/house", True), (str(tmp_path), False)):
+        with building(place, "mine"):
+            [heart] = heartbeat._HEARTS.values()
+            check_heard(place, "mine")
+            heart.heard -= 20
+            if refused:
+                with pytest.raises(StateError, match="may have been taken for stopped"):
+                    check_heard(place, "mine")
+                ArrowFolder(runs_folder(place)).delete(heart.name)
+            else:
+                check_heard(place, "mine")
+            heart.beat()
+            assert [beat.run for beat in read_heartbeats(place)] == ([] if refused else ["mine"])
+            if refused:
+                with pytest.raises(StateError, match="written 20 s ago"):
+                    check_heard(place, "mine")
+
+
+def test_sources_of_any_name(bucket: Any, tmp_path: Path) -> None:
+    """A pattern, and names that others gave, are places of sources; of a warehouse they are not."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "backfill.yml").write_text("name: tests\n")
+    for key in ("events/2024-*/{a,b}.csv", "landing zone/part=a%3A1/[0-9].csv", "events/a:b"):
+        entry = {"name": "raw.events", "format": "csv", "path": f"{LAKE}/{key}", "columns": {"id": "bigint"}}
+        (tmp_path / "sources.yml").write_text(yaml.safe_dump({"sources": [entry]}))
+        assert load_project(tmp_path).sources["raw.events"].path == f"{LAKE}/{key}"
+        assert wrong_location(f"{LAKE}/{key}")
+    entry = {"name": "raw.events", "format": "csv", "path": "s3://my_lake/a", "columns": {"id": "bigint"}}
+    (tmp_path / "sources.yml").write_text(yaml.safe_dump({"sources": [entry]}))
+    with pytest.raises(ProjectError, match="`my_lake` is no name of a bucket"):
+        load_project(tmp_path)
+
+
+def test_whose_settings_reach_a_bucket(tmp_path: Path) -> None:
+    """The folder s3/ is for projects that have no way of their own in their settings."""
+    of = partial(Settings, warehouse=f"{LAKE}/house")
+    assert session_conf(tmp_path, of()).name == "s3"
+    assert session_conf(tmp_path, of(spark={"spark.driver.memory": "1g"})).name == "s3"
+    for own in ("spark.hadoop.fs.s3a.impl", "spark.jars.packages", "spark.hadoop.fs.s3.impl"):
+        assert session_conf(tmp_path, of(spark={own: "mine"})).name == "spark-conf"
+    assert session_conf(tmp_path, Settings()).name == "spark-conf"
 
 
 def test_machines_of_one_name_are_not_one_process(bucket: Any) -> None:
@@ -251,6 +317,32 @@ def test_a_source_is_pinned_and_watched_by_its_etags(bucket: Any, tmp_path: Path
     assert SourceChanges().history(source, 0).digest != before.digest
     one = files_at(f"{LAKE}/events/2024-01-01.csv")
     assert [(f.place, f.alone) for f in one] == [(f"{LAKE}/events/2024-01-01.csv", True)]
+
+
+def test_an_outage_is_no_damage_and_damage_no_outage(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that does not answer says nothing of files: they are neither changed nor gone, and builds try again. An
+    object that is no Parquet is said to be none."""
+    bucket.put_object(Bucket=BUCKET, Key="events/a.parquet", Body=b"PAR1 no parquet PAR1")
+    source = files(f"{LAKE}/events", "parquet", time_column="at")
+    with pytest.raises((OSError, pa.ArrowException)) as said, files_at(f"{LAKE}/events")[0].opened() as opened:
+        pq.ParquetFile(opened)
+    assert not isinstance(said.value, UnreachableError)
+    pin = FilePins().pin(source)
+
+    def away(*_: object, **__: object) -> Any:
+        raise OSError("AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 28, Timeout was reached")
+
+    monkeypatch.setattr(source_pins, "files_at", lambda _: (_ for _ in ()).throw(unreachable(LAKE, "ConnectTimeout")))
+    with pytest.raises(TransientBuildError, match="does not answer"):
+        check_pin(SourceInput(source=source, pin=pin))
+    system, path = arrow_path(f"{LAKE}/house/m/v/a.parquet")
+    gone: Any = SimpleNamespace(type_name=system.type_name, get_file_info=away, open_input_file=away)
+    file = IntervalFile(path="a.parquet", at=datetime(2024, 1, 1, tzinfo=UTC), rows=1, bytes=1, in_all=1)
+    for look in (lambda: _sizes(gone, [path], [file]), lambda: _footer(gone, path, file)):
+        with pytest.raises(UnreachableError, match="does not answer"):
+            look()
 
 
 def test_columns_of_sources_in_a_bucket_are_known(bucket: Any, tmp_path: Path) -> None:
