@@ -239,6 +239,22 @@ def test_a_ledger_that_cannot_be_written_ends_the_run() -> None:
     assert go(world).ok
 
 
+def test_a_run_that_others_may_take_for_stopped_writes_nothing_more() -> None:
+    """It is asked before each write; what is done is kept, and no day is blamed."""
+    world, asked = World(a_model("a")), list[int]()
+
+    def heard() -> None:
+        asked.append(1)
+        if len(asked) == 3:
+            raise StateError("this run may have been taken for stopped", why="it slept")
+
+    outcome = go(world, heard=heard)
+    assert len(asked) == 3 and len(world.engine.writes) == 2
+    [failure] = outcome.failures
+    assert failure.error.startswith("this run may have been taken for stopped") and "run the same" in failure.error
+    assert go(world).ok and len(world.engine.writes) == 4
+
+
 def test_a_stop_is_no_fault_of_a_batch() -> None:
     """What was interrupted is recorded as that, not with the error that the interruption caused."""
     world = World(a_model("a"))
