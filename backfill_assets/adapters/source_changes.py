@@ -179,7 +179,7 @@ class _Spans:
 
 
 def _files(source: Source, root: str) -> SourceHistory:
-    files = files_at(root)
+    files = files_at(root, at_most=MOST_FILES + 1)
     if not files:
         return SourceHistory(unwatched=f"there are no files at {root}")
     if len(files) > MOST_FILES:

@@ -69,12 +69,13 @@ def can_list(path: str) -> bool:
     return "://" not in path or (is_s3(path) and not _PATTERN.intersection(path))
 
 
-def files_at(path: str) -> list[SourceFile]:
+def files_at(path: str, *, at_most: int | None = None) -> list[SourceFile]:
     """The data files at a path or URI (a file or a folder), sorted; names that start with `_` or `.` are not data.
 
-    Raises SettingsError where a bucket cannot be reached.
+    `at_most`: of a bucket, whose list comes a thousand at a time, only about so many. Raises SettingsError where a
+    bucket cannot be reached.
     """
-    return _in_bucket(path) if is_s3(path) else _on_disk(Path(path))
+    return _in_bucket(path, at_most) if is_s3(path) else _on_disk(Path(path))
 
 
 def each_file(files: Sequence[SourceFile], look: Callable[[SourceFile], T]) -> Iterable[T]:
@@ -114,10 +115,10 @@ def _file(path: Path, inside: tuple[str, ...], *, alone: bool = False) -> Source
     )
 
 
-def _in_bucket(location: str) -> list[SourceFile]:
+def _in_bucket(location: str, at_most: int | None) -> list[SourceFile]:
     bucket, _, key = location.removeprefix(SCHEME).partition("/")
     found: list[SourceFile] = []
-    for one in objects(location):
+    for one in objects(location, at_most=at_most):
         alone = one.key == key
         inside = (one.key.rsplit("/", 1)[-1],) if alone else tuple(one.key[len(key) :].strip("/").split("/"))
         if alone or (_is_data(inside) and not inside[-1].endswith(_MARK)):

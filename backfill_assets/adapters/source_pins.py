@@ -12,8 +12,11 @@ from backfill_assets.adapters.source_table import source_table
 from backfill_assets.core.errors import PlanError, StateError
 from backfill_assets.core.model import Source
 from backfill_assets.core.pin import Pin, made_anew
-from backfill_assets.project.object_store import arrow_path
+from backfill_assets.project.object_store import arrow_path, is_s3
 from backfill_assets.project.settings import EMBEDDED_PROJECT
+
+MOST_OBJECTS = 50_000
+"""Of a bucket: to list as many takes some ten seconds, each time a plan is made and a batch begins."""
 
 
 class FilePins:
@@ -30,7 +33,10 @@ class FilePins:
             return {"commit": table.version(), "table": str(table.metadata().id)}
         if not can_list(source.path):
             return {"unpinned": f"{source.format} files in an object store: read as they are when the build runs"}
-        files = files_at(source.path)
+        files = files_at(source.path, at_most=MOST_OBJECTS + 1)
+        if len(files) > MOST_OBJECTS and is_s3(source.path):
+            said = f"more than {MOST_OBJECTS:,} objects: read as they are when the build runs"
+            return {"unpinned": f"{said}; a Delta table has commits instead"}
         if not files:
             raise _absent(source, "there are no files")
         digest = hashlib.sha256()

@@ -165,13 +165,14 @@ class StoredObject:
     etag: str
 
 
-def objects(location: str) -> list[StoredObject]:
-    """What is stored at a location, or below it, by key. Raises SettingsError."""
+def objects(location: str, *, at_most: int | None = None) -> list[StoredObject]:
+    """What is stored at a location, or below it, by key; not much more than `at_most`. Raises SettingsError."""
     _, _, key = location.removeprefix(SCHEME).partition("/")
     first = [said for said in _listed(location, key, MaxItems=1, PageSize=1) if said["Key"] == key] if key else []
+    more = {} if at_most is None else {"MaxItems": at_most}
     found = [
         StoredObject(key=said["Key"], bytes=said["Size"], written=said["LastModified"], etag=said["ETag"])
-        for said in (*first, *_listed(location, f"{key}/" if key else ""))
+        for said in (*first, *_listed(location, f"{key}/" if key else "", **more))
         if not said["Key"].endswith("/")
     ]
     return sorted(found, key=lambda one: one.key)

@@ -319,6 +319,16 @@ def test_a_source_is_pinned_and_watched_by_its_etags(bucket: Any, tmp_path: Path
     assert [(f.place, f.alone) for f in one] == [(f"{LAKE}/events/2024-01-01.csv", True)]
 
 
+def test_a_source_of_very_many_objects_is_not_pinned(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To list them takes too long: that is said, and no more of the list is asked for than tells it."""
+    for n in range(5):
+        bucket.put_object(Bucket=BUCKET, Key=f"events/{n}.csv", Body=b"n\n1\n")
+    assert FilePins().pin(files(f"{LAKE}/events"))["count"] == 5
+    monkeypatch.setattr(source_pins, "MOST_OBJECTS", 3)
+    assert "more than 3 objects" in str(FilePins().pin(files(f"{LAKE}/events"))["unpinned"])
+    assert len(files_at(f"{LAKE}/events", at_most=4)) == 4
+
+
 def test_an_outage_is_no_damage_and_damage_no_outage(
     bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,7 +344,9 @@ def test_an_outage_is_no_damage_and_damage_no_outage(
     def away(*_: object, **__: object) -> Any:
         raise OSError("AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 28, Timeout was reached")
 
-    monkeypatch.setattr(source_pins, "files_at", lambda _: (_ for _ in ()).throw(unreachable(LAKE, "ConnectTimeout")))
+    monkeypatch.setattr(
+        source_pins, "files_at", lambda _, **__: (_ for _ in ()).throw(unreachable(LAKE, "ConnectTimeout"))
+    )
     with pytest.raises(TransientBuildError, match="does not answer"):
         check_pin(SourceInput(source=source, pin=pin))
     system, path = arrow_path(f"{LAKE}/house/m/v/a.parquet")
