@@ -58,9 +58,11 @@ class Shop:
         return unsparked(self.root, user=user)
 
 
-def review_shop(root: Path, *, length: int = 4) -> Shop:
-    """Ana owns `daily`, vera validates it; dev's plan changes it, and was compared."""
+def review_shop(root: Path, *, length: int = 4, signers: str = "") -> Shop:
+    """Ana owns `daily`, vera validates it; dev's plan changes it, and was compared. `signers`: whose keys count."""
     project = small_project(root, days=length)
+    if signers:
+        (project / "allowed_signers").write_text(signers)
     settings = project / "backfill.yml"
     people = {name: {"accounts": [name.partition("@")[0]]} for name in (ANA, VERA, "dev@example.com")}
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"people": people}))

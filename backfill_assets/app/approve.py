@@ -19,6 +19,7 @@ from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.request_parsing import name_and_value
 from backfill_assets.plan.scope_text import scopes
 from backfill_assets.plan.stored import stored_plan
+from backfill_assets.promote.approval import subject
 from backfill_assets.promote.approve import complete, statements
 from backfill_assets.promote.lifecycle import find_plan
 from backfill_assets.promote.rules_change import RulesChange
@@ -51,6 +52,8 @@ class ApprovalRequest:
     """Sign with this SSH key, or its agent."""
     prepared: Prepared | None = None
     """Instead of all else: a statement that was signed elsewhere."""
+    seen: str = ""
+    """What they looked at: an approval of another content is refused. Empty: they say nothing of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,12 @@ def approve(context: Context, request: ApprovalRequest) -> Approved:
         given = [_read(request.plan, request.prepared)]
     else:
         given = [_signed(one, request.key) for one in prepare(context, request, signs=request.key is not None)]
+    if request.seen and any(one.digest != request.seen for one in given):
+        raise PlanError(
+            f"plan {given[0].plan} is not what was looked at any more",
+            why="rows, what they replace, audits or comparisons are others by now, or the statement is of others",
+            fix="look at it again, and approve what is there then",
+        )
     if is_change(given[0].plan):
         change = approve_change(context, given)
         return Approved(approvals=tuple(given), change=change, rules=context.rules().rules)
@@ -100,6 +109,16 @@ def prepare(context: Context, request: ApprovalRequest, *, signs: bool = True) -
     if is_change(request.plan):
         return change_statements(context, request.plan, **said)
     return approval_statements(context, request.plan, accepted=request.accepted, **said)
+
+
+def shown_digest(context: Context, plan: str) -> str:
+    """What an approval of a plan would be of by now; "" where none is asked for, or the code is another one's."""
+    record, facts = find_plan(context.control, plan), context.facts()
+    cases = cases_of(context, facts)
+    if not record.live or not cases.is_ours(facts, record):
+        return ""
+    about = subject(context.project, facts, cases.review(facts, record))
+    return about.digest if about.scope else ""
 
 
 def accepted_findings(texts: Sequence[str], option: str = "--accept") -> dict[str, str]:

@@ -122,8 +122,8 @@ def review(
 ) -> None:
     """Serve the reviewer's page.
 
-    What waits for whom; for a plan what changes, with its numbers, differences, readers and approvals. It reads, and
-    changes nothing. Needs neither Spark nor Dagster.
+    What waits for whom; for a plan what changes, with its numbers, differences, readers and approvals. It only reads,
+    unless the deployment says who is logged in. Needs neither Spark nor Dagster.
     """
     from backfill_assets.review.serve import serve_review
 

@@ -17,6 +17,7 @@ from backfill_assets.adapters.machine import conf_dir
 from backfill_assets.core.errors import SettingsError
 from backfill_assets.project.review_address import URL
 from backfill_assets.project.settings import EMBEDDED_PROJECT, state_root
+from backfill_assets.review.identity import SECRET
 
 DEFINITIONS = "backfill_assets.definitions"
 _CONFIG = "dagster.yaml"
@@ -58,9 +59,10 @@ def run_ui(root: Path, *, host: str = "127.0.0.1", port: int = 3000, review_port
     print(f"backfill: Dagster's UI will be at http://{host}:{port} (Ctrl-C stops it)", file=sys.stderr, flush=True)
     command, environment = ui_command(root, home, host=host, port=port)
     environment |= _review_variables(host, review_port)
+    secret = {SECRET: said} if (said := environment.pop(SECRET, "")) else {}  # no code of the project gets to see it
     # A shell's background job inherits "ignore SIGINT", and Dagster's processes could then never be stopped.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    page = _start_page(root, environment, host, review_port) if review_port else None
+    page = _start_page(root, environment | secret, host, review_port) if review_port else None
     process = subprocess.Popen(command, env=environment, cwd=state_root(root))
     previous = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:

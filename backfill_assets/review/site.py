@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hmac
 import re
+import shlex
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -13,17 +16,21 @@ from typing import Any
 from urllib.parse import quote
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from backfill_assets.app.approve import ApprovalRequest, prepare
+from backfill_assets.app.approve import ApprovalRequest, Prepared, approve, prepare, shown_digest
 from backfill_assets.app.context import Context
-from backfill_assets.app.review import packet_file, plan_of_model, read_front, release_file, review_plan
+from backfill_assets.app.review import PlanLook, packet_file, plan_of_model, read_front, release_file, review_plan
 from backfill_assets.core.errors import BackfillError, PlanError, PromotionError, UsageError
 from backfill_assets.evidence.page import html_templates
 from backfill_assets.evidence.write import KEYS, MESSAGE, NOTE, PACKET, PAGE, RELEASE, RELEASE_PAGE, TABLES
+from backfill_assets.promote.lifecycle import find_plan
+from backfill_assets.review.forms import read_form
+from backfill_assets.review.identity import Trust
 from backfill_assets.review.lineage import anchor
 from backfill_assets.review.plan_view import plan_view
 from backfill_assets.review.plots import SCALE
@@ -37,9 +44,13 @@ ACCEPTED = "accept."
 """How a field of a form begins that says why a difference may be so; its name follows."""
 
 
-def review_app(open_context: Callable[[], Context], names: Collection[str] = LOCAL) -> Starlette:
-    """The reviewer's page over a project, which is opened anew for each request. `names`: the hosts it answers for."""
-    pages = _Pages(open_context)
+def review_app(
+    open_context: Callable[[], Context], names: Collection[str] = LOCAL, trust: Trust | None = None
+) -> Starlette:
+    """The reviewer's page over a project, which is opened anew for each request. `names`: the hosts it answers for;
+    `trust`: whose word counts for who acts, None: nobody acts."""
+    pages = _Pages(open_context, trust)
+    acting = [Route("/plan/{plan}/approve", pages.approve, methods=["POST"])] if trust else []
     return Starlette(
         routes=[
             Route("/", pages.front, name="front"),
@@ -47,6 +58,7 @@ def review_app(open_context: Callable[[], Context], names: Collection[str] = LOC
             Route("/model/{model}", pages.model),
             Route("/plan/{plan}", pages.plan),
             Route("/plan/{plan}/statement.json", pages.statement),
+            *acting,
             Route("/plan/{plan}/{file}", pages.packet),
             Route("/release/{release}/{file}", pages.release),
         ],
@@ -55,11 +67,26 @@ def review_app(open_context: Callable[[], Context], names: Collection[str] = LOC
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What whoever is logged in may say of a plan: for which owners, or why for none."""
+
+    who: str
+    digest: str
+    """What the page shows, as an approval names it."""
+    token: str
+    owners: tuple[str, ...]
+    why: str
+
+
 class _Pages:
     """What each address shows. Endpoints are plain functions: Starlette runs them beside its loop."""
 
-    def __init__(self, open_context: Callable[[], Context]) -> None:
-        self._open = open_context
+    def __init__(self, open_context: Callable[[], Context], trust: Trust | None) -> None:
+        self._open, self._trust = open_context, trust
+
+    def _who(self, request: Request) -> str:
+        return self._trust.who(request.headers.raw) if self._trust else ""
 
     def front(self, request: Request) -> Response:
         began, context, who = time.monotonic(), self._open(), request.query_params.get("for", "").strip()
@@ -68,10 +95,69 @@ class _Pages:
 
     def plan(self, request: Request) -> Response:
         began, context, name = time.monotonic(), self._open(), request.path_params["plan"]
+        who = self._who(request)
+        digest = shown_digest(context, name) if who else ""  # before all else: what comes meanwhile was not seen
         look = review_plan(context, name)
         if look.record.id != name:
             return RedirectResponse(f"{_base(request)}/plan/{quote(look.record.id, safe='')}")
-        return _page(request, "plan.html", context, began, view=plan_view(look), scale=SCALE)
+        asked = self._asked(who, digest, context, look)
+        found = _page(request, "plan.html", context, began, view=plan_view(look), scale=SCALE, asked=asked)
+        if asked is not None:  # without it browsers would not say which page a form was sent by
+            found.headers["referrer-policy"] = "same-origin"
+        return found
+
+    def _asked(self, who: str, digest: str, context: Context, look: PlanLook) -> Asked | None:
+        """What whoever is logged in is asked; None where nobody is, or nothing is to be said."""
+        if not who or not digest or self._trust is None or not look.packet.needed or not look.record.live:
+            return None
+        plan = look.record.id
+        owners, why = (), ""
+        context.acting = who
+        try:
+            owners = tuple(one.owner for one in prepare(context, ApprovalRequest(plan=plan), signs=False))
+        except BackfillError as error:
+            why = f"{error.what}: {error.why}"
+        given = {one.owner for one in look.packet.needed if one.given}
+        left = tuple(owner for owner in owners if owner not in given)
+        return Asked(who=who, digest=digest, token=self._trust.token(who, plan, digest), owners=left, why=why)
+
+    async def approve(self, request: Request) -> Response:
+        """Records what somebody says yes to: of whom the proxy asserts, sent by a page of this site, of the rows that
+        it showed."""
+        assert self._trust is not None
+        who = self._who(request)
+        if not who:
+            return _message(
+                request, 403, "Nobody is logged in", why="the proxy did not say who it is", fix="log in there"
+            )
+        if why := self._trust.from_elsewhere(request.headers.raw):
+            return _message(request, 403, "This was not sent by a page of this site", why=why, fix="send it from there")
+        said, plan = await read_form(request), request.path_params["plan"]
+        digest = said.get("digest", "")
+        wanted = self._trust.token(who, plan, digest)
+        if not digest or not hmac.compare_digest(said.get("token", "").encode(), wanted.encode()):
+            why = "it was made for somebody else, another plan or other rows"
+            return _message(request, 403, "This form is not yours", why=why, fix="load the plan's page again")
+        try:
+            await run_in_threadpool(self._record, who, plan, digest, said)
+        except BackfillError as error:
+            return _message(request, 409, error.what, why=error.why, fix=error.fix)
+        return RedirectResponse(f"{_base(request)}/plan/{quote(plan, safe='')}#approvals", 303)
+
+    def _record(self, who: str, plan: str, digest: str, said: Mapping[str, str]) -> None:
+        context = self._open()
+        context.acting = who
+        find_plan(context.control, plan)  # a change of the rules is approved in a terminal
+        signed = said.get("statement", "").strip() or said.get("signature", "").strip()
+        if signed:
+            given = Prepared(statement=said.get("statement", ""), signature=said.get("signature", ""))
+            approve(context, ApprovalRequest(plan=plan, prepared=given, seen=digest))
+            return
+        accepted = {k.removeprefix(ACCEPTED): v for k, v in said.items() if k.startswith(ACCEPTED) and v.strip()}
+        asked = ApprovalRequest(
+            plan=plan, owners=(said.get("owner", ""),), reason=said.get("reason", ""), accepted=accepted, seen=digest
+        )
+        approve(context, asked)
 
     def model(self, request: Request) -> Response:
         """To the plan that a model waits for, or was changed by last."""
@@ -130,7 +216,12 @@ def _problems(error: BackfillError) -> str:
 @cache
 def _templates() -> Any:
     made = html_templates("backfill_assets.review")
-    made.filters |= {"path": lambda text: quote(str(text), safe=""), "anchor": anchor, "clock": _clock}
+    made.filters |= {
+        "path": lambda text: quote(str(text), safe=""),
+        "anchor": anchor,
+        "clock": _clock,
+        "shell": shlex.quote,
+    }
     return made
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import shutil
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
 
+from backfill_assets.review.identity import PROOF, Trust
 from backfill_assets.review.site import open_project, review_app
 from backfill_assets_tests.browser.test_packet_page import CONTRAST, QUIET
-from backfill_assets_tests.review_shop import HOSTILE, Shop, review_shop
+from backfill_assets_tests.review_shop import ANA, FINDING, HOSTILE, Shop, review_shop
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -25,15 +26,16 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromiu
 
 
 @contextmanager
-def served(app: ASGIApp) -> Iterator[str]:
-    """The application on a port of its own; its address."""
+def served(make: Callable[[str], ASGIApp]) -> Iterator[str]:
+    """An application, made for its address, on a port of its own; the address."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server = uvicorn.Server(uvicorn.Config(make(address), log_level="error", access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        yield address
     finally:
         server.should_exit = True
         thread.join(30)
@@ -57,7 +59,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 @pytest.fixture(scope="module")
 def address(shop: Shop) -> Iterator[str]:
-    with served(review_app(open_project(shop.root))) as found:
+    with served(lambda _: review_app(open_project(shop.root))) as found:
         yield found
 
 
@@ -142,3 +144,39 @@ def test_it_prints(browser: Browser, shop: Shop, address: str) -> None:
     assert behind in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
     assert not page.locator("form").first.is_visible()
     assert len(page.pdf()) > 10_000
+
+
+def test_an_owner_says_yes(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Behind a proxy that says who is logged in, in a browser that sends what browsers send; another site cannot."""
+    shop = review_shop(tmp_path_factory.mktemp("acting"))
+
+    def behind_a_proxy(address: str) -> ASGIApp:
+        app = review_app(open_project(shop.root), trust=Trust(header="x-email", secret="s" * 32, origin=address))
+
+        async def proxied(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] == "http":
+                more = [(b"x-email", ANA.encode()), (PROOF.encode(), b"s" * 32)]
+                scope = {**scope, "headers": [*scope["headers"], *more]}
+            await app(scope, receive, send)
+
+        return proxied
+
+    with served(behind_a_proxy) as address:
+        page, _, complaints = opened(browser, f"{address}/plan/{shop.plan}", viewport={"width": 1280, "height": 900})
+        form = page.locator("form.act").first
+        form.locator(f'input[name="accept.{FINDING}"]').fill("as agreed")
+        form.locator('input[name="reason"]').fill("looked at it")
+        token, digest = (form.locator(f"input[name={name}]").get_attribute("value") for name in ("token", "digest"))
+        other = browser.new_context().new_page()
+        other.set_content(
+            f"""<form method=post action="{address}/plan/{shop.plan}/approve"><input name=token value="{token}">
+            <input name=digest value="{digest}"><input name=owner value="{ANA}"><button>win</button></form>"""
+        )
+        other.get_by_role("button").click()
+        other.get_by_text("This was not sent by a page of this site").wait_for()
+        assert len(shop.place().control.approvals.of([shop.plan])) == 1
+        form.get_by_role("button", name="Approve").click()
+        page.get_by_text("You have said yes.").wait_for()
+        assert page.url == f"{address}/plan/{shop.plan}#approvals" and complaints == []
+        assert page.locator(".yes.good", has_text="looked at it").count() == 1
+        assert page.evaluate(CONTRAST) == []

@@ -210,7 +210,7 @@ def test_hostile_packets(bad: str) -> None:
     inputs = a_packet(bad)
     look = PlanLook(record=inputs.plan, packet=packet(inputs), release=bad, upstreams={"performance": (bad,)})
     values = {"base": "", "project": bad, "environment": bad, "read": datetime.now(UTC), "took": 0.1}
-    page = rendered("plan.html", view=plan_view(look), scale=SCALE, **values)
+    page = rendered("plan.html", view=plan_view(look), scale=SCALE, asked=None, **values)
     inert(page)
 
 
