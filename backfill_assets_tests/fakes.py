@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -44,7 +44,7 @@ from backfill_assets.state.proofs import DIFF, Finding, Proof
 from backfill_assets.state.required_approvals import needed_from
 from backfill_assets.state.rules import declared_rules
 from backfill_assets.state.store import ControlTable, Filter, MemoryStore, Row, Store, TableSpec
-from backfill_assets.state.tables import DataCommit, Readable, StoredTable
+from backfill_assets.state.tables import Contents, DataCommit, Readable, StoredTable
 from backfill_assets.state.versions import Version
 
 NOW = utc("2024-01-11T12:00")
@@ -161,6 +161,10 @@ class FakeTables:
 
     def files(self, model: str, version: str, commit: int) -> Mapping[datetime, frozenset[str]]:
         return {start: frozenset({cell.batch}) for start, cell in self._whole(model, version, commit).items()}
+
+    def contents(self, model: str, version: str, commit: int) -> Contents:
+        rows = self.rows(model, version, commit)
+        return Contents(files=dict.fromkeys(rows, 1), rows=rows)
 
     def _whole(self, model: str, version: str, commit: int) -> dict[datetime, Cell]:
         if self.head(model, version) < commit:
@@ -572,6 +576,10 @@ class MortalTable:
     def read(self, where: Filter | None = None) -> list[Row]:
         self._check()
         return self.table.read(where)
+
+    def stream(self, where: Filter | None = None) -> Iterator[Row]:
+        self._check()
+        return self.table.stream(where)
 
     def revision(self) -> int:
         self._check()

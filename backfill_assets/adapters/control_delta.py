@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import repeat
@@ -72,8 +72,13 @@ class DeltaControlTable:
 
     def read_at(self, where: Filter | None = None) -> tuple[list[Row], int]:
         table = self._open()
-        if table is None:
-            return [], -1
+        return (list(self._rows(table, where)), table.version()) if table else ([], -1)
+
+    def stream(self, where: Filter | None = None) -> Iterator[Row]:
+        table = self._open()
+        return self._rows(table, where) if table else iter(())
+
+    def _rows(self, table: DeltaTable, where: Filter | None) -> Iterator[Row]:
         from deltalake import QueryBuilder
 
         condition = f" WHERE {_predicate(where)}" if where else ""
@@ -81,19 +86,18 @@ class DeltaControlTable:
         names = [name for name in self._spec.columns if name not in younger]
         columns = ", ".join(f'"{name}"' for name in names)
         with self._readable():
-            found = QueryBuilder().register("t", table).execute(f"SELECT {columns} FROM t{condition}").read_all()
-        values: list[Iterable[object]] = []
-        for name, kind in self._spec.columns.items():
-            column = None if name in younger else found.column(name)
-            blank = _BLANK[kind]
-            if column is None:
-                values.append(repeat(blank, found.num_rows))
-            elif column.null_count:
-                values.append([blank if value is None else value for value in column.to_pylist()])
-            else:
-                values.append(column.to_pylist())
-        rows: list[Row] = [dict(zip(self._spec.columns, row, strict=True)) for row in zip(*values, strict=True)]
-        return rows, table.version()
+            for part in QueryBuilder().register("t", table).execute(f"SELECT {columns} FROM t{condition}"):
+                values: list[Iterable[object]] = []
+                for name, kind in self._spec.columns.items():
+                    column, blank = None if name in younger else part.column(name), _BLANK[kind]
+                    if column is None:
+                        values.append(repeat(blank, part.num_rows))
+                    elif column.null_count:
+                        values.append([blank if value is None else value for value in column.to_pylist()])
+                    else:
+                        values.append(column.to_pylist())
+                for row in zip(*values, strict=True):
+                    yield dict(zip(self._spec.columns, row, strict=True))
 
     def revision(self) -> int:
         table = self._open()

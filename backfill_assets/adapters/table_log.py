@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.project.object_store import delta_options, is_out_of_reach, is_s3, unreachable
 from backfill_assets.state.changes import Changes
-from backfill_assets.state.table_contents import Contents
-from backfill_assets.state.tables import DataCommit
+from backfill_assets.state.tables import Contents, DataCommit
 from backfill_assets.state.versions import table_path
 
 if TYPE_CHECKING:
@@ -67,6 +66,9 @@ class DeltaTableLog:
             found[file.at].add(file.path)
         return {instant: frozenset(paths) for instant, paths in found.items()}
 
+    def contents(self, model: str, version: str, commit: int) -> Contents:
+        return _counted(_files(table_path(self._warehouse, model, version), commit))
+
 
 def table_rows(location: str, commit: int) -> Mapping[datetime, int]:
     """Rows per value of the interval column at a commit, from file statistics, whichever commits wrote the files."""
@@ -83,8 +85,12 @@ def rows_within(location: str, commit: int, interval: Interval) -> int:
 
 def table_contents(table: DeltaTable) -> Contents:
     """Files and rows of an opened table, by value of the interval column."""
+    return _counted(data_files(table))
+
+
+def _counted(found: Iterable[IntervalFile]) -> Contents:
     files, rows = defaultdict[datetime, int](int), defaultdict[datetime, int](int)
-    for file in data_files(table):
+    for file in found:
         files[file.at] += 1
         rows[file.at] += file.rows
     return Contents(files=files, rows=rows)

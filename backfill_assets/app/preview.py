@@ -81,7 +81,7 @@ def preview(context: Context, request: Request) -> Preview:
         ahead=obstacles_ahead(context, made, facts),
         gaps=find_gaps(context, made, facts.environment),
         verdict=_verdict(context, request, made, facts),
-        late=() if made.stages or made.blocked else _late(context),
+        late=() if made.stages or made.blocked else _late(context, facts),
         notes=tuple(rules.notes),
         approvals_required=rules.rules.approvals.required,
     )
@@ -100,7 +100,7 @@ def _verdict(context: Context, request: Request, made: Plan, facts: Facts) -> Ve
     return None
 
 
-def _late(context: Context) -> tuple[Notice, ...]:
+def _late(context: Context, facts: Facts) -> tuple[Notice, ...]:
     with suppress(BackfillError):  # `watch` says it
-        return find_late(context)
+        return find_late(context, facts)
     return ()

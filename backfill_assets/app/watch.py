@@ -13,6 +13,7 @@ from backfill_assets.app.context import Context
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.contracts.publish import promoted_audits
 from backfill_assets.core.intervals import Ranges
+from backfill_assets.plan.facts import Facts
 from backfill_assets.plan.published import published
 from backfill_assets.promote.interrupted_pins import interrupted_pins
 from backfill_assets.promote.rehearsal import rehearse
@@ -49,12 +50,12 @@ def watch_environment(context: Context) -> Watched:
     return Watched(environment=shown.name, notices=notices, closing=conclude(found, notices))
 
 
-def find_late(context: Context) -> tuple[Notice, ...]:
-    """What is shown and was built before its sources changed; no session.
+def find_late(context: Context, facts: Facts) -> tuple[Notice, ...]:
+    """What is shown and was built before its sources changed; no session. `facts` were read just now.
 
     Raises StateError, PlanError when what is shown cannot be read as a project.
     """
-    return tuple(notice for notice in late_sources(_source_facts(context)) if notice.finding)
+    return tuple(notice for notice in late_sources(_source_facts(context, facts)) if notice.finding)
 
 
 def find_unsettled(context: Context) -> Mapping[str, Ranges]:
@@ -77,7 +78,7 @@ def _pins(context: Context, views: SparkViews | None) -> list[PinFacts]:
     ]
 
 
-def _source_facts(context: Context) -> WatchFacts:
+def _source_facts(context: Context, facts: Facts | None = None) -> WatchFacts:
     shown = context.control.environments.read(context.environment)
     records = context.control.versions.all()
     recorded = all((name, pointer.version) in records for name, pointer in shown.pointers.items())
@@ -100,4 +101,5 @@ def _source_facts(context: Context) -> WatchFacts:
         now=context.now(),
         at=datetime.now(UTC),
         lasts=timedelta(hours=context.project.settings.watch_hours),
+        loaded=facts.standing if facts and facts.environment == shown else None,
     )

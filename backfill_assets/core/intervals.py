@@ -75,6 +75,9 @@ class Interval:
     def holds(self, instant: datetime) -> bool:
         return self.start <= instant < self.end
 
+    def __contains__(self, other: Interval) -> bool:
+        return self.start <= other.start and other.end <= self.end
+
     def intersection(self, other: Interval) -> Interval | None:
         start, end = max(self.start, other.start), min(self.end, other.end)
         return Interval(start, end) if start < end else None
@@ -242,7 +245,7 @@ class Ranges:
         return Ranges(tuple(left))
 
     def __contains__(self, interval: Interval) -> bool:
-        return any(i.start <= interval.start and interval.end <= i.end for i in self.intervals)
+        return any(interval in whole for whole in self.intervals)
 
     def until(self, instant: datetime) -> Ranges:
         """The part before an instant.

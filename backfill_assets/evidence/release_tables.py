@@ -11,7 +11,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.pointer import Pointer, pointer_from_json
 from backfill_assets.core.segments import Segment
 from backfill_assets.evidence.tables import SHOWN
-from backfill_assets.state.table_contents import difference, table_contents
+from backfill_assets.state.table_contents import difference
 from backfill_assets.state.tables import TableLog, TableStorage
 
 
@@ -57,7 +57,7 @@ def look_at_pointers(said: Mapping[str, Any], tables: Tables) -> Pointed:
 def _segment(pointer: Pointer, segment: Segment, tables: Tables) -> tuple[list[str], int]:
     where = f"{pointer.model}/{segment.version}"
     try:
-        there = table_contents(tables.log, pointer.model, segment.version, segment.commit)
+        there = tables.log.contents(pointer.model, segment.version, segment.commit)
     except StateError as error:
         why = error.why or error.what
         return [f"{where} cannot be read at commit {segment.commit}, which shows {segment.interval}: {why}"], 0

@@ -15,7 +15,7 @@ from backfill_assets.core.segments import Segment
 from backfill_assets.promote.changed_rows import cadence_of
 from backfill_assets.promote.obstacle import Obstacle
 from backfill_assets.state.ledger import DECIDING, Ledger, by_version
-from backfill_assets.state.table_contents import difference, table_contents
+from backfill_assets.state.table_contents import difference
 from backfill_assets.state.tables import Readable, TableLog, TableStorage, vouched
 
 _MOMENT = timedelta(microseconds=1)
@@ -39,21 +39,25 @@ class Readability:
 
 
 def rehearse(
-    pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, ledger: Ledger, *, footers: bool = True
+    pointers: Sequence[Pointer], storage: TableStorage, log: TableLog, ledger: Ledger | None, *, footers: bool = True
 ) -> list[Readability]:
     """Look at every file that the pointers show (`footers`: into them), and at what the ledger says of every
-    interval."""
-    groups = by_version(ledger.entries([p.model for p in pointers], kinds=DECIDING)) if pointers else {}
+    interval (None: at files only, nothing is `red`)."""
+    groups = by_version(ledger.entries([p.model for p in pointers], kinds=DECIDING)) if pointers and ledger else {}
 
     def one(pointer: Pointer, segment: Segment) -> tuple[Readable, Ranges]:
         model, version, commit = pointer.model, segment.version, segment.commit
-        entries = groups.get((model, version), [])
+        good = Ranges((segment.interval,))
         try:
-            good = vouched(entries, log, model=model, version=version, commit=commit)
+            if ledger:
+                good = vouched(groups.get((model, version), []), log, model=model, version=version, commit=commit)
+            else:
+                log.head(model, version)  # a log that is not whole is damage, too
         except StateError as error:
             return Readable(broken=(f"{error.what}: {error.why}",)), NOTHING
         found = storage.readable(model, version, commit, segment.interval, footers=footers)
-        if not found.broken and (why := difference(segment, table_contents(log, model, version, commit))):
+        counted = None if found.broken or segment.held is None else log.contents(model, version, commit)
+        if counted and (why := difference(segment, counted)):
             found = replace(found, broken=(f"commit {commit} of {version} has {why}",))
         return found, Ranges((segment.interval,)) - good
 

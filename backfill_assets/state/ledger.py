@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from operator import attrgetter
 from sys import intern
 from typing import Any, cast
 
@@ -187,13 +188,14 @@ class Ledger(Records):
         if Kind.STARTED not in wanted:
             return found
         began = self._read(models, {Kind.STARTED})  # after the rest: who ended in between seems to work still
-        return sorted([*found, *began], key=lambda e: e.order)
+        return sorted([*found, *began], key=_ORDER)
 
     def _read(self, models: Collection[str] | None, kinds: Collection[Kind]) -> list[Entry]:
         where: dict[str, Collection[str]] = {"kind": [kind.value for kind in kinds]}
         if models is not None:
             where["model"] = list(models)
-        return sorted(map(_from_row, self._table.read(where)), key=lambda e: e.order)
+        times: dict[tuple[object, object], Interval] = {}
+        return sorted((_from_row(row, times) for row in self._table.stream(where)), key=_ORDER)
 
     def since(self, revision: int, models: Collection[str], *, kinds: Collection[Kind]) -> list[Entry]:
         """What was recorded of these models and kinds by commits after a revision."""
@@ -330,7 +332,11 @@ def coverage(
     green: list[Interval] = []
     unaudited: list[Interval] = []
     for part, entry in built:
-        passed = Ranges((part,)) & Ranges.of(audited.get(entry.batch, ()))
+        verdicts = audited.get(entry.batch, ())
+        if any(part in whole for whole in verdicts):  # the usual case: a batch is audited as a whole
+            green.append(part)
+            continue
+        passed = Ranges((part,)) & Ranges.of(verdicts)
         green.extend(passed)
         unaudited.extend(Ranges((part,)) - passed)
     return Coverage(
@@ -369,19 +375,22 @@ def _to_row(entry: Entry) -> Row:
     )
 
 
-def _from_row(row: Row) -> Entry:
-    # Field by field: there are many, and `from_row` looks each field up.
+def _from_row(row: Row, times: dict[tuple[object, object], Interval]) -> Entry:
+    # Field by field: there are many, and `from_row` looks each field up. What many say is there once (`times`: the
+    # intervals so far): a day of all models, a batch of all that happened to it.
     said: Any = row
     inputs, changes, origin = said["inputs"], said["changes"], said["origin"]
+    if (interval := times.get(ends := (said["start"], said["end"]))) is None:
+        interval = times[ends] = Interval(*ends)
     return Entry(
         kind=_KINDS.get(said["kind"]) or Kind(said["kind"]),
         model=intern(said["model"]),
         version=intern(said["version"]),
-        interval=Interval(said["start"], said["end"]),
+        interval=interval,
         table_commit=said["table_commit"],
-        batch=said["batch"],
+        batch=intern(said["batch"]),
         attempt=said["attempt"],
-        run=said["run"],
+        run=intern(said["run"]),
         audits=intern(said["audits"]),
         inputs=json.loads(inputs) if inputs != "{}" else {},
         rows=said["rows"],
@@ -398,3 +407,5 @@ def _from_row(row: Row) -> Entry:
 
 
 _KINDS = {kind.value: kind for kind in Kind}
+_ORDER = attrgetter("sequence", "at", "id")
+"""Of an entry: its `order`."""

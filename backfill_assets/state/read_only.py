@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from backfill_assets.core.errors import StateError
@@ -18,6 +18,9 @@ class ReadOnlyTable:
 
     def read(self, where: Filter | None = None) -> list[Row]:
         return self.inner.read(where)
+
+    def stream(self, where: Filter | None = None) -> Iterator[Row]:
+        return self.inner.stream(where)
 
     def revision(self) -> int:
         return self.inner.revision()

@@ -76,7 +76,8 @@ def shown_state(pointer: Pointer, groups: EntriesByVersion, log: TableLog, *, au
             for each in found:
                 if each.kind is Kind.INVALIDATED:
                     red[each.reason].extend(Ranges((part,)) & Ranges((each.interval,)))
-            unaudited.extend(Ranges((part,)) - Ranges.of(e.interval for e in found))
+            if not any(part in e.interval for e in found):  # the usual case: a batch has one verdict
+                unaudited.extend(Ranges((part,)) - Ranges.of(e.interval for e in found))
         for spot in spots:
             if spot.table_commit > segment.commit:
                 hit = Ranges((segment.interval,)) & Ranges((spot.interval or segment.interval,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol
 
@@ -38,6 +38,11 @@ class ControlTable(Protocol):
 
     def read(self, where: Filter | None = None) -> list[Row]:
         """The rows that match, in no order. A table that nobody wrote to yet has none."""
+        ...
+
+    def stream(self, where: Filter | None = None) -> Iterator[Row]:
+        """The same, one after the other: of a table that grows, all rows at once are much more than what is made of
+        them."""
         ...
 
     def revision(self) -> int:
@@ -118,6 +123,9 @@ class MemoryTable:
 
     def read(self, where: Filter | None = None) -> list[Row]:
         return [row for row in list(self.rows) if matches(row, where)]
+
+    def stream(self, where: Filter | None = None) -> Iterator[Row]:
+        return iter(self.read(where))
 
     def revision(self) -> int:
         return self.commits - 1

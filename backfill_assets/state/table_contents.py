@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import replace
 
 from backfill_assets.core.errors import StateError
-from backfill_assets.core.intervals import Interval
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import IntervalCounts, Segment, Segments
-from backfill_assets.state.tables import TableLog
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
-    """Files and rows of a table at a commit, by start of the interval, as its log says."""
-
-    files: Mapping[datetime, int]
-    rows: Mapping[datetime, int]
-
-    def of(self, interval: Interval) -> IntervalCounts:
-        """What there is of an interval."""
-        files, rows = (sum(n for at, n in counts.items() if interval.holds(at)) for counts in (self.files, self.rows))
-        return IntervalCounts(interval=interval, files=files, rows=rows)
-
-
-def table_contents(log: TableLog, model: str, version: str, commit: int) -> Contents:
-    """The contents of a version's table. Raises StateError when it is gone or damaged."""
-    files = {at: len(paths) for at, paths in log.files(model, version, commit).items()}
-    return Contents(files=files, rows=log.rows(model, version, commit))
+from backfill_assets.core.segments import Segment, Segments
+from backfill_assets.state.tables import Contents, TableLog
 
 
 def with_counts(log: TableLog, pointers: Sequence[Pointer]) -> tuple[Pointer, ...]:
@@ -42,7 +21,7 @@ def with_counts(log: TableLog, pointers: Sequence[Pointer]) -> tuple[Pointer, ..
     def count(model: str, segment: Segment) -> Segment:
         key = (model, segment.version, segment.commit)
         if key not in seen:
-            seen[key] = table_contents(log, *key)
+            seen[key] = log.contents(*key)
         if why := difference(segment, seen[key]):
             raise changed_table_error(model, segment, why)
         return replace(segment, held=seen[key].of(segment.interval))

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Protocol
 
 from backfill_assets.core.intervals import NOTHING, Interval, Ranges
-from backfill_assets.core.segments import Segments
+from backfill_assets.core.segments import IntervalCounts, Segments
 from backfill_assets.state.changes import Changes
 from backfill_assets.state.ledger import Coverage, Dirt, Entry, Kind, coverage
 
@@ -30,6 +30,19 @@ class DataCommit:
     """What a MERGE did to rows; None for one that replaced its interval."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """Files and rows of a table at a commit, by start of the interval, as its log says."""
+
+    files: Mapping[datetime, int]
+    rows: Mapping[datetime, int]
+
+    def of(self, interval: Interval) -> IntervalCounts:
+        """What there is of an interval."""
+        files, rows = (sum(n for at, n in counts.items() if interval.holds(at)) for counts in (self.files, self.rows))
+        return IntervalCounts(interval=interval, files=files, rows=rows)
+
+
 class TableLog(Protocol):
     """Reads the logs of version tables, without a JVM."""
 
@@ -47,6 +60,10 @@ class TableLog(Protocol):
 
     def files(self, model: str, version: str, commit: int) -> Mapping[datetime, frozenset[str]]:
         """The files per value of the interval column at a commit: where they are equal, the rows are."""
+        ...
+
+    def contents(self, model: str, version: str, commit: int) -> Contents:
+        """How many files and rows there are of each. Raises StateError when the table is gone or damaged."""
         ...
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from backfill_assets.audits.digest import audits_digest
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Project, Source
 from backfill_assets.core.pointer import Pointer
@@ -72,13 +73,15 @@ def read_source_facts(
     now: datetime,
     at: datetime,
     lasts: timedelta,
+    loaded: Mapping[str, ShownState] | None = None,
 ) -> WatchFacts:
     """Read what tells which rows are shown that were built before their sources changed. `project` is as the
     environment shows it, with the audits that were promoted; `fingerprints` are of the loaded code, and `digests` of
-    its audits, where the environment shows it."""
+    its audits, where the environment shows it. `loaded`: what is known of all that is shown, by these digests, where
+    somebody looked just now."""
     pointers = environment.pointers
     entries = by_version(control.ledger.entries(list(pointers), kinds=DECIDING | {Said.FAILED})) if pointers else {}
-    standing = _standing(project, pointers, entries, log, digests)
+    standing = _standing(project, pointers, entries, log, digests, loaded or {})
     project = with_shown_whole(project, pointers, standing, {})
     wanted = _read(project, pointers)
     oldest = _oldest_commits(pointers, entries)
@@ -140,14 +143,27 @@ def _standing(
     entries: EntriesByVersion,
     log: TableLog,
     digests: Mapping[str, str],
+    loaded: Mapping[str, ShownState],
 ) -> dict[str, ShownState]:
     """What is known of what is shown: red by the audits that were promoted, or by those that are loaded."""
-    found = shown_states(project, pointers, entries, log)
-    for name, digest in digests.items():
-        if name in found:
-            loaded = shown_state(pointers[name], entries, log, audits=digest)
-            found[name] = replace(found[name], red={**found[name].red, **loaded.red})
-    return found
+    by_loaded = {
+        name: loaded.get(name) or shown_state(pointers[name], entries, log, audits=digest)
+        for name, digest in digests.items()
+        if name in pointers
+    }
+    same = {
+        name
+        for name, digest in digests.items()
+        if name in project.models
+        and project.fingerprints.get(name) == pointers[name].version
+        and audits_digest(project.models[name]) == digest
+    }
+    others = shown_states(project, {n: p for n, p in pointers.items() if n not in same}, entries, log)
+    found = {name: by_loaded[name] if name in same else others[name] for name in pointers}
+    return {
+        name: replace(state, red={**state.red, **by_loaded[name].red}) if name in by_loaded else state
+        for name, state in found.items()
+    }
 
 
 def _oldest_commits(pointers: Mapping[str, Pointer], entries: Mapping[tuple[str, str], list[Entry]]) -> dict[str, int]:

@@ -65,6 +65,17 @@ def test_a_table_that_nobody_wrote_to_is_empty(store: Store) -> None:
     table.compact()
 
 
+def test_rows_come_one_by_one(store: Store) -> None:
+    """A stream has the rows that reading gives, filtered alike, as they were when it began; more than one portion."""
+    table = store.table(SPEC)
+    assert list(table.stream()) == []
+    table.append([row(str(n % 7), n) for n in range(20_000)])
+    stream = table.stream()
+    table.append([row("later")])
+    assert sorted(r["number"] for r in stream) == list(range(20_000))  # type: ignore[type-var]
+    assert list(table.stream({"key": ["later"]})) == table.read({"key": ["later"]}) == [row("later")]
+
+
 def test_values_come_back_as_they_were(store: Store) -> None:
     """Text, microseconds in UTC, big and negative numbers, fractions and truth survive the round trip."""
     rows = [

@@ -33,3 +33,16 @@ def test_a_file_that_was_cut_short(tmp_path: Path) -> None:
     planned, status = (backfill_here(command, "--json", project=root) for command in ("plan", "status"))
     assert [f["kind"] for f in planned.json["faults"]] == [f["kind"] for f in status.json["faults"]] == ["damaged"]
     assert "damaged: daily 2024-01-02" in backfill_here("status", project=root).out
+
+
+def test_a_log_that_was_damaged_since_it_was_read(tmp_path: Path) -> None:
+    """The facts are of a moment before: a table whose log lost an entry since is damage as well, of all its days."""
+    root = small_project(tmp_path, days=2)
+    place = Context.open(root)
+    version = place.project.fingerprints["daily"]
+    release_by_hand(place, version)
+    facts = place.facts()
+    log = Path(place.warehouse) / "daily" / version / "_delta_log"
+    (log / f"{place.log.head('daily', version) - 1:020}.json").unlink()
+    (fault,) = find_faults(place, facts)
+    assert (fault.kind.value, str(fault.intervals)) == ("damaged", "2024-01-01..2024-01-02")

@@ -253,6 +253,9 @@ class _WatchedTable:
     def read(self, where: Filter | None = None) -> list[Row]:
         return self.table.read(where)
 
+    def stream(self, where: Filter | None = None) -> Iterator[Row]:
+        return self.table.stream(where)
+
     def revision(self) -> int:
         return self.table.revision()
 

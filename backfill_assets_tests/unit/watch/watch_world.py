@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +15,7 @@ from backfill_assets.adapters.source_pins import FilePins
 from backfill_assets.audits.digest import audits_digest
 from backfill_assets.build.apply import apply
 from backfill_assets.core.model import Model, Source
+from backfill_assets.plan.facts import read_facts
 from backfill_assets.plan.patch import Patch
 from backfill_assets.plan.published import published
 from backfill_assets.plan.stages import Request
@@ -58,19 +60,27 @@ class Lookout:
     def look(self, *, hours: float = 1) -> WatchFacts:
         """`hours` after this moment, by the real clock."""
         world, shown = self.world, self.prod
-        found = read_source_facts(
+        read = partial(
+            read_source_facts,
             published(self.code, shown, world.control.versions.all()),
             world.control,
             world.tables,
             self.reader,
             environment=shown,
             fingerprints=self.code.fingerprints,
-            digests={name: audits_digest(model) for name, model in self.code.models.items()},
+            digests={name: audits_digest(m) for name, m in self.code.models.items() if self._is_shown(shown, name)},
             now=self.now,
             at=datetime.now(UTC) + timedelta(hours=hours),
             lasts=timedelta(hours=24),
         )
+        found = read()
+        facts = read_facts(self.code, world.control, world.tables, world.pins, now=self.now, environment=shown.name)
+        assert read(loaded=facts.standing) == found, "what the facts know is known otherwise"
         return read_watch_facts(found, world.control, world.tables, world.tables, self.reader)
+
+    def _is_shown(self, shown: Environment, name: str) -> bool:
+        pointer = shown.pointers.get(name)
+        return pointer is not None and pointer.version == self.code.fingerprints[name]
 
     def notices(self) -> tuple[Notice, ...]:
         return watch(self.look())
