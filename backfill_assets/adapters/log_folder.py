@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -63,21 +63,44 @@ def entry_name(commit: int) -> str:
 
 def read_log(location: str) -> LogFolder:
     """What is in the log's folder; nothing when there is none. Raises NotADirectoryError when it is a file."""
-    entries: dict[int, Stamp] = {}
+    entries: dict[int, os.DirEntry[str]] = {}
     parts: dict[tuple[int, int], set[int]] = {}
     try:
         with os.scandir(f"{location}/{LOG}") as found:
             for file in found:
                 if entry := _ENTRY.fullmatch(file.name):
-                    stat = file.stat()
-                    entries[int(entry[1])] = stat.st_size, stat.st_mtime_ns
+                    entries[int(entry[1])] = file
                 elif (part := _CHECKPOINT.fullmatch(file.name)) and file.stat().st_size:
                     of = int(part[3] or 1)
                     parts.setdefault((int(part[1]), of), set()).add(int(part[2] or 1))
     except FileNotFoundError:
         return LogFolder()
     whole = frozenset(commit for (commit, of), have in parts.items() if len(have) == of)
-    return LogFolder(entries=entries, checkpoints=whole)
+    return LogFolder(entries=_Stamps(entries), checkpoints=whole)
+
+
+class _Stamps(Mapping[int, Stamp]):
+    """The stamps of entries, each looked up when somebody asks: of the thousands of a table of years, plans ask about
+    those after the newest checkpoint. Of one that is gone by then: nothing."""
+
+    def __init__(self, files: Mapping[int, os.DirEntry[str]]) -> None:
+        self._files = files
+
+    def __getitem__(self, commit: int) -> Stamp:
+        try:
+            stat = self._files[commit].stat()
+        except FileNotFoundError:
+            return 0, 0
+        return stat.st_size, stat.st_mtime_ns
+
+    def __contains__(self, commit: object) -> bool:
+        return commit in self._files
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
 
 
 def check_log(location: str, commit: int | None = None, *, every: bool = True) -> int:

@@ -300,7 +300,7 @@ def coverage(
         if entry.kind is Kind.AUDITED:
             if entry.audits == audits:
                 audited[entry.batch].append(entry.interval)
-        elif entry.kind in DECIDING:
+        elif entry.kind is not Kind.STARTED and entry.kind is not Kind.FAILED:
             painted.append(((entry.table_commit, *entry.order), entry.interval, entry))
     painted.extend(
         ((spot.table_commit, -1, _EPOCH, ""), spot.interval, None)
@@ -392,7 +392,7 @@ def _from_row(row: Row, times: dict[tuple[object, object], Interval]) -> Entry:
         attempt=said["attempt"],
         run=intern(said["run"]),
         audits=intern(said["audits"]),
-        inputs=json.loads(inputs) if inputs != "{}" else {},
+        inputs=_decoded(inputs)[0] if inputs != "{}" else {},
         rows=said["rows"],
         bytes=said["bytes"],
         changes=from_plain(Changes, json.loads(changes)) if changes else None,
@@ -407,5 +407,7 @@ def _from_row(row: Row, times: dict[tuple[object, object], Interval]) -> Entry:
 
 
 _KINDS = {kind.value: kind for kind in Kind}
+_decoded = json.JSONDecoder().raw_decode
+"""Without looking for blanks around the text, which takes as long: `json.dumps` wrote it."""
 _ORDER = attrgetter("sequence", "at", "id")
 """Of an entry: its `order`."""
