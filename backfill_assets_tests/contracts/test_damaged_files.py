@@ -36,13 +36,14 @@ def test_a_file_that_was_cut_short(tmp_path: Path) -> None:
 
 
 def test_a_log_that_was_damaged_since_it_was_read(tmp_path: Path) -> None:
-    """The facts are of a moment before: a table whose log lost an entry since is damage as well, of all its days."""
+    """The facts are of a moment before. A table whose log is not whole since is damage of all its days, also where it
+    lacks an entry after what is shown."""
     root = small_project(tmp_path, days=2)
     place = Context.open(root)
     version = place.project.fingerprints["daily"]
     release_by_hand(place, version)
     facts = place.facts()
     log = Path(place.warehouse) / "daily" / version / "_delta_log"
-    (log / f"{place.log.head('daily', version) - 1:020}.json").unlink()
+    (log / f"{place.log.head('daily', version) + 1:020}.json").touch()
     (fault,) = find_faults(place, facts)
     assert (fault.kind.value, str(fault.intervals)) == ("damaged", "2024-01-01..2024-01-02")

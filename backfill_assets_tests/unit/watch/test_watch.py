@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.core.intervals import Interval, utc
+from backfill_assets.audits.digest import audits_digest
+from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.readiness import with_readiness
 from backfill_assets.state.environment import Promotion
 from backfill_assets.state.ledger import Entry
@@ -16,7 +17,7 @@ from backfill_assets.state.ledger import Kind as Said
 from backfill_assets.watch.conclusion import Watched, conclude
 from backfill_assets.watch.freshness import seams
 from backfill_assets.watch.notice import NoticeKind
-from backfill_assets.watch.watch import watch
+from backfill_assets.watch.watch import read_source_facts, watch
 from backfill_assets_tests.fakes import Cell, a_model, a_pointer, days
 from backfill_assets_tests.unit.watch.watch_world import Lookout, append, delta, ten_days
 
@@ -246,3 +247,30 @@ def test_a_table_to_the_end_of_all_time(lookout: Lookout) -> None:
     last = a_pointer("daily", "daily-1", Interval.of("2024-01-01", "9999-12-31"))
     look = replace(lookout.look(), environment=replace(shown, pointers={"daily": last}))
     assert [s.due for s in seams(look)] == [None]
+
+
+def test_red_by_the_audits_that_were_promoted(lookout: Lookout) -> None:
+    """An audit that was promoted and is not in the loaded code has failed: it is told beside what loaded ones say."""
+    control, model = lookout.world.control, lookout.code.models["daily"]
+    promoted = replace(model, audits=(replace(model.audits[0], name="other"),))
+    digests = {"daily": audits_digest(model)}
+    built = next(e for e in control.ledger.entries(["daily"]) if e.kind is Said.BUILT)
+    for at, digest in (("first", audits_digest(promoted)), ("second", digests["daily"])):
+        control.ledger.append([replace(built, kind=Said.INVALIDATED, audits=digest, reason=at, id=at)])
+    facts = lookout.world.facts(lookout.now)
+    assert set(facts.standing["daily"].red) == {"second"}
+    for loaded in (None, facts.standing):
+        found = read_source_facts(
+            replace(lookout.code, models={**lookout.code.models, "daily": promoted}),
+            control,
+            lookout.world.tables,
+            lookout.reader,
+            environment=lookout.prod,
+            fingerprints=lookout.code.fingerprints,
+            digests=digests,
+            now=lookout.now,
+            at=lookout.now,
+            lasts=timedelta(hours=24),
+            loaded=loaded,
+        )
+        assert found.standing["daily"].red == dict.fromkeys(("first", "second"), Ranges((built.interval,)))
