@@ -15,7 +15,7 @@ from backfill_assets.adapters.table_log import DeltaTableLog, batch_metadata, hi
 from backfill_assets.adapters.table_storage import DeltaTableStorage
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.project.object_store import delta_options
-from backfill_assets.state.tables import DataCommit, Readable, StoredTable
+from backfill_assets.state.tables import Contents, DataCommit, Readable, StoredTable
 from backfill_assets.state.versions import table_path
 from backfill_assets_tests.fakes import Cell, nothing
 
@@ -45,6 +45,9 @@ class DeltaTables:
 
     def files(self, model: str, version: str, commit: int) -> Mapping[datetime, frozenset[str]]:
         return self._log.files(model, version, commit)
+
+    def contents(self, model: str, version: str, commit: int) -> Contents:
+        return self._log.contents(model, version, commit)
 
     def cells(self, model: str, version: str, commit: int = -1) -> dict[datetime, Cell]:
         """Everything in the table at a commit (-1: the newest), as its rows say."""
