@@ -1,4 +1,4 @@
-"""What does an owner ask before saying yes? Seven questions about a plan, each with its number and its reason.
+"""What does an owner ask before approving? Seven questions about a plan, each with its number and its reason.
 
 They say what is known, never what may be approved: that is the gate's to judge.
 """
@@ -190,7 +190,7 @@ def _audits(packet: Packet) -> Question:
 
 
 def _owners(packet: Packet) -> Question:
-    asks = "Did the owners say yes?"
+    asks = "Did the owners approve?"
     void = [f"{a.by} (void: {a.doubt})" for a in packet.approvals if a.doubt]
     if packet.needed:
         given = sum(one.given for one in packet.needed)

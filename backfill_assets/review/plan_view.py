@@ -1,4 +1,4 @@
-"""What does the page of a plan show? Its packet, ordered for somebody who has two minutes and says yes or no."""
+"""What does the page of a plan show? Its packet, ordered for somebody who has two minutes and approves, or does not."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class _Pages:
         return Asked(who=who, digest=digest, token=self._trust.token(who, plan, digest), owners=left, why=why)
 
     async def approve(self, request: Request) -> Response:
-        """Records what somebody says yes to: of whom the proxy asserts, sent by a page of this site, of the rows that
+        """Records what somebody approves: of whom the proxy asserts, sent by a page of this site, of the rows that
         it showed."""
         assert self._trust is not None
         who = self._who(request)

@@ -176,7 +176,7 @@ def test_an_owner_says_yes(browser: Browser, tmp_path_factory: pytest.TempPathFa
         other.get_by_text("This was not sent by a page of this site").wait_for()
         assert len(shop.place().control.approvals.of([shop.plan])) == 1
         form.get_by_role("button", name="Approve").click()
-        page.get_by_text("You have said yes.").wait_for()
+        page.get_by_text("You have approved.").wait_for()
         assert page.url == f"{address}/plan/{shop.plan}#approvals" and complaints == []
         assert page.locator(".yes.good", has_text="looked at it").count() == 1
         assert page.evaluate(CONTRAST) == []

@@ -82,7 +82,7 @@ def test_an_owner_says_yes(shop: Shop, app: Starlette) -> None:
         shop.place(), shop.plan
     )
     page = ask(app, f"/plan/{shop.plan}", headers=as_(ANA)).text
-    assert "You have said yes." in page and "1 of 2 given" in page
+    assert "You have approved." in page and "1 of 2 given" in page
     assert ask(app, f"/plan/{shop.plan}", headers=as_(VERA)).text.count('<option value="vera@example.com">') >= 1
 
 
