@@ -190,7 +190,7 @@ def read_status(place: Context) -> ProjectStatus:
                 provisional=facts.provisional(model),
                 running=running,
                 stopped=tuple(stopped),
-                pace=_pace(mine, running, model.cadence, missing.count(model.cadence)),
+                pace=pace_of(mine, running, model.cadence, missing.count(model.cadence)),
                 last_failure=next((e for e in reversed(failures) if e.interval not in covered.complete), None),
             )
         )
@@ -234,7 +234,7 @@ def unfinished(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     return tuple(reversed(found))
 
 
-def _pace(entries: list[Entry], running: tuple[Entry, ...], cadence: Cadence, missing: int) -> Pace | None:
+def pace_of(entries: list[Entry], running: tuple[Entry, ...], cadence: Cadence, missing: int) -> Pace | None:
     """The pace of the run that the batches in flight are of; None when nothing runs."""
     if not running:
         return None

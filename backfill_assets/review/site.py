@@ -23,6 +23,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from backfill_assets.app.approve import ApprovalRequest, Prepared, approve, prepare, shown_digest
+from backfill_assets.app.build_progress import read_build_progress
 from backfill_assets.app.context import Context
 from backfill_assets.app.review import PlanLook, packet_file, plan_of_model, read_front, release_file, review_plan
 from backfill_assets.core.errors import BackfillError, PlanError, PromotionError, UsageError
@@ -34,6 +35,7 @@ from backfill_assets.review.identity import Trust
 from backfill_assets.review.lineage import anchor
 from backfill_assets.review.plan_view import plan_view
 from backfill_assets.review.plots import SCALE
+from backfill_assets.review.progress_view import STATES, strips
 from backfill_assets.review.safety import DOCUMENT, LOCAL, Guard
 
 TYPES = {".json": "application/json", ".md": "text/plain", ".csv": "text/csv", ".html": "text/html"}
@@ -57,6 +59,7 @@ def review_app(
             *(Route(f"/{name}", _static(name)) for name in STATIC),
             Route("/model/{model}", pages.model),
             Route("/plan/{plan}", pages.plan),
+            Route("/plan/{plan}/progress", pages.progress),
             Route("/plan/{plan}/statement.json", pages.statement),
             *acting,
             Route("/plan/{plan}/{file}", pages.packet),
@@ -105,6 +108,12 @@ class _Pages:
         if asked is not None:  # without it browsers would not say which page a form was sent by
             found.headers["referrer-policy"] = "same-origin"
         return found
+
+    def progress(self, request: Request) -> Response:
+        """How far its building is; browsers read it again by themselves while something is at work."""
+        began, context = time.monotonic(), self._open()
+        found = read_build_progress(context, request.path_params["plan"])
+        return _page(request, "progress.html", context, began, found=found, strips=strips(found), states=STATES)
 
     def _asked(self, who: str, digest: str, context: Context, look: PlanLook) -> Asked | None:
         """What whoever is logged in is asked; None where nobody is, or nothing is to be said."""

@@ -77,7 +77,7 @@ def opened(browser: Browser, url: str, **more: Any) -> tuple[Page, list[str], li
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("path", ["/", "/plan/{plan}", "/plan/{first}"])
+@pytest.mark.parametrize("path", ["/", "/plan/{plan}", "/plan/{first}", "/plan/{plan}/progress"])
 def test_it_can_be_read(browser: Browser, shop: Shop, address: str, path: str, width: int, scheme: str) -> None:
     """Nothing is cut off, blocked by its own policy or asked for from elsewhere; every text stands out."""
     url = address + path.format(plan=shop.plan, first=shop.first)
