@@ -2,7 +2,7 @@
 
 What runs is what the version's name was made from: neither a file that was edited since, nor a module of the same name
 that another model, or another project in this process, imported. Spark's workers know no module of the project, so
-what these define is sent to them by value.
+what these define is sent to them by value, and what a function imports as it runs (`late_imports.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -19,6 +19,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from backfill_assets.adapters.late_imports import LOOKUP, LateImports, with_lookups
 from backfill_assets.core.model import Model
 
 _LOCK = threading.RLock()
@@ -32,8 +33,8 @@ def load_function(model: Model, root: Path) -> Callable[..., Any]:
     """The model's function; calling it may import the project's modules as well. `root` is the project's folder."""
     module = ModuleType(f"backfill_model_{model.name}")
     module.__file__ = str(model.path)
-    with _LOCK, _importing(model, root):
-        exec(compile(model.code, str(model.path), "exec", dont_inherit=True), module.__dict__)
+    with _LOCK, _importing(model, root) as finder:
+        exec(finder.code_of(module, model.code, str(model.path)), module.__dict__)
     function = getattr(module, model.name)
 
     def call(**arguments: Any) -> Any:
@@ -44,10 +45,11 @@ def load_function(model: Model, root: Path) -> Callable[..., Any]:
 
 
 @contextmanager
-def _importing(model: Model, root: Path) -> Generator[None]:
+def _importing(model: Model, root: Path) -> Generator[_Finder]:
     """Imports by this thread find the project's modules as they were read; nobody finds them afterwards."""
     places = (model.path.parent, root, root / "models")
-    finder = _Finder({root / name: text for name, text in model.files.items() if name.endswith(".py")}, places)
+    texts = {root / name: text for name, text in model.files.items() if name.endswith(".py")}
+    finder = _Finder(texts, places, lambda: _within(model, root))
     there = [str(place) for place in places if str(place) not in sys.path]
     with _LOCK:
         sys.path += there  # for packages without an __init__.py, and for what no text mentions
@@ -55,7 +57,7 @@ def _importing(model: Model, root: Path) -> Generator[None]:
         before = {name: sys.modules.pop(name) for name in finder.names if name in sys.modules}
         before = {name: module for name, module in before.items() if module not in _OURS}
     try:
-        yield
+        yield finder
     finally:
         with _LOCK:
             sys.meta_path.remove(finder)
@@ -64,45 +66,65 @@ def _importing(model: Model, root: Path) -> Generator[None]:
             sys.modules.update(before)
 
 
+@contextmanager
+def _within(model: Model, root: Path) -> Generator[None]:
+    """The same, where this thread does not find them already."""
+    if any(isinstance(finder, _Finder) and finder.is_of_this_thread for finder in sys.meta_path):
+        yield
+        return
+    with _importing(model, root):
+        yield
+
+
 class _Finder(MetaPathFinder):
     """Finds modules by the texts of their files, for one thread."""
 
-    def __init__(self, texts: Mapping[Path, str], places: Sequence[Path]) -> None:
+    def __init__(
+        self, texts: Mapping[Path, str], places: Sequence[Path], importing: Callable[[], AbstractContextManager[None]]
+    ) -> None:
         self._thread, self._texts, self._places = threading.get_ident(), texts, places
+        self._importing = importing
         names = {_name(file, place) for file in texts for place in places}
         self.names = {name for name in names if name and name.partition(".")[0] not in _OTHERS}
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """The module's spec; None for other modules, and for other threads."""
-        if threading.get_ident() != self._thread or fullname not in self.names:
+        if not self.is_of_this_thread or fullname not in self.names:
             return None
         for place in self._places:
             stem = place.joinpath(*fullname.split("."))
             for file in (stem / "__init__.py", stem.with_suffix(".py")):
                 if (text := self._texts.get(file)) is not None:
                     folders = [str(stem)] if file.name == "__init__.py" else None
-                    loader = _Loader(fullname, str(file), text)
+                    loader = _Loader(fullname, str(file), text, self)
                     return spec_from_file_location(fullname, file, loader=loader, submodule_search_locations=folders)
         return None
+
+    @property
+    def is_of_this_thread(self) -> bool:
+        return threading.get_ident() == self._thread
+
+    def code_of(self, module: ModuleType, text: str, path: str) -> CodeType:
+        """The compiled text of a module, which gets what its functions look up as they run."""
+        tree, keys = with_lookups(text, path, self.names)
+        if keys:
+            module.__dict__[LOOKUP] = LateImports(keys, self._importing)
+        return compile(tree, path, "exec", dont_inherit=True)
 
 
 class _Loader(SourceFileLoader):
     """Loads a module from its text. Python's cache of compiled files would miss an edit within the same second."""
 
-    def __init__(self, fullname: str, path: str, text: str) -> None:
+    def __init__(self, fullname: str, path: str, text: str, finder: _Finder) -> None:
         super().__init__(fullname, path)
-        self._text = text
-
-    def get_code(self, fullname: str) -> CodeType:
-        """The compiled text."""
-        return compile(self._text, self.path, "exec", dont_inherit=True)
+        self._text, self._finder = text, finder
 
     def exec_module(self, module: ModuleType) -> None:
         """Run it, and have all that it defines sent to Spark's workers by value."""
         from pyspark import cloudpickle
 
         _OURS.add(module)
-        super().exec_module(module)
+        exec(self._finder.code_of(module, self._text, self.path), module.__dict__)
         cloudpickle.register_pickle_by_value(module)
         # A module that is sent as a whole is sent with these; a worker has no such loader.
         module.__spec__ = module.__loader__ = None  # pyright: ignore[reportAttributeAccessIssue]

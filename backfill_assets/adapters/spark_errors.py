@@ -136,7 +136,8 @@ def classified(chain: Sequence[JavaCause], doing: str, *, root: Path | None = No
     mend = "correct the model or its input, then run again"
     if lacks_import:
         mend = (
-            "import it at the top of the model's file (what a UDF imports as it runs must be installed on the workers)"
+            "import it at the top of the model's file, or install it on the workers: of what a UDF imports as it runs, "
+            "modules of the project are sent (`from package import module`)"
         )
     if {state[:2] for state in _SQLSTATE.findall(text)} & DATA_STATES or _is_a(chain, DATA_CLASSES):
         return DataError(cannot, why=why, fix=mend)

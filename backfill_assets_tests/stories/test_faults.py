@@ -16,7 +16,6 @@ import psutil
 import pytest
 
 from backfill_assets.adapters.engine import SparkEngine
-from backfill_assets.adapters.machine import conf_dir, delta_jars
 from backfill_assets.app.context import Context
 from backfill_assets.app.plan import plan_request
 from backfill_assets.build.apply import apply
@@ -25,6 +24,7 @@ from backfill_assets.build.events import BatchDone, BatchFailed, Event
 from backfill_assets.core.intervals import Interval
 from backfill_assets.state.ledger import Kind
 from backfill_assets.state.tables import DataCommit
+from backfill_assets_tests.local_cluster import a_spark_home, on_a_local_cluster
 from backfill_assets_tests.projects import (
     BACKFILL,
     SMALL_SPARK,
@@ -100,12 +100,6 @@ def test_the_heap_is_too_small(tmp_path: Path) -> None:
     assert built_daily(Context.open(root)) == expected_daily(root)
 
 
-LOCAL_CLUSTER = {
-    "spark.master": "local-cluster[1,1,512]",
-    "spark.executor.memory": "512m",
-    "spark.task.maxFailures": "1",  # Spark itself would try again
-    "spark.sql.shuffle.partitions": "1",
-}
 PATIENT = """\
 import time
 from pathlib import Path
@@ -144,17 +138,6 @@ def daily(events, interval):
 """
 
 
-def a_spark_home(folder: Path) -> Path:
-    """PySpark's own files, in a place where workers may write: they keep their executors' folders there."""
-    import pyspark
-
-    home = folder / "spark-home"
-    home.mkdir()
-    for part in Path(pyspark.__file__).parent.iterdir():
-        (home / part.name).symlink_to(part)
-    return home
-
-
 def executors(process: subprocess.Popen[str]) -> list[psutil.Process]:
     found: list[psutil.Process] = []
     for one in psutil.Process(process.pid).children(recursive=True):
@@ -168,10 +151,7 @@ def test_an_executor_is_lost(tmp_path: Path) -> None:
     """kill -9 for an executor in the middle of a batch, on Spark's own cluster of processes: it is said, the batch is
     tried again on another executor, and the rows are those of an undisturbed build."""
     root = small_project(tmp_path, days=3)
-    jars = os.pathsep.join(map(str, delta_jars(conf_dir(root))))
-    settings = root / "backfill.yml"
-    spark = {"spark": SMALL_SPARK | LOCAL_CLUSTER | {"spark.executor.extraClassPath": jars}}
-    settings.write_text(json.dumps(json.loads(settings.read_text()) | spark))
+    on_a_local_cluster(root)
     for model in (root / "models").glob("*.sql"):
         model.unlink()
     (root / "models" / "daily.py").write_text(PATIENT.format(root=str(root)))

@@ -102,3 +102,86 @@ def test_an_error_names_the_helper(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError) as error:
         load_function(model, tmp_path)
     assert error.traceback[-1].path == tmp_path / "models/_helper.py"
+
+
+LATE = """\
+def m(interval):
+    def f(x):
+        import _late, json as j
+        import _late as other
+        from _late import late as said, here
+        from lib import more
+        from lib.more import deep
+        from collections import Counter
+
+        async def inner():
+            from _late import cycle
+            return cycle(x)
+
+        try:
+            inner().send(None)
+        except StopIteration as done:
+            last = done.value
+        return (_late.late(x), other is _late, said(x), more.deep(x), deep(x), here(), len(Counter(j.dumps(x))), last)
+    return f
+"""
+LATE_FILES = {
+    "models/_late.py": """\
+import _back
+def late(x): return ('late', x)
+def here():
+    from _back import back
+    return back()
+def cycle(x): return _back.again(x)
+""",
+    "models/_back.py": """\
+def back():
+    from _late import late
+    return late('back')
+def again(x):
+    import _late
+    return _late.late(-x)
+""",
+    "lib/more.py": "def deep(x):\n    from lib.deeper import add\n    return add(x)\n",
+    "lib/deeper.py": "def add(x): return x + 100\n",
+}
+
+
+def on_a_worker(function: Any, argument: int) -> tuple[str, str]:
+    """What a process prints that has nothing of the project, or of this package."""
+    script = (
+        "import sys, pickle; sys.modules['backfill_assets'] = None; "
+        f"print(pickle.load(sys.stdin.buffer)({argument}), [n for n in sys.modules if n[0] == '_' and 'late' in n])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=cloudpickle.dumps(function), capture_output=True, check=False, cwd="/"
+    )
+    return done.stdout.decode().strip(), done.stderr.decode()
+
+
+def test_what_functions_import_as_they_run_is_sent(tmp_path: Path) -> None:
+    """Modules, names, modules of packages, in functions of the model and of its helpers, which import each other: on
+    workers as on the driver, by the texts that the model was read with, and as no module that others could meet."""
+    model = a_model(tmp_path, LATE_FILES, LATE)
+    wanted = "(('late', 7), True, ('late', 7), 107, 107, ('late', 'back'), 1, ('late', -7))"
+    function = load_function(model, tmp_path)(interval=None)
+    assert str(function(7)) == wanted
+    assert on_a_worker(function, 7) == (f"{wanted} []", "")
+    (tmp_path / "lib/deeper.py").write_text("def add(x): return 0\n")
+    assert on_a_worker(function, 7) == (f"{wanted} []", "")
+    assert "_late" not in sys.modules
+
+
+def test_an_error_of_what_is_imported_late_names_its_line(tmp_path: Path) -> None:
+    """Lines are those of the files."""
+    files = LATE_FILES | {"lib/deeper.py": "def add(x):\n    raise ValueError(x)\n"}
+    function = load_function(a_model(tmp_path, files, LATE), tmp_path)(interval=None)
+    said = on_a_worker(function, 7)[1]
+    assert f'File "{tmp_path}/lib/deeper.py", line 2, in add' in said and said.strip().endswith("ValueError: 7")
+    assert f'File "{tmp_path}/lib/more.py", line 3, in deep' in said
+
+
+def test_a_dotted_import_within_a_function_stays(tmp_path: Path) -> None:
+    """`import lib.more` binds the package: it works where modules are found, as it did."""
+    code = "def m(interval):\n    import lib.more\n    return lib.more.deep(1)\n"
+    assert load_function(a_model(tmp_path, LATE_FILES, code), tmp_path)(interval=None) == 101
