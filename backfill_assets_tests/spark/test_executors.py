@@ -64,5 +64,5 @@ def test_helpers_on_executors(tmp_path: Path) -> None:
     assert Context.open(root).project.fingerprints["scored"] != place.project.fingerprints["scored"]
     said = backfill("apply", project=root, env=environment)
     words = " ".join((said.out + said.err).split())
-    assert said.code == 1 and "ValueError: no double of" in words and "(lib/late.py:2, in doubled)" in words, words
+    assert said.code == 3 and "ValueError: no double of" in words and "(lib/late.py:2, in doubled)" in words, words
     assert "Traceback" not in words and "org.apache" not in words and "java." not in words, words
