@@ -80,7 +80,12 @@ class _Change(ast.NodeTransformer):
         module = node.module or ""
         if not self._depth or node.level or not self._is_ours(module):
             return node
-        return [self._lookup(node, a.asname or a.name, (module, a.name)) for a in node.names]
+        return [self._lookup(node, a.asname or a.name, self._key(module, a.name)) for a in node.names]
+
+    def _key(self, module: str, name: str) -> Key:
+        # A package without a file of its own may be another project's by now: what it has is not asked.
+        whole = f"{module}.{name}"
+        return (whole, "") if module not in self._names and whole in self._names else (module, name)
 
     def _is_ours(self, module: str) -> bool:
         """A module of the project, or a package of it that has no file of its own."""

@@ -185,3 +185,12 @@ def test_a_dotted_import_within_a_function_stays(tmp_path: Path) -> None:
     """`import lib.more` binds the package: it works where modules are found, as it did."""
     code = "def m(interval):\n    import lib.more\n    return lib.more.deep(1)\n"
     assert load_function(a_model(tmp_path, LATE_FILES, code), tmp_path)(interval=None) == 101
+
+
+def test_folders_of_one_name_are_kept_apart(tmp_path: Path) -> None:
+    """A package without an __init__.py is whoever imported it first: a module of it is this project's all the same."""
+    code = "def m(interval):\n    from lib import more\n    return lambda: more.who\n"
+    for project in ("one", "two"):
+        model = a_model(tmp_path / project, {"lib/more.py": f"who = {project!r}\n"}, code)
+        function = load_function(model, tmp_path / project)(interval=None)
+        assert function() == project
