@@ -64,14 +64,22 @@ def building(warehouse: str, run: str, *, routine: bool = False) -> Generator[No
     which begin at once at least one sees the other.
     """
     with sending_heartbeats(warehouse, run, routine=routine):
-        if is_s3(warehouse) and (other := _other_process(warehouse)) is not None:
+        if is_s3(warehouse) and not _is_admitted(warehouse, run) and (other := _other_process(warehouse)) is not None:
             raise StateError(
                 f"another process builds in {warehouse}",
                 why=f"run {other.run}, process {other.pid} of {other.home.split('/')[0]}, gave a sign of life "
                 f"{max(other.age, 0):.0f} s ago; in an object store one process at a time may write rows",
                 fix=f"run it again when that is over; who was killed is forgotten after {STOPPED_AFTER:.0f} s",
             )
+        _HEARTS[warehouse, run].admitted = True
         yield
+
+
+def _is_admitted(warehouse: str, run: str) -> bool:
+    """Whether the run builds there already, and was heard of all the time since it began. Who comes now is refused, and
+    must not stop it by the sign of life that it gives before it looks."""
+    heart = _HEARTS[warehouse, run]
+    return heart.admitted and not heart.silence()
 
 
 def check_heard(warehouse: str, run: str) -> None:
@@ -166,6 +174,8 @@ class _Heart:
     over: threading.Event = field(default_factory=threading.Event)
     heard: float = field(default_factory=time.time)
     """When the last one was written. Not by the monotonic clock, which stands still while a machine sleeps."""
+    admitted: bool = False
+    """Whether it was the only one when it looked; in a bucket nobody is let in beside it while it is heard of."""
     lost: float = 0.0
     """How long it was silent, once that was too long: it stays so, as others may have begun meanwhile."""
 
@@ -208,12 +218,13 @@ class _Heart:
                 self.stop()
 
     def _tidy(self) -> None:
-        if "://" in self.folder.location:
-            return
+        from pyarrow.fs import FileSelector, FileType
+
         with suppress(OSError):
-            for file in Path(self.folder.location).iterdir():
-                if time.time() - file.stat().st_mtime > FORGET_AFTER:
-                    file.unlink(missing_ok=True)
+            system = file_system(self.folder.location)
+            for info in system.get_file_info(FileSelector("", allow_not_found=True)):
+                if info.type is FileType.File and time.time() - info.mtime.timestamp() > FORGET_AFTER:
+                    system.delete_file(info.path)
 
 
 _LOCK = threading.Lock()

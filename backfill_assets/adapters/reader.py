@@ -18,6 +18,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval, Ranges, utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
+from backfill_assets.project.object_store import raise_if_away
 from backfill_assets.state.environment import Environment
 from backfill_assets.state.ledger import Entry, coverage
 from backfill_assets.state.settling import Settling, shown_calendar
@@ -131,6 +132,7 @@ def _segment(pointer: Pointer, segment: Segment, part: Interval, warehouse: str,
             )
         rows = files.to_table(columns=[c for c in columns if c in there], filter=(field >= low) & (field < high))
     except (OSError, pa.ArrowException) as error:
+        raise_if_away(location, error)
         lost = _unreadable(location, table, (field >= low) & (field < high))
         what = f"a file that cannot be read ({delta_reason(error)})"
         raise changed_table_error(pointer.model, segment, f"{what}: {', '.join(lost)}" if lost else what) from None
@@ -167,8 +169,10 @@ def _unreadable(location: str, table: DeltaTable, chosen: Any) -> list[str]:
         for part in table.to_pyarrow_dataset(filesystem=_system(location, table)).get_fragments(filter=chosen):
             try:
                 part.to_table()
-            except (OSError, pa.ArrowException):
+            except (OSError, pa.ArrowException) as error:
+                raise_if_away(location, error)
                 found.append(str(part.path))
-    except (OSError, pa.ArrowException):
+    except (OSError, pa.ArrowException) as error:
+        raise_if_away(location, error)
         return []
     return found[:3]

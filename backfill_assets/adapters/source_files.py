@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from backfill_assets.project.object_store import SCHEME, arrow_path, is_of_store, is_s3, objects, unreachable
+from backfill_assets.project.object_store import SCHEME, arrow_path, is_s3, objects, raise_if_away
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
@@ -59,9 +59,8 @@ def _answering(place: str) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        if not is_s3(place) or isinstance(error, FileNotFoundError) or not is_of_store(str(error)):
-            raise
-        raise unreachable(place, str(error)) from None
+        raise_if_away(place, error)
+        raise
 
 
 def can_list(path: str) -> bool:

@@ -10,7 +10,7 @@ from backfill_assets.adapters.data_files import IntervalFile, data_files
 from backfill_assets.adapters.table_log import open_table
 from backfill_assets.core.errors import StateError
 from backfill_assets.core.intervals import Interval
-from backfill_assets.project.object_store import SCHEME, arrow_path, is_of_store, reaching, unreachable
+from backfill_assets.project.object_store import SCHEME, arrow_path, raise_if_away, reaching
 from backfill_assets.state.tables import Readable, StoredTable
 from backfill_assets.state.versions import table_path
 
@@ -115,9 +115,8 @@ def _sizes(system: FileSystem, places: Sequence[str], files: Sequence[IntervalFi
 
 
 def _raise_if_away(system: FileSystem, place: str, error: Exception) -> None:
-    """Raise UnreachableError for what a store said of the way to a file: that tells nothing of the file."""
-    if system.type_name == "s3" and not isinstance(error, FileNotFoundError) and is_of_store(str(error)):
-        raise unreachable(f"{SCHEME}{place}", str(error)) from None
+    if system.type_name == "s3":
+        raise_if_away(f"{SCHEME}{place}", error)
 
 
 def _footer(system: FileSystem, place: str, file: IntervalFile) -> str:

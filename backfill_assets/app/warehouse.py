@@ -14,6 +14,7 @@ from backfill_assets.adapters.probe import probe
 from backfill_assets.adapters.repair import SetAside, repair
 from backfill_assets.adapters.restore import Restored, restore
 from backfill_assets.adapters.source_files import can_list, files_at
+from backfill_assets.adapters.source_pins import MOST_OBJECTS
 from backfill_assets.adapters.warehouse import open_store
 from backfill_assets.app.context import Context
 from backfill_assets.core.errors import SettingsError
@@ -101,7 +102,17 @@ def probe_store(context: Context) -> str:
 
 def reach_sources(places: Sequence[str]) -> str:
     """Look at what is stored where sources are; what was found. Raises SettingsError for what cannot be reached."""
-    return "; ".join(f"{place}: {len(files_at(place)):,} files" if can_list(place) else place for place in places)
+    return "; ".join(_found_at(place) if can_list(place) else place for place in places)
+
+
+def _found_at(place: str) -> str:
+    if not (files := files_at(place, at_most=MOST_OBJECTS + 1)):
+        raise SettingsError(
+            f"there are no files at {place}",
+            why="the bucket answers, and holds nothing below that name",
+            fix="load the source, or correct its path in sources.yml",
+        )
+    return f"{place}: {'more than ' * (len(files) > MOST_OBJECTS)}{min(len(files), MOST_OBJECTS):,} files"
 
 
 def check_warehouse(context: Context, *, every_file: bool) -> IntegrityReport:

@@ -437,7 +437,9 @@ def _recording() -> Generator[None]:
     try:
         yield
     except (StateError, OSError) as error:
-        refusal = error if isinstance(error, StateError) else StateError("cannot record what was done", why=str(error))
+        refusal = (
+            error if isinstance(error, BackfillError) else StateError("cannot record what was done", why=str(error))
+        )
         fix = refusal.fix or "see that the disk of the warehouse has room and can be written"
         raise RunEndedError(
             refusal.what, why=refusal.why, fix=f"{fix}; then run the same command again: finished batches are kept"

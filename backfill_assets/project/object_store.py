@@ -30,6 +30,8 @@ _USUAL_REGION = "us-east-1"
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _TOKEN = re.compile(r"(<Token[^>]*>)[^<]*")
 """A store repeats a token that it does not take."""
+_PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
+"""Clients repeat an address as it was given."""
 _KEY = re.compile(r"[A-Za-z0-9_.=/-]*")
 
 
@@ -167,7 +169,7 @@ class StoredObject:
 
 def objects(location: str, *, at_most: int | None = None) -> list[StoredObject]:
     """What is stored at a location, or below it, by key; not much more than `at_most`. Raises SettingsError."""
-    _, _, key = location.removeprefix(SCHEME).partition("/")
+    _, _, key = plain_uri(location).removeprefix(SCHEME).partition("/")
     first = [said for said in _listed(location, key, MaxItems=1, PageSize=1) if said["Key"] == key] if key else []
     more = {} if at_most is None else {"MaxItems": at_most}
     found = [
@@ -180,7 +182,7 @@ def objects(location: str, *, at_most: int | None = None) -> list[StoredObject]:
 
 def remove_all(location: str) -> None:
     """Delete whatever is below a location, also what stands for empty folders. Raises SettingsError."""
-    bucket, _, key = location.removeprefix(SCHEME).partition("/")
+    bucket, _, key = plain_uri(location).removeprefix(SCHEME).partition("/")
     assert key
     with reaching(location):
         for said in _listed(location, f"{key}/"):
@@ -217,16 +219,27 @@ def is_out_of_reach(said: str) -> bool:
 
 def is_of_store(said: str) -> bool:
     """Whether words of Arrow are a store's, or of the way to it; others are of the content."""
-    return "AWS Error" in said or is_out_of_reach(said)
+    return ("AWS Error" in said and "NO_SUCH_KEY" not in said) or is_out_of_reach(said)
 
 
 class UnreachableError(SettingsError, OSError):
-    """A place in a bucket cannot be reached: for whoever can do without it, an OSError as any other."""
+    """A place in a bucket cannot be reached: for whoever can do without it, an OSError as any other. It may pass."""
+
+    retryable = True
+
+
+def raise_if_away(location: str, error: Exception) -> None:
+    """Raise UnreachableError for what a store said of the way to an object: that tells nothing of the object."""
+    if isinstance(error, UnreachableError):
+        raise error
+    if is_s3(location) and not isinstance(error, FileNotFoundError) and is_of_store(str(error)):
+        raise unreachable(location, str(error)) from None
 
 
 def unreachable(location: str, said: str) -> UnreachableError:
     """What a client's words about a place in a bucket mean, and what to do."""
-    bucket, line = bucket_of(location), _TOKEN.sub(r"\1…", said).strip().partition("\n")[0][:300]
+    said = _PASSWORD.sub("…@", _TOKEN.sub(r"\1…", said))
+    bucket, line = bucket_of(location), said.strip().partition("\n")[0][:300]
     for marks, what, fix in _MEANINGS:
         if any(mark in said for mark in marks):
             return UnreachableError(what.format(bucket=bucket, location=location), why=line, fix=fix)
@@ -239,7 +252,7 @@ def unreachable(location: str, said: str) -> UnreachableError:
 
 _MEANINGS = (
     (
-        ("NoSuchBucket", "NO_SUCH_BUCKET", "UnknownBucketException", "(404)"),
+        ("NoSuchBucket", "NO_SUCH_BUCKET", "UnknownBucketException", "(404) when calling the HeadBucket"),
         "there is no bucket {bucket}",
         "make the bucket, or correct the location (or AWS_ENDPOINT_URL_S3)",
     ),

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from backfill_assets.core.errors import Problem
+from backfill_assets.core.errors import Problem, SettingsError
 from backfill_assets.core.model import Column, Source, SourceReady
 from backfill_assets.files.documents import Document, did_you_mean, read_yaml
 from backfill_assets.files.texts import read_text
@@ -292,6 +292,9 @@ def _physical_columns(
 
     try:
         return read_schema(source.format, source.path)
+    except SettingsError as error:
+        problems.append(document.problem(*at, what=what, why=f"{error.what}: {error.why}", fix=error.fix))
+        return ()
     except Exception as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         fix = f"declare `columns:`, or create the {source.format} table at {source.path}"

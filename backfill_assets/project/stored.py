@@ -12,6 +12,7 @@ from backfill_assets.core.errors import StateError
 from backfill_assets.core.model import Audit, Model, Project
 from backfill_assets.project.algorithm import ALGORITHM
 from backfill_assets.project.locations import plain_path
+from backfill_assets.project.object_store import is_s3, plain_uri
 from backfill_assets.project.spark_settings import settings_that_count
 
 _ALWAYS = (
@@ -66,7 +67,12 @@ def _place(declared: str) -> tuple[object, ...]:
     path = entry.get("path")
     options: Mapping[str, object] = entry.get("options") or {}
     said = {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items()}
-    return entry.get("format") or "delta", plain_path(path) if path else None, entry.get("table"), said
+    return (
+        entry.get("format") or "delta",
+        plain_path(plain_uri(path) if is_s3(path) else path) if path else None,
+        entry.get("table"),
+        said,
+    )
 
 
 def audits_json(audits: Iterable[Audit]) -> list[dict[str, object]]:

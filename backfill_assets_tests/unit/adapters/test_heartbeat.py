@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from backfill_assets.adapters.heartbeat import (
     FORGET_AFTER,
@@ -16,6 +19,7 @@ from backfill_assets.adapters.heartbeat import (
     runs_folder,
     sending_heartbeats,
 )
+from backfill_assets.core.errors import StateError
 from backfill_assets.state.heartbeats import why_stopped
 
 BEATS = """
@@ -85,3 +89,24 @@ def test_old_files_are_removed(tmp_path: Path) -> None:
         os.utime(folder / name, (then, then))
     heartbeat._Heart(ArrowFolder(str(folder)), "r")._tidy()
     assert [f.name for f in folder.iterdir()] == ["young.json"]
+
+
+def test_who_was_refused_stops_nobody(tmp_path: Path) -> None:
+    """Where one process at a time builds, the sign that another one gives before it looks is there for a moment: a run
+    that builds goes on with its next model; another run looks."""
+    from backfill_assets.adapters import heartbeat
+
+    house, runs = str(tmp_path), Path(runs_folder(str(tmp_path)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heartbeat, "is_s3", lambda _: True)
+        with heartbeat.building(house, "mine"):
+            (runs / "theirs.json").write_text(json.dumps({"run": "theirs", "home": "elsewhere/1", "pid": 7}))
+            with heartbeat.building(house, "mine"):
+                pass
+            with pytest.raises(StateError, match="another process builds"), heartbeat.building(house, "another"):
+                raise AssertionError("it was let in")
+            next(iter(heartbeat._HEARTS.values())).heard -= 20
+            with pytest.raises(StateError, match="another process builds"), heartbeat.building(house, "mine"):
+                raise AssertionError("it was let in")
+        with pytest.raises(StateError, match="another process builds"), heartbeat.building(house, "mine"):
+            raise AssertionError("it was let in")

@@ -33,3 +33,16 @@ def test_an_option_that_is_written_otherwise_is_the_same() -> None:
         return declared_otherwise(replace(project, sources=sources), model, then)
 
     assert (why(True), why("true"), why("false") != "", why(False) != "") == ("", "", True, True)
+
+
+def test_a_bucket_is_one_place_by_either_name() -> None:
+    """`s3a://` is what Hadoop calls `s3://`; another key is another place."""
+    model = a_model("orders", "raw")
+    project = a_project(model)
+
+    def why(path: str) -> str:
+        sources = {n: replace(s, declared=json.dumps({"path": path})) for n, s in project.sources.items()}
+        then = {"project": {"sources": {"raw": json.dumps({"path": "s3://lake/events"})}, "spark": {}}}
+        return declared_otherwise(replace(project, sources=sources), model, then)
+
+    assert (why("s3a://lake/events/"), why("s3://lake/other") != "") == ("", True)
