@@ -111,7 +111,7 @@ def forget_session() -> None:
         context._active_spark_context = context._gateway = context._jvm = None
         if server is not None:
             server.shutdown()
-        if (connection := getattr(gateway, "lent_by", None)) is not None:
+        if gateway is not None and (connection := vars(gateway).get("lent_by")) is not None:  # it has any attribute
             connection.close()
         if (process := getattr(gateway, "proc", None)) is not None:
             process.kill()
