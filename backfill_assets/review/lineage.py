@@ -145,7 +145,7 @@ def _node(node: Node, place: tuple[int, float], height: int) -> Iterator[str]:
 
 
 def _letters(kind: str) -> int:
-    return _LETTERS - 6 if kind == "name" else _LETTERS
+    return _LETTERS - 6 if kind == "name" else _LETTERS - 2
 
 
 def _short(text: str, most: int) -> str:

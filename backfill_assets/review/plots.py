@@ -35,7 +35,7 @@ def shade(share: float) -> str:
 
 
 def strip(names: Sequence[str], shares: Sequence[float], label: str) -> str:
-    """A cell a day, darker where more of its rows differ; neighbours of one shade are one rectangle."""
+    """A cell a day, stronger where more of its rows differ; neighbours of one shade are one rectangle."""
     wide = CELLS / max(len(names), 1)
     gap = min(1.0, wide * 0.15)
     parts = [f'<svg class="strip" viewBox="0 0 {CELLS} 16" preserveAspectRatio="none" role="img" '
