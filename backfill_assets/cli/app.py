@@ -19,6 +19,7 @@ from typing import NoReturn
 # The order is that of `backfill --help`.
 from backfill_assets.cli import (  # noqa: F401
     adopt_command,
+    import_command,
     build_commands,
     release_commands,
     operation_commands,

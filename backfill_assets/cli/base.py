@@ -45,6 +45,7 @@ SECTIONS = {
     "pin_commands": "Operate",
     "warehouse_commands": "The warehouse and its records",
     "adopt_command": "Begin, look around",
+    "import_command": "Begin, look around",
     "tool_commands": "Begin, look around",
 }
 """The heading in `backfill --help` of the commands of each module, in this order."""

@@ -1,0 +1,229 @@
+"""What becomes of another tool's project here? Model files for what is known to mean the same, a report of the rest."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from backfill_assets.core.errors import Problem, ProjectError, StateError
+from backfill_assets.importing.dbt import read_dbt
+from backfill_assets.importing.found import Left, ReadSource, Remark, TranslatedModel, Translation
+from backfill_assets.importing.header import sources_text
+from backfill_assets.importing.sqlmesh import read_sqlmesh
+from backfill_assets.project.files import MODELS_FOLDER, model_files
+from backfill_assets.project.reading import read_project
+from backfill_assets.project.records import no_records
+from backfill_assets.project.sources import SOURCES_FILE, read_sources
+
+REPORT = "import_report.md"
+"""Written anew by each import. It says what was not translated, and is read by nobody else."""
+_SETTINGS = """\
+# Settings of this project; docs/settings.md lists them all.
+environment: prod
+warehouse: .backfill/warehouse
+"""
+_READERS: Mapping[str, Callable[[Path, Mapping[str, Mapping[str, str]]], Translation]] = {
+    "sqlmesh": read_sqlmesh,
+    "dbt": read_dbt,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import did, by path from the project's folder. `kept` are files that were there, with why they stay."""
+
+    written: tuple[str, ...]
+    kept: tuple[tuple[str, str], ...]
+    left: tuple[Left, ...]
+    remarks: tuple[Remark, ...]
+    missing_sources: str
+    """Entries that sources.yml lacks, as YAML: a file that is there is not edited."""
+
+
+def import_project(root: Path, tool: str, origin: Path) -> Imported:
+    """Write a model's file for each model of another tool's project that is known to give the same rows here.
+
+    `tool` is sqlmesh (`origin` is its folder) or dbt (its manifest). Nothing of it is executed, and no file is written
+    over but the report. Raises SettingsError when there is no such project, ProjectError when the files here have
+    problems.
+    """
+    declared = _declared(root)
+    found = _READERS[tool](origin, declared)
+    there = {p.stem.lower(): p for p in model_files(root)} if (root / MODELS_FOLDER).is_dir() else {}
+    fresh, kept = _apart(found, there, root)
+    entries = [_entry(s) for s in found.sources.values()]
+    lacks = bool(entries) and (root / SOURCES_FILE).exists()
+    missing = sources_text(entries) if lacks else ""
+    if lacks:
+        for name in [n for n, m in fresh.items() if set(m.reads) & found.sources.keys()]:
+            _leave(found, fresh.pop(name), "it reads a source that sources.yml lacks", "add what the report lists")
+    sources = sources_text(entries) if entries and not lacks else ""
+    _drop_readers(found, fresh, there)
+    _check(root, fresh, sources, found, there)
+    written = _write(root, fresh, sources if any(set(m.reads) & found.sources.keys() for m in fresh.values()) else "")
+    for left in found.left:
+        name = left.model.split(".")[-1].lower()
+        if name in there:
+            kept.append(
+                (_relative(there[name], root), "it is there already, although this is not translated (any more)")
+            )
+    done = Imported(
+        written=tuple(written), kept=tuple(dict(kept).items()), left=tuple(found.left),
+        remarks=tuple(r for r in found.remarks), missing_sources=missing,
+    )  # fmt: skip
+    _save(root / REPORT, report(tool, done))
+    return done
+
+
+def report(tool: str, done: Imported) -> str:
+    """The report, in Markdown."""
+    lines = [
+        f"# Import from {tool}",
+        "",
+        f"{len(done.left)} not translated. No model that is named here was written.",
+        "",
+    ]
+    for left in done.left:
+        who = f" ({left.model})" if left.model else ""
+        lines.append(f"- `{left.place}`{who}: {left.what}")
+        lines += [f"  - {word}: {text}" for word, text in (("why", left.why), ("fix", left.fix)) if text]
+    if done.missing_sources:
+        lines += ["", "## Add to sources.yml, and import again", "", "```yaml", done.missing_sources.rstrip(), "```"]
+    lines += ["", "## Translated", ""]
+    lines += [f"- wrote {path}" for path in done.written]
+    lines += [f"- kept {path}: {why}" for path, why in done.kept]
+    if done.remarks:
+        lines += ["", "## What differs, or has no meaning here", ""]
+        lines += [f"- `{r.place}` ({r.model}): {r.what}" for r in done.remarks]
+    lines += [
+        "", "## What was taken for granted", "",
+        "- The session's time zone there is UTC, and columns have the types that are declared.",
+        "- Sources are where `table:` in sources.yml says: look at each.", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _declared(root: Path) -> dict[str, Mapping[str, str]]:
+    """The sources that are declared here, with the types of their columns."""
+    problems: list[Problem] = []
+    sources = read_sources(root, problems)
+    if problems:
+        raise ProjectError(problems)
+    return {name: {c.name: c.type or "" for c in s.columns} for name, s in sources.entries.items()}
+
+
+def _apart(
+    found: Translation, there: Mapping[str, Path], root: Path
+) -> tuple[dict[str, TranslatedModel], list[tuple[str, str]]]:
+    """The models that have no file yet, and the files that stay."""
+    fresh: dict[str, TranslatedModel] = {}
+    kept: list[tuple[str, str]] = []
+    for name, model in found.models.items():
+        file = there.get(name.lower())
+        if file is None:
+            fresh[name] = model
+            continue
+        same = file.suffix == ".sql" and file.read_bytes() == model.text.encode()
+        why = "it is the same" if same else "it is not what would be written now: remove it to have that"
+        kept.append((_relative(file, root), why))
+    return fresh, kept
+
+
+def _drop_readers(found: Translation, fresh: dict[str, TranslatedModel], there: Mapping[str, Path]) -> None:
+    """Leave out models that read one that is neither written nor there."""
+    every = found.models.keys()
+    while gone := [
+        n for n, m in fresh.items() if any(r in every and r not in fresh and r.lower() not in there for r in m.reads)
+    ]:
+        for name in gone:
+            _leave(found, fresh.pop(name), "it reads a model that is not written", "see what is said of that")
+
+
+def _leave(found: Translation, model: TranslatedModel, what: str, fix: str = "", why: str = "") -> None:
+    found.left.append(Left(model=model.name, place=model.origin, what=what, why=why, fix=fix))
+
+
+def _check(
+    root: Path, fresh: dict[str, TranslatedModel], sources: str, found: Translation, there: Mapping[str, Path]
+) -> None:
+    """Leave out the models with which the project would not load. Raises ProjectError when it does not without them."""
+    with tempfile.TemporaryDirectory(prefix="backfill-import-") as place:
+        trial = Path(place).resolve()
+        for name in ("backfill.yml", SOURCES_FILE, "consumers.yml"):
+            if (root / name).exists():
+                shutil.copyfile(root / name, trial / name)
+        for name in (MODELS_FOLDER, "audits"):
+            if (root / name).is_dir():
+                shutil.copytree(root / name, trial / name)
+        (trial / MODELS_FOLDER).mkdir(exist_ok=True)
+        if sources:
+            (trial / SOURCES_FILE).write_text(sources, encoding="utf-8")
+        files = {trial / MODELS_FOLDER / f"{n}.sql": n for n in fresh}
+        for file, name in files.items():
+            file.write_text(fresh[name].text, encoding="utf-8")
+        while fresh:
+            try:
+                read_project(trial, no_records)
+                return
+            except ProjectError as error:
+                ours = {files[p.file]: p for p in reversed(error.problems) if files.get(p.file) in fresh}
+                if not ours:
+                    problems = [
+                        Problem(file=root / p.file.relative_to(trial), line=p.line, what=p.what, why=p.why, fix=p.fix)
+                        if p.file.is_relative_to(trial)
+                        else p
+                        for p in error.problems
+                    ]
+                    raise ProjectError(problems) from None
+                for name, problem in ours.items():
+                    what = "its translation is not a model of this project"
+                    _leave(found, fresh.pop(name), what, problem.fix, f"{problem.what}: {problem.why}")
+                _drop_readers(found, fresh, there)
+                for file, name in files.items():
+                    if name not in fresh:
+                        file.unlink(missing_ok=True)
+
+
+def _write(root: Path, fresh: Mapping[str, TranslatedModel], sources: str) -> list[str]:
+    texts = {f"{MODELS_FOLDER}/{name}.sql": model.text for name, model in fresh.items()}
+    if sources:
+        texts = {SOURCES_FILE: sources, **texts}  # first: a model without its source does not load
+    if fresh:
+        texts = {"backfill.yml": _SETTINGS, **texts}
+    written: list[str] = []
+    for path, text in texts.items():
+        if _save(root / path, text, new=True):
+            written.append(path)
+    return written
+
+
+def _save(path: Path, text: str, *, new: bool = False) -> bool:
+    """Write a file; with `new`, only one that is not there. Whether it was written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if new:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        else:
+            path.write_text(text, encoding="utf-8")
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise StateError(
+            f"{path} cannot be written", why=error.strerror or str(error), fix="make room for it"
+        ) from None
+    return True
+
+
+def _entry(source: ReadSource) -> dict[str, object]:
+    entry: dict[str, object] = {"name": source.name, "table": source.table}
+    if source.description:
+        entry["description"] = source.description
+    return {**entry, "columns": dict(source.columns)}
+
+
+def _relative(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()

@@ -1,0 +1,392 @@
+"""SQLMesh's projects: what is translated gives the same rows, all else is refused by file and line."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, timedelta
+from pathlib import Path
+
+import duckdb
+import pytest
+import sqlglot
+
+from backfill_assets.app.import_project import REPORT, import_project
+from backfill_assets.core.errors import ProjectError, SettingsError
+from backfill_assets.project.loader import load_project
+from backfill_assets_tests.projects import backfill_here
+from backfill_assets_tests.unit.importing.foreign import CONFIG, EXTERNAL, sqlmesh_model, sqlmesh_project
+
+GOOD = "SELECT id, day, amount FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds"
+
+
+def imported(tmp_path: Path, files: dict[str, str], **more: str):
+    root = tmp_path / "ours"
+    root.mkdir(exist_ok=True)
+    return root, import_project(root, "sqlmesh", sqlmesh_project(tmp_path / "theirs", files, **more))
+
+
+def test_a_project_loads_and_its_first_plan_works(tmp_path: Path) -> None:
+    """Headers, sources and audits are written; the report names what is not, by file and line."""
+    files = {
+        "models/daily.sql": sqlmesh_model(GOOD, name="shop.daily", kind="time_column day, lookback 2, batch_size 30",
+            more=",\n  audits (not_null(columns := (id)), unique_values(columns = (id), blocking := false),\n"
+            "   accepted_range(column := amount, min_v := 0), accepted_values(column := id, is_in := (1, 2))),\n"
+            "  owner jen, cron '30 6 * * *'"),
+        "models/sums.sql": "MODEL (name shop.sums, kind INCREMENTAL_BY_TIME_RANGE (time_column day));\n"
+            "SELECT day, sum(amount) AS total FROM shop.daily WHERE day BETWEEN @start_ds AND @end_ds GROUP BY day",
+        "models/all.sql": "MODEL (\n  name shop.all_time,\n  kind FULL\n);\nSELECT 1 AS x",
+        "models/code.py": "raise SystemExit('never executed')",
+    }  # fmt: skip
+    root, done = imported(tmp_path, files)
+    project = load_project(root)
+    daily = project.models["daily"]
+    assert (daily.batch_size, daily.ready, daily.time_column, daily.grain) == (30, "30 6 * * *", "day", ("day", "id"))
+    assert daily.settle == 2 * 86400
+    assert {(a.kind, a.blocking) for a in daily.audits} >= {("not_null", True), ("unique", False), ("range", True)}
+    assert project.models["sums"].grain == ("day",)
+    assert {x.place for x in done.left} == {"models/all.sql:3", "models/code.py:1"}
+    assert "models/all.sql:3" in (root / REPORT).read_text()
+    said = backfill_here("plan", project=root)
+    assert said.code == 0, said
+    assert "daily" in said.out
+    assert "sums" in said.out
+
+
+def test_a_rerun_writes_over_nothing(tmp_path: Path) -> None:
+    files = {"models/m.sql": sqlmesh_model(GOOD)}
+    root, _ = imported(tmp_path, files)
+    model, sources = root / "models/m.sql", root / "sources.yml"
+    model.write_text(model.read_text().replace("description", "") + "-- mine\n")
+    sources.write_text(sources.read_text() + "# mine\n")
+    before = model.read_text(), sources.read_text()
+    _, again = imported(tmp_path, files)
+    assert (model.read_text(), sources.read_text()) == before
+    assert again.written == ()
+    assert [path for path, _ in again.kept] == ["models/m.sql"]
+
+
+def test_a_source_that_sources_yml_lacks_is_reported(tmp_path: Path) -> None:
+    """An existing file is not edited; its models come with the next import."""
+    root, _ = imported(tmp_path, {"models/m.sql": sqlmesh_model(GOOD)})
+    more = "SELECT order_id AS id, day FROM raw.items WHERE day BETWEEN @start_ds AND @end_ds"
+    _, done = imported(tmp_path, {"models/n.sql": sqlmesh_model(more, name="shop.n")})
+    assert "raw.items" in done.missing_sources
+    assert not (root / "models/n.sql").exists()
+    added = done.missing_sources.removeprefix("sources:\n")
+    (root / "sources.yml").write_text((root / "sources.yml").read_text() + added)
+    imported(tmp_path, {})
+    assert set(load_project(root).models) == {"m", "n"}
+
+
+def refusal(tmp_path: Path, text: str, **more: str) -> tuple[str, str]:
+    """Where and why the one model is refused; nothing is written for it."""
+    root, done = imported(tmp_path, {"models/m.sql": text}, **more)
+    assert not (root / "models").exists(), (root / "models/m.sql").read_text()
+    assert done.left
+    return done.left[0].place, f"{done.left[0].what} {done.left[0].why}"
+
+
+@pytest.mark.parametrize(
+    ("query", "line", "word"),
+    [
+        ("SELECT id, day FROM raw.orders WHERE day >= @start_ds AND day < @end_ds", 6, "both ends"),
+        ("SELECT id, day FROM raw.orders WHERE day > @start_ds AND day <= @end_ds", 6, "both ends"),
+        ("SELECT id, day FROM raw.orders\nWHERE day >= @start_ds", 6, "one bound"),
+        ("SELECT id, day FROM raw.orders", 6, "time column"),
+        ("SELECT id, day FROM raw.orders\nWHERE moment BETWEEN @start_ds AND @end_ds", 7, "midnight"),
+        ("SELECT id, moment::DATE AS day FROM raw.orders\nWHERE moment BETWEEN @start_date AND @end_date", 7, "midnight"),
+        ("SELECT id, day FROM raw.orders WHERE day BETWEEN @end_ds AND @start_ds", 6, "wanted"),
+        ("SELECT id, day FROM raw.orders WHERE day BETWEEN @start_ds - INTERVAL 7 DAY AND @end_ds", 6, "wanted"),
+        ("SELECT id, day FROM raw.orders WHERE status BETWEEN @start_ds AND @end_ds", 6, "text"),
+        ("SELECT id, day FROM raw.orders WHERE id = 1 OR day BETWEEN @start_ds AND @end_ds", 6, "known are"),
+        ("SELECT id, day FROM raw.orders WHERE NOT day BETWEEN @start_ds AND @end_ds", 6, "known are"),
+        ("SELECT id, @end_ds AS day FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "outside"),
+        ("SELECT id, day FROM raw.orders WHERE day BETWEEN @start_epoch AND @end_epoch", 6, "known are"),
+        ("SELECT id, day FROM raw.orders WHERE day BETWEEN @start_ds AND @execution_ds", 6, "known are"),
+        ("SELECT id, day FROM raw.orders\nWHERE @AND(TRUE, day BETWEEN @start_ds AND @end_ds)", 7, "@AND"),
+        (GOOD + "\nAND status = '@start_ds'", 7, "also in texts"),
+        (GOOD + "\nAND @VAR('x') = 1", 7, "@VAR"),
+        (GOOD + "\n-- {{ x }}", 7, "Jinja"),
+        (GOOD + ";\nSELECT 1", 6, "statement"),
+        (GOOD + ";\n@IF(TRUE, VACUUM)", 6, "statement"),
+        (GOOD + ";\nON_VIRTUAL_UPDATE_BEGIN;\nON_VIRTUAL_UPDATE_END;", 6, "statement"),
+        ("JINJA_QUERY_BEGIN;\nSELECT 1;\nJINJA_END;", 6, "statement"),
+        (GOOD + "\nLIMIT 10", 6, "LIMIT"),
+        (GOOD + "\nQUALIFY row_number() OVER (PARTITION BY id ORDER BY day) = 1", 6, "QUALIFY"),
+        ("SELECT id, day, row_number() OVER (ORDER BY id) AS n FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "list"),
+        ("SELECT DISTINCT ON (id) id, day FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "DISTINCT ON"),
+        ("SELECT id, max(day) AS day FROM raw.orders\nWHERE day BETWEEN @start_ds AND @end_ds\nGROUP BY id", 8, "GROUP BY"),
+        ("SELECT 1 AS id, max(day) AS day FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "GROUP BY"),
+        ("SELECT id, day, count(*) AS n FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds GROUP BY ROLLUP (id, day)", 6, "ROLLUP"),
+        ("SELECT o.id, o.day FROM raw.orders AS o JOIN raw.items AS i ON o.id = i.order_id\n"
+         "WHERE o.day BETWEEN @start_ds AND @end_ds AND i.day BETWEEN @start_ds AND @end_ds", 6, "same day"),
+        ("SELECT o.id, i.day FROM raw.orders AS o JOIN raw.items AS i ON o.id = i.order_id\n"
+         "WHERE o.day BETWEEN @start_ds AND @end_ds", 6, "time column"),
+        ("SELECT o.id, i.day FROM raw.orders AS o LEFT JOIN raw.items AS i ON o.id = i.order_id AND o.day = i.day\n"
+         "WHERE o.day BETWEEN @start_ds AND @end_ds", 6, "time column"),
+        ("SELECT o.id, o.day FROM raw.orders AS o FULL JOIN raw.items AS i ON o.day = i.day\n"
+         "WHERE o.day BETWEEN @start_ds AND @end_ds", 6, "FULL"),
+        ("SELECT o.id, o.day FROM raw.orders AS o JOIN raw.items AS i ON o.day = i.day\n"
+         "AND i.day BETWEEN @start_ds AND @end_ds", 7, "ON"),
+        # a LEFT JOIN's ON says nothing of the tables before it
+        ("SELECT a.id, a.day FROM raw.orders AS a JOIN raw.items AS x ON a.id = x.order_id\n"
+         "LEFT JOIN raw.customers AS c ON c.id = a.id AND a.day = x.day\n"
+         "WHERE a.day BETWEEN @start_ds AND @end_ds AND x.day BETWEEN @start_ds AND @end_ds", 6, "same day"),
+        ("SELECT a.id, a.day FROM raw.orders AS a JOIN raw.items AS x ON a.id = x.order_id\n"
+         "LEFT JOIN raw.customers AS c ON c.since = a.day AND c.since = x.day\n"
+         "WHERE a.day BETWEEN @start_ds AND @end_ds AND x.day BETWEEN @start_ds AND @end_ds", 6, "same day"),
+        ("WITH d AS (SELECT id, day, moment FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds)\n"
+         "SELECT id, day FROM d WHERE moment BETWEEN @start_ts AND @end_ts", 6, "another column"),
+        ("SELECT id, day FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds\n"
+         "UNION ALL SELECT order_id, day FROM raw.items", 6, "day"),
+        ("SELECT id, day FROM shop.m WHERE day BETWEEN @start_ds AND @end_ds", 6, "itself"),
+        ("SELECT id, day FROM raw.unknown WHERE day BETWEEN @start_ds AND @end_ds", 6, "raw.unknown"),
+        ("SELECT id, day, id / 2 AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "id / 2"),
+        ("SELECT id, day, id % 2 AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "id % 2"),
+        ("SELECT id, day, status || 'x' AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "status"),
+        ("SELECT id, day, ratio::INT AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "cast"),
+        ("SELECT id, day, amount::INT AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "cast"),
+        ("SELECT id, day, day - day AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "numbers"),
+        ("SELECT id, day, dayofweek(day) AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "list"),
+        ("SELECT id, day, date_trunc('month', day) AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "list"),
+        ("SELECT id, day, regexp_matches(status, 'a') AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "list"),
+        ("SELECT id, day, now() AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "list"),
+        ("SELECT id, day, amount * amount * amount * amount AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "38"),
+        ("SELECT id, day, status = 1 AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "compares"),
+        ("SELECT id, day, status = 'a\\b' AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "backslash"),
+        ("SELECT id, day, avg(amount) AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds GROUP BY ALL", 6, "list"),
+        ("SELECT id, day, count(DISTINCT (id, day)) AS x FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds GROUP BY ALL", 6, "list"),
+        ("SELECT id, day, id + 1 FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "name"),
+        ("SELECT id + 1 AS id, id AS old, day FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "output"),
+        ("SELECT * EXCLUDE (status) FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "star"),
+        ("SELECT id, day FROM raw.orders TABLESAMPLE (10 PERCENT) WHERE day BETWEEN @start_ds AND @end_ds", 6, "list"),
+        ("SELECT id, day FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds\n"
+         "AND id IN (SELECT order_id FROM raw.items)", 7, "list"),
+        ("SELECT id, (SELECT max(day) FROM raw.orders) AS day FROM raw.orders", 6, "list"),
+        ("SELECT id, bf__start_ds AS day FROM raw.orders", 6, "bf__"),
+        ("SELECT id, day FROM raw.orders WHERE day BETWEEN $start AND $end", 6, "parameter"),
+        ("SELECT id FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds", 6, "no column"),
+        ("WITH orders AS (SELECT * FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds), orders AS (SELECT 1 AS x)\n"
+         "SELECT id, day FROM orders", 6, "called"),
+        ("FROM raw.orders", 6, ""),
+        ("SELECT id, day FRM raw.orders", 6, ""),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_of_a_query_is_refused(tmp_path: Path, query: str, line: int, word: str) -> None:
+    place, why = refusal(tmp_path, sqlmesh_model(query))
+    assert place == f"models/m.sql:{line}", why
+    assert word in why
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "word"),
+    [
+        ("time_column (day, '%Y%m%d')", "", "format"),
+        ("time_column day, forward_only true", "", "forward_only"),
+        ("time_column day, disable_restatement true", "", "disable_restatement"),
+        ("time_column day, on_destructive_change warn", "", "on_destructive_change"),
+        ("time_column day, auto_restatement_cron '@weekly'", "", "auto_restatement_cron"),
+        ("time_column day, merge_filter x", "", "merge_filter"),
+        ("batch_size 3", "", "time column"),
+        ("time_column day, batch_size @x", "", "batch_size"),
+        *[
+            ("time_column day", f",\n  {more}", word)
+            for more, word in [
+                ("cron '@hourly'", "cron"), ("cron '@weekly'", "cron"), ("cron '@monthly'", "cron"),
+                ("cron '0 6 * * MON'", "cron"), ("cron '*/5 * * * *'", "cron"), ("cron_tz 'America/New_York'", "cron_tz"),
+                ("interval_unit 'hour'", "interval_unit"), ("allow_partials true", "allow_partials"),
+                ("start '1 year ago'", "start"), ("end '2024-05-01'", "end"), ("columns (id BIGINT)", "columns"),
+                ("signals (x())", "signals"), ("gateway other", "gateway"), ("depends_on (a.b)", "depends_on"),
+                ("session_properties (x = 1)", "session_properties"), ("virtual_properties (x = 1)", "virtual_"),
+                ("dialect snowflake", "snowflake"), ("dialect bigquery", "bigquery"), ("dialect postgres", "postgres"),
+                ("dialect tsql", "tsql"), ("enabled @x", "enabled"), ("default_catalog x", "default_catalog"),
+                ("audits (not_null(columns := (id), condition := id > 1))", "condition"),
+                ("audits (forall(criteria := (id > 1)))", "forall"), ("audits (mine(x := 1))", "mine"),
+                ("audits (number_of_rows(threshold := 1))", "number_of_rows"),
+                ("audits (accepted_range(column := id, min_v := 0, inclusive := false))", "bounds"),
+                ("audits (accepted_values(column := id, is_in := (1, 'a')))", "types"),
+                ("audits (not_null(columns := (id), blocking := @x))", "blocking"),
+                ("blueprints ((a := 1))", "blueprints"), ("when_matched x", "when_matched"),
+            ]
+        ],
+    ],
+)  # fmt: skip
+def test_what_is_not_known_of_a_header_is_refused(tmp_path: Path, kind: str, more: str, word: str) -> None:
+    place, why = refusal(tmp_path, sqlmesh_model(GOOD, kind=kind, more=more))
+    assert word in why
+    assert place == f"models/m.sql:{5 if more else 3}" or (word == "time column" and place == "models/m.sql:1"), place
+
+
+@pytest.mark.parametrize("kind", [
+    "FULL", "VIEW", "EMBEDDED", "SEED (path 'x.csv')", "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)", "EXTERNAL",
+    "SCD_TYPE_2_BY_TIME (unique_key id)", "INCREMENTAL_BY_PARTITION", "INCREMENTAL_UNMANAGED", "MANAGED",
+    "CUSTOM (materialization 'x')",
+])  # fmt: skip
+def test_other_kinds_are_refused(tmp_path: Path, kind: str) -> None:
+    place, why = refusal(tmp_path, f"MODEL (\n  name shop.m,\n  kind {kind}\n);\n{GOOD}")
+    assert place == "models/m.sql:3"
+    assert kind.split()[0] in why
+
+
+@pytest.mark.parametrize(("config", "word"), [
+    ("model_defaults:\n  dialect: duckdb\n  start: 2024-01-01\n  pre_statements: [SET x = 1]\n", "pre_statements"),
+    ("model_defaults:\n  dialect: duckdb\n  kind: FULL\n", "kind"),
+    ("model_defaults:\n  dialect: duckdb\n  audits: [not_null]\n", "audits"),
+    (CONFIG + "before_all: [SET TimeZone = 'x']\n", "before_all"),
+    (CONFIG + "time_column_format: '%d'\n", "time_column_format"),
+    (CONFIG + "ignore_patterns: ['*']\n", "ignore_patterns"),
+    (CONFIG + "loader: x\n", "loader"),
+    ("model_defaults: {start: 2024-01-01}\n", "dialect"),
+    ("model_defaults: {dialect: 'duckdb,normalization_strategy=case_sensitive', start: 2024-01-01}\n", "dialect"),
+    ("model_defaults: {dialect: duckdb}\n", "start"),
+    ("model_defaults: {dialect: '{{ env_var(\"X\") }}'}\n", "dialect"),
+    ("- a\n", "mapping"),
+])  # fmt: skip
+def test_a_configuration_that_may_change_rows_refuses_all(tmp_path: Path, config: str, word: str) -> None:
+    _, why = refusal(tmp_path, sqlmesh_model(GOOD), config=config)
+    assert word in why
+
+
+def test_a_python_configuration_is_not_executed(tmp_path: Path) -> None:
+    theirs = sqlmesh_project(tmp_path / "theirs", {"models/m.sql": sqlmesh_model(GOOD), "config.py": "1 / 0"})
+    (tmp_path / "ours").mkdir()
+    done = import_project(tmp_path / "ours", "sqlmesh", theirs)
+    assert done.left[0].place == "config.py:1"
+    assert done.written == ()
+
+
+def test_names_that_clash_are_refused(tmp_path: Path) -> None:
+    files = {f"models/{s}.sql": sqlmesh_model(GOOD, name=f"{s}.Orders" if s == "a" else f"{s}.orders") for s in "ab"}
+    _, done = imported(tmp_path, files)
+    assert len(done.left) == 2
+    assert done.written == ()
+
+
+def test_an_audit_of_the_project_hides_the_built_in_one(tmp_path: Path) -> None:
+    files = {
+        "models/m.sql": sqlmesh_model(GOOD, more=",\n audits (not_null(columns := (id)))"),
+        "audits/a.sql": "AUDIT (name not_null);\nSELECT 1",
+    }
+    _, done = imported(tmp_path, files)
+    assert done.written == ()
+    assert "of its own" in done.left[0].why
+
+
+def test_a_disabled_model_is_left_out_as_there(tmp_path: Path) -> None:
+    _, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(GOOD, more=",\n enabled false")})
+    assert (done.written, done.left) == ((), ())
+    assert "not enabled" in done.remarks[0].what
+
+
+def test_readers_of_what_is_refused_are_refused(tmp_path: Path) -> None:
+    read = "SELECT id, day FROM shop.m WHERE day BETWEEN @start_ds AND @end_ds"
+    files = {"models/m.sql": sqlmesh_model(GOOD + " LIMIT 1"), "models/n.sql": sqlmesh_model(read, name="shop.n")}
+    _, done = imported(tmp_path, files)
+    assert {x.model for x in done.left} == {"shop.m", "shop.n"}
+    assert done.written == ()
+
+
+def test_a_model_is_read_by_its_day_only(tmp_path: Path) -> None:
+    """All days of another model would be read before they are there."""
+    read = "SELECT o.id, o.day FROM raw.orders AS o JOIN shop.m AS m ON o.id = m.id\nWHERE o.day BETWEEN @start_ds AND @end_ds"
+    files = {"models/m.sql": sqlmesh_model(GOOD), "models/n.sql": sqlmesh_model(read, name="shop.n")}
+    _, done = imported(tmp_path, files)
+    assert [x.model for x in done.left] == ["shop.n"]
+    assert "same day" in done.left[0].why
+
+
+def test_links_out_of_the_project_and_wrong_encodings(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.sql").write_text(sqlmesh_model(GOOD))
+    theirs = sqlmesh_project(tmp_path / "theirs", {"models/u.sql": ""})
+    (theirs / "models/l.sql").symlink_to(tmp_path / "elsewhere.sql")
+    (theirs / "models/u.sql").write_bytes(b"MODEL (name \xff\xfe);")
+    (tmp_path / "ours").mkdir()
+    done = import_project(tmp_path / "ours", "sqlmesh", theirs)
+    assert len(done.left) == 2
+    assert done.written == ()
+
+
+def test_what_is_no_project_and_what_does_not_load(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="no SQLMesh project"):
+        import_project(tmp_path, "sqlmesh", tmp_path)
+    root = tmp_path / "ours"
+    (root / "models").mkdir(parents=True)
+    (root / "models/wrong.sql").write_text("SELECT")
+    with pytest.raises(ProjectError, match="problems in the project"):
+        import_project(root, "sqlmesh", sqlmesh_project(tmp_path / "theirs", {"models/m.sql": sqlmesh_model(GOOD)}))
+
+
+QUERIES = [
+    GOOD,
+    "SELECT id, day, amount * 2 AS twice, CASE WHEN status = 'paid' THEN amount END AS paid\nFROM raw.orders\n"
+    "WHERE day >= @start_date AND day <= @end_date AND status LIKE 'p%'",
+    "SELECT max(id) AS id, moment::DATE AS day, count(*) AS n, sum(amount) AS total, count(DISTINCT customer_id) AS c\n"
+    "FROM raw.orders WHERE moment BETWEEN @start_ts AND @end_ts GROUP BY 2 HAVING count(*) > 1",
+    "SELECT o.id, o.day, c.name, coalesce(c.since, o.day) AS since FROM raw.orders AS o\n"
+    "LEFT JOIN raw.customers AS c ON c.id = o.customer_id WHERE o.day BETWEEN @start_ds AND @end_ds",
+    "WITH t AS (SELECT order_id, day, sum(price * quantity) AS total FROM raw.items\n"
+    "WHERE day BETWEEN @start_ds AND @end_ds GROUP BY order_id, day)\n"
+    "SELECT o.id, o.day, t.total, o.amount - 1 AS less FROM raw.orders AS o\n"
+    "LEFT JOIN t ON t.order_id = o.id AND t.day = o.day WHERE o.day BETWEEN @start_ds AND @end_ds",
+    "SELECT DISTINCT customer_id AS id, day FROM raw.orders WHERE CAST(moment AS DATE) = day\n"
+    "AND day BETWEEN @start_ds AND @end_ds\n"
+    "UNION ALL SELECT order_id, day FROM raw.items WHERE day BETWEEN @start_ds AND @end_ds",
+    "WITH every AS (SELECT * FROM raw.orders) SELECT id, day, sum(ratio) AS r FROM every\n"
+    "WHERE day BETWEEN @start_ds AND @end_ds AND NOT status IS NULL AND id IN (1, 2, 3, 4, 5, 6, 7, 8) GROUP BY ALL",
+]  # fmt: skip
+
+
+def world() -> duckdb.DuckDBPyConnection:
+    """Five days of orders and items, with NULLs and moments at the ends of days."""
+    chance = random.Random(7)
+    con = duckdb.connect()
+    con.execute("CREATE SCHEMA raw")
+    con.execute(
+        "CREATE TABLE raw.orders (id INT, customer_id INT, day DATE, moment TIMESTAMP, amount DECIMAL(12,2), status TEXT,"
+        " ratio DOUBLE); CREATE TABLE raw.items (order_id INT, price DOUBLE, quantity INT, day DATE);"
+        "CREATE TABLE raw.customers (id INT, name TEXT, since DATE)"
+    )
+    first = date(2024, 1, 1)
+    for number in range(60):
+        day = first + timedelta(days=chance.randrange(5))
+        time = chance.choice(["00:00:00", "12:30:00", "23:59:59.999999", "23:59:59"])
+        status = chance.choice(["paid", "open", None, "past"])
+        amount = chance.choice([None, 1.25, 10, 99.99])
+        con.execute("INSERT INTO raw.orders VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    [number % 12, number % 7, day, f"{day} {time}", amount, status, 0.5])  # fmt: skip
+        con.execute("INSERT INTO raw.items VALUES (?, ?, ?, ?)", [number % 12, 2.5, number % 3, day])
+    con.execute("INSERT INTO raw.customers VALUES (1, 'a', NULL), (2, 'b', '2023-01-01')")
+    return con
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5])
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_rows_are_those_of_the_original(tmp_path: Path, query: str, batch: int) -> None:
+    """Theirs day by day, with their inclusive bounds; ours by batches of any size; both in DuckDB."""
+    root, done = imported(tmp_path, {"models/m.sql": sqlmesh_model(query)})
+    assert not done.left, done.left
+    code = load_project(root).models["m"].code
+    con = world()
+    first = date(2024, 1, 1)
+    theirs: list[tuple[object, ...]] = []
+    for day in (first + timedelta(days=n) for n in range(5)):
+        said = query
+        for form in ("ds", "date"):
+            said = said.replace(f"@start_{form}", f"DATE '{day}'").replace(f"@end_{form}", f"DATE '{day}'")
+        said = said.replace("@start_ts", f"TIMESTAMP '{day} 00:00:00'")
+        said = said.replace("@end_ts", f"TIMESTAMP '{day} 23:59:59.999999'")
+        theirs += con.sql(f"SELECT * FROM ({said}) WHERE day = DATE '{day}'").fetchall()
+    ours: list[tuple[object, ...]] = []
+    for start in range(0, 5, batch):
+        bounds = {"start": first + timedelta(days=start), "end": first + timedelta(days=min(start + batch, 5))}
+        said = code.replace(":start", f"DATE '{bounds['start']}'").replace(":end", f"DATE '{bounds['end']}'")
+        ours += con.sql(sqlglot.transpile(said, read="spark", write="duckdb")[0]).fetchall()
+    assert theirs
+    assert sorted(map(repr, ours)) == sorted(map(repr, theirs))
+
+
+def test_types_of_external_models_are_sparks(tmp_path: Path) -> None:
+    root, _ = imported(tmp_path, {"models/m.sql": sqlmesh_model(GOOD)}, external=EXTERNAL)
+    types = {c.name: c.type for c in load_project(root).sources["raw.orders"].columns}
+    assert types["amount"].replace(" ", "") == "decimal(12,2)"
+    assert (types["moment"], types["status"], types["id"]) == ("timestamp", "string", "int")
