@@ -316,6 +316,10 @@ def _time_column(config: Mapping[str, object], strategy: str, line: int) -> str:
     """The column by whose values dbt replaces rows."""
     if strategy == "microbatch":
         wanted, what = [config.get("event_time")], "event_time"
+        said = config.get("partition_by")
+        if said and (said if isinstance(said, list) else [said]) != wanted:
+            why = "where partitions are replaced whole, others of the days in them are lost"
+            raise Untranslatable(f"`partition_by: {plain(str(said))}`", why=why, line=line)
     elif strategy == "insert_overwrite":
         said = config.get("partition_by")
         wanted, what = said if isinstance(said, list) else [said], "partition_by"

@@ -28,7 +28,7 @@ from backfill_assets.importing.found import (
 from backfill_assets.importing.header import model_text, plain
 from backfill_assets.importing.query import Query, Table, dialect_problem, translate
 from backfill_assets.importing.sqlmesh_audits import audits
-from backfill_assets.importing.sqlmesh_file import ModelFile, Property, inside, read_model_file
+from backfill_assets.importing.sqlmesh_file import ModelFile, Property, inside, read_model_file, split
 from backfill_assets.importing.values import Value, of_type
 
 _CONFIGS = ("config.yaml", "config.yml")
@@ -288,6 +288,7 @@ def _model(place: str, file: ModelFile, config: _Config, found: Translation) -> 
     header |= _kind_header(kind, name.text, place, remarks)
     time_column = _time_column(kind, file)
     _plain_days(properties)
+    _plain_partitions(properties, time_column)
     dialect = (properties["dialect"].text if "dialect" in properties else config.defaults.get("dialect", "")).lower()
     return _Model(
         path=place, written=name.text, name=own, file=file, dialect=dialect, header=header, time_column=time_column,
@@ -325,7 +326,7 @@ def _kind_header(kind: Mapping[str, Property], model: str, place: str, remarks: 
                         "source changed, where its sources can be watched (docs/late-data.md)"
                     )
                     remarks.append(Remark(model=model, place=f"{place}:{said.line}", what=what))
-            case "partition_by_time_column":
+            case "partition_by_time_column" if word == "true":
                 pass
             case "forward_only" | "disable_restatement" if word == "false":
                 pass
@@ -362,7 +363,7 @@ def _start(properties: Mapping[str, Property], file: ModelFile, config: _Config)
 
 def _ready(properties: Mapping[str, Property], file: ModelFile, config: _Config) -> dict[str, object]:
     said = properties.get("cron")
-    text = (said.text if said else config.defaults.get("cron", "@daily")).strip().lower()
+    text = (said.text if said else config.defaults.get("cron", "@daily")).strip("'\" ").lower()
     line = said.line if said else file.line
     if text in ("@daily", "@midnight"):
         return {}
@@ -379,6 +380,19 @@ def _plain_days(properties: Mapping[str, Property]) -> None:
         said = properties.get(key)
         if said is not None and said.text.strip("'\"").lower() != usual:
             raise Untranslatable(f"`{key} {plain(said.text)}`", why=f"known is {usual}", line=said.line)
+
+
+def _plain_partitions(properties: Mapping[str, Property], time_column: str) -> None:
+    """Refuse partitions that are not of days: SQLMesh replaces whole ones on Spark."""
+    said = properties.get("partitioned_by")
+    if said is None:
+        return
+    within = inside(said.tokens)
+    parts = list(split(within if within is not None else said.tokens))
+    if not any(len(p) == 1 and p[0].text.lower() == time_column.lower() for p in parts):
+        why = "where partitions are replaced whole, others of the days in them are lost"
+        fix = "partition by the time column itself, or leave it out"
+        raise Untranslatable("`partitioned_by` without the time column", why=why, fix=fix, line=said.line)
 
 
 def _grain(properties: Mapping[str, Property]) -> tuple[str, ...]:

@@ -84,6 +84,7 @@ def refusal(tmp_path: Path, nodes: list[dict[str, Any]], **more: Any) -> tuple[s
         ({"begin": "2024-01-01T06:00:00"}, "06:00"),
         ({"event_time": None}, "event_time"),
         ({"event_time": "id"}, "id"),
+        ({"partition_by": "month"}, "partition_by"),
         ({"materialized": "view"}, "view"),
         ({"materialized": "ephemeral"}, "ephemeral"),
         ({"materialized": "table"}, "table"),

@@ -188,6 +188,7 @@ def test_what_is_not_known_of_a_query_is_refused(tmp_path: Path, query: str, lin
         ("time_column day, auto_restatement_cron '@weekly'", "", "auto_restatement_cron"),
         ("time_column day, merge_filter x", "", "merge_filter"),
         ("batch_size 3", "", "time column"),
+        ("time_column day, partition_by_time_column false", "", "partition_by_time_column"),
         ("time_column day, batch_size @x", "", "batch_size"),
         *[
             ("time_column day", f",\n  {more}", word)
@@ -206,7 +207,8 @@ def test_what_is_not_known_of_a_query_is_refused(tmp_path: Path, query: str, lin
                 ("audits (accepted_range(column := id, min_v := 0, inclusive := false))", "bounds"),
                 ("audits (accepted_values(column := id, is_in := (1, 'a')))", "types"),
                 ("audits (not_null(columns := (id), blocking := @x))", "blocking"),
-                ("blueprints ((a := 1))", "blueprints"), ("when_matched x", "when_matched"),
+                ("blueprints ((a := 1))", "blueprints"), ("partitioned_by month(day)", "partitioned_by"),
+                ("partitioned_by (id)", "partitioned_by"), ("when_matched x", "when_matched"),
             ]
         ],
     ],
