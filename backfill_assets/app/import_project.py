@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from backfill_assets.core.errors import Problem, ProjectError, StateError
-from backfill_assets.importing.dbt import read_dbt
 from backfill_assets.importing.found import Left, ReadSource, Remark, TranslatedModel, Translation
-from backfill_assets.importing.header import sources_text
-from backfill_assets.importing.sqlmesh import read_sqlmesh
 from backfill_assets.project.files import MODELS_FOLDER, model_files
-from backfill_assets.project.reading import read_project
 from backfill_assets.project.records import no_records
-from backfill_assets.project.sources import SOURCES_FILE, read_sources
 
 REPORT = "import_report.md"
 """Written anew by each import. It says what was not translated, and is read by nobody else."""
@@ -25,10 +20,7 @@ _SETTINGS = """\
 environment: prod
 warehouse: .backfill/warehouse
 """
-_READERS: Mapping[str, Callable[[Path, Mapping[str, Mapping[str, str]]], Translation]] = {
-    "sqlmesh": read_sqlmesh,
-    "dbt": read_dbt,
-}
+_SOURCES = "sources.yml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +42,16 @@ def import_project(root: Path, tool: str, origin: Path) -> Imported:
     over but the report. Raises SettingsError when there is no such project, ProjectError when the files here have
     problems.
     """
+    from backfill_assets.importing.dbt import read_dbt
+    from backfill_assets.importing.header import sources_text
+    from backfill_assets.importing.sqlmesh import read_sqlmesh
+
     declared = _declared(root)
-    found = _READERS[tool](origin, declared)
+    found = (read_sqlmesh if tool == "sqlmesh" else read_dbt)(origin, declared)
     there = {p.stem.lower(): p for p in model_files(root)} if (root / MODELS_FOLDER).is_dir() else {}
     fresh, kept = _apart(found, there, root)
     entries = [_entry(s) for s in found.sources.values()]
-    lacks = bool(entries) and (root / SOURCES_FILE).exists()
+    lacks = bool(entries) and (root / _SOURCES).exists()
     missing = sources_text(entries) if lacks else ""
     if lacks:
         for name in [n for n, m in fresh.items() if set(m.reads) & found.sources.keys()]:
@@ -108,6 +104,8 @@ def report(tool: str, done: Imported) -> str:
 
 def _declared(root: Path) -> dict[str, Mapping[str, str]]:
     """The sources that are declared here, with the types of their columns."""
+    from backfill_assets.project.sources import read_sources
+
     problems: list[Problem] = []
     sources = read_sources(root, problems)
     if problems:
@@ -150,9 +148,11 @@ def _check(
     root: Path, fresh: dict[str, TranslatedModel], sources: str, found: Translation, there: Mapping[str, Path]
 ) -> None:
     """Leave out the models with which the project would not load. Raises ProjectError when it does not without them."""
+    from backfill_assets.project.reading import read_project
+
     with tempfile.TemporaryDirectory(prefix="backfill-import-") as place:
         trial = Path(place).resolve()
-        for name in ("backfill.yml", SOURCES_FILE, "consumers.yml"):
+        for name in ("backfill.yml", _SOURCES, "consumers.yml"):
             if (root / name).exists():
                 shutil.copyfile(root / name, trial / name)
         for name in (MODELS_FOLDER, "audits"):
@@ -160,7 +160,7 @@ def _check(
                 shutil.copytree(root / name, trial / name)
         (trial / MODELS_FOLDER).mkdir(exist_ok=True)
         if sources:
-            (trial / SOURCES_FILE).write_text(sources, encoding="utf-8")
+            (trial / _SOURCES).write_text(sources, encoding="utf-8")
         files = {trial / MODELS_FOLDER / f"{n}.sql": n for n in fresh}
         for file, name in files.items():
             file.write_text(fresh[name].text, encoding="utf-8")
@@ -190,7 +190,7 @@ def _check(
 def _write(root: Path, fresh: Mapping[str, TranslatedModel], sources: str) -> list[str]:
     texts = {f"{MODELS_FOLDER}/{name}.sql": model.text for name, model in fresh.items()}
     if sources:
-        texts = {SOURCES_FILE: sources, **texts}  # first: a model without its source does not load
+        texts = {_SOURCES: sources, **texts}  # first: a model without its source does not load
     if fresh:
         texts = {"backfill.yml": _SETTINGS, **texts}
     written: list[str] = []
