@@ -49,24 +49,43 @@ def key_of(folder: Path, config: Mapping[str, str]) -> str:
 def serve(session: SparkSession, home: Path, of: str, *, idle: float, ready: Callable[[], None]) -> str:
     """Let commands use the session's JVM until it was unused for `idle` seconds, or it is gone; why it ended.
 
-    `home`: the folder that holds the project's state. Raises StateError when another process serves it already.
+    `home`: the folder that holds the project's state. Raises StateError when another process serves it already, and
+    where no socket can be that only this account reaches.
     """
-    place = _place(home)
-    with _listening(place) as server:
+    place = socket_place(home)
+    try:
+        with suppress(FileExistsError):
+            place.parent.mkdir(mode=0o700)
+        if not _is_ours_alone(place.parent):
+            raise StateError(
+                f"{place.parent} is not this account's alone",
+                why="whoever can enter it could use this account's Spark session",
+                fix=f"remove it, or `chmod 700 {place.parent}`; or name another folder by TMPDIR",
+            )
+        server = _listening(place)
+    except OSError as error:
+        fix = "name a folder that can be written, of a short path, by TMPDIR; of commands, too"
+        raise StateError(f"no session can be kept at {place}", why=error.strerror or str(error), fix=fix) from None
+    with server:
         ready()
         server.settimeout(idle)
         try:
-            while True:
-                try:
-                    client, _ = server.accept()
-                except TimeoutError:
-                    return f"nobody used it for {idle / 60:g} minutes"
-                with client:
-                    if not _serve_one(session, server, client, of):
-                        return "a command that used it was interrupted, or its JVM died"
+            return _serve_all(session, server, of) or f"nobody used it for {idle / 60:g} minutes"
         finally:
             with suppress(OSError):
                 place.unlink()
+
+
+def _serve_all(session: SparkSession, server: socket.socket, of: str) -> str:
+    """Serve one command after the other; why it cannot go on, or "" when nobody came for too long."""
+    while True:
+        try:
+            client, _ = server.accept()
+        except TimeoutError:
+            return ""
+        with client:
+            if not _serve_one(session, server, client, of):
+                return "a command that used it was interrupted, or its JVM died"
 
 
 def _serve_one(session: Any, server: socket.socket, client: socket.socket, of: str) -> bool:
@@ -126,10 +145,12 @@ def join(home: Path, of: str) -> SparkSession | None:
 
     Processes of Dagster live long, and would keep it from everybody else: they never join.
     """
-    if "dagster" in sys.modules or not (place := _place(home)).exists():
+    if "dagster" in sys.modules:
         return None
-    connection = socket.socket(socket.AF_UNIX)
+    place, connection, session = socket_place(home), socket.socket(socket.AF_UNIX), None
     try:
+        if not place.exists() or not _is_ours_alone(place.parent):
+            return None
         connection.settimeout(_PATIENCE)
         connection.connect(str(place))
         if not _is_own(connection) or not _say(connection, {"key": of}):
@@ -139,8 +160,10 @@ def join(home: Path, of: str) -> SparkSession | None:
             return None
         session = _session(answer["port"], answer["secret"])
     except (OSError, ValueError):
-        connection.close()
         return None
+    finally:
+        if session is None:
+            connection.close()
     lent_by(connection)
     atexit.register(_give_back, connection)
     return session
@@ -178,43 +201,36 @@ def _session(port: int, secret: str) -> SparkSession:
     return made(context, kept.newSession())
 
 
-class _listening:
-    """A socket that only this account reaches. Raises StateError when another process listens on it."""
-
-    def __init__(self, place: Path) -> None:
-        self._place, self._socket = place, socket.socket(socket.AF_UNIX)
-
-    def __enter__(self) -> socket.socket:
-        with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
-            probe.connect(str(self._place))
-            raise StateError(
-                "a session is kept for this project already",
-                why="one is enough: commands use it one at a time",
-                fix="go on; Ctrl-C in its terminal ends it",
-            )
-        with suppress(OSError):
-            self._place.unlink()
-        self._socket.bind(str(self._place))
-        self._socket.listen()
-        return self._socket
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
-
-
-def _place(home: Path) -> Path:
-    """The socket's path: short, as the name of a socket must be, in a folder that only this account can enter."""
-    folder = Path(tempfile.gettempdir()) / f"backfill-{os.getuid()}"
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+def _listening(place: Path) -> socket.socket:
+    """A socket there. Raises StateError when another process listens on it, OSError where none can be."""
+    with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
+        probe.connect(str(place))
         raise StateError(
-            f"{folder} is not this account's alone",
-            why="whoever can enter it could use this account's Spark session",
-            fix=f"remove it, or `chmod 700 {folder}`",
+            "a session is kept for this project already",
+            why="one is enough: commands use it one at a time",
+            fix="go on; Ctrl-C in its terminal ends it",
         )
-    return folder / f"{hashlib.sha256(str(home.resolve()).encode()).hexdigest()[:24]}.sock"
+    with suppress(FileNotFoundError):
+        place.unlink()
+    server = socket.socket(socket.AF_UNIX)
+    try:
+        server.bind(str(place))
+        server.listen()
+    except OSError:
+        server.close()
+        raise
+    return server
+
+
+def socket_place(home: Path) -> Path:
+    """The socket's path: short, as the name of a socket must be, in a folder that only this account can enter."""
+    name = hashlib.sha256(str(home.resolve()).encode()).hexdigest()[:24]
+    return Path(tempfile.gettempdir()) / f"backfill-{os.getuid()}" / f"{name}.sock"
+
+
+def _is_ours_alone(folder: Path) -> bool:
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
 def _is_own(connection: socket.socket) -> bool:
