@@ -47,10 +47,14 @@ def merge(
         f"WHEN MATCHED AND s.{_GONE} THEN DELETE "
         f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{n} = s.{n}' for n in names)} "
     )
-    spark.sql(
-        f"MERGE INTO delta.{quoted(location)} AS t USING {_CHANGES} AS s ON {on} {'' if empty else matched}"
-        f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) VALUES ({', '.join(f's.{n}' for n in names)})"
-    )
+    try:
+        spark.sql(
+            f"MERGE INTO delta.{quoted(location)} AS t USING {_CHANGES} AS s ON {on} {'' if empty else matched}"
+            f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) VALUES ({', '.join(f's.{n}' for n in names)})"
+        )
+    finally:
+        # Delta's log cache keeps sessions for an hour, and a view the batch's plan, with all that was broadcast for it.
+        spark.catalog.dropTempView(_CHANGES)
 
 
 def merge_changes(source: DataFrame, target: DataFrame, model: Model) -> DataFrame:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DONE = b"done\n"
-_PATIENCE = 5.0
-"""Seconds that the other side may take to answer."""
+_PATIENCE = 30.0
+"""Seconds that the other side may take to answer, on a machine that has much to do."""
 _COUNTS = ("AWS_", "HADOOP_", "JAVA_", "JDK_", "LANG", "LC_", "PYSPARK_", "PYTHON", "SPARK_", "TZ")
 """Beginnings of the names of environment variables that a JVM and its Python workers go by."""
 _SET_BY_US = frozenset({"PYSPARK_PYTHON", "SPARK_CONF_DIR", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"})
@@ -67,6 +67,7 @@ def serve(session: SparkSession, home: Path, of: str, *, idle: float, ready: Cal
         fix = "name a folder that can be written, of a short path, by TMPDIR; of commands, too"
         raise StateError(f"no session can be kept at {place}", why=error.strerror or str(error), fix=fix) from None
     with server:
+        _clean(session)
         ready()
         server.settimeout(idle)
         try:
@@ -107,7 +108,6 @@ def _serve_one(session: Any, server: socket.socket, client: socket.socket, of: s
         return False
     gateway: Any = current_jvm()
     parameters = gateway.gateway_parameters
-    _clean(session)
     if not _say(client, {"port": parameters.port, "secret": parameters.auth_token}):
         return True
     client.settimeout(None)
@@ -121,14 +121,29 @@ def _serve_one(session: Any, server: socket.socket, client: socket.socket, of: s
         if client in ready:
             with suppress(OSError):
                 if client.recv(len(_DONE)) == _DONE:
-                    return True
+                    client.close()
+                    return _clean(session)
             gateway.proc.kill()  # what it began must not be written after it is gone
             gateway.proc.wait()
             return False
 
 
-def _clean(session: Any) -> None:
-    """The catalog of a JVM that just started: one command sees no view that another one made."""
+def _clean(session: Any) -> bool:
+    """Make the catalog that of a JVM that just started: one command sees no view that another one made. Whether the
+    JVM lived through it.
+
+    It is done before a command comes, and not while it waits: the first use of a catalog takes seconds.
+    """
+    try:
+        _drop_all(session)
+    except Exception:
+        if jvm_answers():
+            raise
+        return False
+    return True
+
+
+def _drop_all(session: Any) -> None:
     catalog = session.catalog
     for database in [d.name for d in catalog.listDatabases()]:
         if database != "default":

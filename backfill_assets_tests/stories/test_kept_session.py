@@ -107,10 +107,12 @@ def test_a_command_that_is_killed_writes_nothing_more(kept: tuple[Path, int, psu
     root, _, jvm = kept
     place = Context.open(root)
     applying = start(BACKFILL, "--project", root, "apply")
-    eventually(lambda: list(place.control.ledger.entries(["daily"])), while_=lambda: applying.poll() is None)
-    assert not java(applying.pid)
-    os.killpg(applying.pid, signal.SIGKILL)
-    finish(applying)
+    try:
+        eventually(lambda: list(place.control.ledger.entries(["daily"])), while_=lambda: applying.poll() is None)
+        assert not java(applying.pid)
+    finally:
+        os.killpg(applying.pid, signal.SIGKILL)
+        finish(applying)
     eventually(lambda: not jvm.is_running() or jvm.status() == "zombie", within=10)
     assert backfill("apply", project=root).code == 0
     assert built_daily(place) == expected_daily(root)

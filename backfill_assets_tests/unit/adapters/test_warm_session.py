@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -26,7 +27,7 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def kept(home: Path, **more: Any) -> str:
-    session: Any = None
+    session: Any = MagicMock()
     return serve(session, home, "mine", idle=more.pop("idle", 5), ready=more.pop("ready", lambda: None))
 
 
