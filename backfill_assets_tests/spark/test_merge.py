@@ -172,6 +172,25 @@ def test_random_data_is_merged_as_pandas_would(spark: SparkSession, tmp_path: Pa
         before = after
 
 
+def test_a_merge_leaves_no_plan_behind(spark: SparkSession, tmp_path: Path) -> None:
+    """The session of a merged model has no view of the batch afterwards, which would hold all that was broadcast."""
+    place = a_place(tmp_path, orders((1, 1, "a", 1, 0)))
+    merged_in: list[SparkSession] = []
+    original = type(spark).sql
+
+    def sql(self: SparkSession, query: str, *args: Any, **kwargs: Any) -> Any:
+        if query.startswith("MERGE"):
+            assert "bf_changes" in [t.name for t in self.catalog.listTables()]
+            merged_in.append(self)
+        return original(self, query, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(spark), "sql", sql)
+        write(engine(place), job(place, "orders"), "b", days("2024-01-01"))
+    [session] = merged_in
+    assert "bf_changes" not in [t.name for t in session.catalog.listTables()]
+
+
 def todo_version(place: Context) -> str:
     return place.project.fingerprints["orders"]
 
