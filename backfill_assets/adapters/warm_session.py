@@ -67,10 +67,10 @@ def serve(session: SparkSession, home: Path, of: str, *, idle: float, ready: Cal
         fix = "name a folder that can be written, of a short path, by TMPDIR; of commands, too"
         raise StateError(f"no session can be kept at {place}", why=error.strerror or str(error), fix=fix) from None
     with server:
-        _clean(session)
-        ready()
-        server.settimeout(idle)
         try:
+            _clean(session)
+            ready()
+            server.settimeout(idle)
             return _serve_all(session, server, of) or f"nobody used it for {idle / 60:g} minutes"
         finally:
             with suppress(OSError):
@@ -119,10 +119,11 @@ def _serve_one(session: Any, server: socket.socket, client: socket.socket, of: s
                 with other:
                     _say(other, {"refused": "busy"})
         if client in ready:
+            last = b""
             with suppress(OSError):
-                if client.recv(len(_DONE)) == _DONE:
-                    client.close()
-                    return _clean(session)
+                last = client.recv(len(_DONE))
+            if last == _DONE:
+                return _clean(session)
             gateway.proc.kill()  # what it began must not be written after it is gone
             gateway.proc.wait()
             return False

@@ -20,6 +20,7 @@ from backfill_assets_tests.projects import (
     eventually,
     expected_daily,
     finish,
+    kill,
     script,
     small_project,
     start,
@@ -111,8 +112,7 @@ def test_a_command_that_is_killed_writes_nothing_more(kept: tuple[Path, int, psu
         eventually(lambda: list(place.control.ledger.entries(["daily"])), while_=lambda: applying.poll() is None)
         assert not java(applying.pid)
     finally:
-        os.killpg(applying.pid, signal.SIGKILL)
-        finish(applying)
+        kill(applying)
     eventually(lambda: not jvm.is_running() or jvm.status() == "zombie", within=10)
     assert backfill("apply", project=root).code == 0
     assert built_daily(place) == expected_daily(root)
