@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 TESTS = "backfill_assets_tests"
-GENERATED = ("api", "cli", "architecture", "audits", "categories", "contracts")
+GENERATED = ("api", "cli", "architecture", "audits", "categories", "contracts", "models", "settings")
 """Pages of which parts come from the code."""
 CHECKS = {
     "style": ["ruff", "check", "."],

@@ -57,32 +57,37 @@ class Settings:
     """The fields of `backfill.yml`. Paths are resolved: absolute, or a URI."""
 
     name: str = "backfill"
+    """the project's name"""
     environment: str = "prod"
+    """what plans are about and `promote` moves; also the schema of the views"""
     warehouse: str = ".backfill/warehouse"
+    """where tables and records live: a folder, or a URI that Spark and delta-rs can write"""
     clock: datetime | None = None
-    """A fixed `now` (UTC), for demos and tests; None is the machine's clock."""
+    """a fixed "now" in UTC, for demos and tests, else the machine's"""
     batch_size: int = 90
-    """Intervals a batch, for models that do not say."""
+    """intervals a batch, for models that do not say"""
     retention_days: int = 30
-    """How long what a release replaced is kept by the janitor: so long, one can go back to it."""
+    """how long the janitor keeps what a release replaced, 14 to 30 days: so long one can go back, see
+    docs/rollback.md"""
     cutover_grace: float = 5
-    """Seconds between the views of a shared catalog being ready for a promotion and their moving, all together."""
+    """with a shared metastore: seconds between the views being ready and their moving, all together"""
     watch_hours: float = 24
-    """How long the watch after a change of published history goes on."""
+    """how long the watch after a change of published history goes on: see docs/watch.md"""
     consumers_stale_days: int = 90
-    """How long what `consumers.yml` says counts as confirmed."""
+    """how long what `consumers.yml` says counts as confirmed: see docs/consumers.md"""
     spark: dict[str, str] = field(default_factory=dict[str, str])
-    """Spark settings on top of `spark-conf/`."""
+    """Spark settings on top of `spark-conf/`: see docs/spark.md"""
     cost: Cost | None = None
-    """What estimates count with; None: nothing is said about money."""
+    """what the machine costs, for estimates and what came of them; without it nothing is said about money"""
     approvals: ApprovalRules = field(default_factory=ApprovalRules)
-    """What the file says. What counts is recorded in the warehouse: `state/rules.py`."""
+    """whose approval a change of published rows needs, until rules are recorded: see docs/approvals.md"""
     windows: Windows | None = None
-    """When heavy builds may run, by the clock on the wall; None: at any time."""
+    """when heavy builds may run by the clock on the wall, without it at any time: see docs/windows.md"""
     people: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Person → their accounts."""
+    """which accounts act for whom, as in `{ana@example.com: {accounts: [ana]}}`: see docs/approvals.md"""
     untrusted: bool = False
-    """Whether the project's files may be a stranger's: none of their code is executed, and nothing is written."""
+    """the project's files may be a stranger's: execute none of their code, and write nothing; see
+    docs/python-models.md"""
 
     def now(self) -> datetime:
         """The instant that decides which intervals are over."""

@@ -168,40 +168,76 @@ class Header(Strict):
     """Every key that a model may give, with its default."""
 
     description: Text = ""
+    """what a row is, for people"""
     owner: Text = ""
+    """an e-mail address or `team:name`"""
     cadence: Annotated[Cadence, BeforeValidator(_cadence)] = Cadence.DAILY
+    """`hourly`, `daily`, `weekly`, `monthly`"""
     time_zone: Annotated[str, BeforeValidator(_time_zone)] = ""
+    """the region whose local days the intervals consist of, as in `Europe/Berlin`, else UTC: see
+    docs/models.md#local-days"""
     start: Instant
+    """first day (or instant); nothing before it is ever expected"""
     end: Instant | None = None
+    """no interval after it is expected"""
     time_column: ColumnName = "ds"
+    """the output's interval column: DATE (TIMESTAMP for hourly); the table is partitioned by it"""
     grain: ColumnNames
+    """columns of the unique key; audited as `unique_grain` always"""
     lookback: Annotated[int, Field(ge=0, le=10_000, strict=True)] = 0
+    """earlier upstream intervals that an interval reads; they must be complete first"""
     settle: Duration | None = None
+    """how long rows of an interval may come after it, as in `14 days`, else as long as for what it reads: see
+    docs/late-data.md"""
     ready: Annotated[str, BeforeValidator(_ready)] = ""
+    """a cron expression: when an interval counts as over, at or after its end: see
+    docs/models.md#when-an-interval-counts-as-over"""
     write: Literal["replace", "merge"] = "replace"
+    """`merge` touches only rows that differ, by the grain: see docs/writes.md"""
     dedupe: Annotated[Dedupe | None, BeforeValidator(_dedupe)] = None
+    """`{order_by: [loaded_at desc]}`: of rows of one grain and interval the first stays; `exact`: equal rows are one"""
     updated_at: ColumnName | None = None
+    """of a merged model: a column, added to the query's, that says when a row last changed"""
     batch_size: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
+    """intervals a batch, else that of docs/settings.md"""
     batch_concurrency: Annotated[int, Field(ge=1, le=1000, strict=True)] = 1
+    """batches at a time"""
     retries: Annotated[int, Field(ge=0, le=1000, strict=True)] = 4
+    """further attempts after an error that may pass, with backoff and jitter: about 15 seconds in all"""
     timeout: Duration | None = None
+    """of a batch: `90s`, `20m`, `2h`"""
     pool: Text | None = None
+    """the Dagster concurrency pool of its runs"""
     spark: Annotated[dict[str, str], BeforeValidator(_conf)] = Field(default_factory=dict[str, str])
+    """Spark SQL settings of its session; those that can change rows make a new version"""
     tags: Annotated[dict[str, str], BeforeValidator(_tags)] = Field(default_factory=dict[str, str])
+    """for people and for Dagster, as in `{team: growth}`"""
     columns: Annotated[
         dict[ColumnName, Annotated[DeclaredColumn, BeforeValidator(_described)]], BeforeValidator(_columns)
     ] = Field(default_factory=dict[str, DeclaredColumn])
+    """what a column is, for people: `name: text` or `name: {description, type}`"""
     audits: list[Any] = Field(default_factory=list[Any])
+    """what has to hold in each interval: see docs/audits.md"""
     contract: DeclaredTerms = Field(default_factory=DeclaredTerms)
+    """what values mean, late rows, rules, who accepts: see docs/contracts.md"""
     code_version: Text = ""
+    """a text of yours (numbers with a point in quotes) that is a part of the version: change it, and all of history is
+    computed again"""
     same_as: DeclaredSameAs | None = None
+    """your word that the code gives what a version has: see docs/categories.md#when-you-know-better"""
     allow_nondeterministic: Reason | None = None
+    """why the model may give other rows when it is built again: see docs/models.md#the-same-rows-again"""
     slices: ColumnNames = ()
+    """columns by whose values a diff is told, besides by day: see docs/diff.md"""
     mask: ColumnNames = ()
+    """columns whose values nobody should see, nor those of what is computed from them: see
+    docs/diff.md#masked-columns"""
     unmask: dict[ColumnName, Reason] = Field(default_factory=dict[str, str])
+    """`{column: reason}`: columns that may be seen although they are computed from masked ones"""
     tolerance: Annotated[
         float, BeforeValidator(written_number), Field(ge=0, lt=1, allow_inf_nan=False, strict=True)
     ] = TOLERANCE
+    """how far apart two floats may be, relative to the larger one, and count as equal in a diff"""
 
     # Of a field before these, `info.data` lacks what was refused already: that is told by itself.
 

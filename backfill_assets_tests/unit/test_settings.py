@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from backfill_assets.core.windows import Window, Windows
 from backfill_assets.project.locations import resolve_location
 from backfill_assets.project.settings import EMBEDDED_PROJECT, load_settings, project_root, state_root
 from backfill_assets.project.spark_settings import spark_conf
+from backfill_assets_tests.projects import CHECKOUT
 
 
 @pytest.fixture(autouse=True)
@@ -238,3 +241,13 @@ def test_windows_that_cannot_be(tmp_path: Path, text: str, line: int, mistake: s
         load(tmp_path, f"windows: {text}\n")
     [problem] = refused.value.problems
     assert mistake in problem.what and problem.line == line and problem.fix
+
+
+def test_each_variable_is_on_the_page() -> None:
+    """Those that the code reads, and no others."""
+    page = (CHECKOUT / "docs" / "settings.md").read_text()
+    told = set(re.findall(r"`(BACKFILL_[A-Z_]+)`", "".join(re.findall(r"^\| (`BACKFILL_[^|]+)\|", page, re.MULTILINE))))
+    files = [*(CHECKOUT / "backfill_assets").rglob("*.py")]
+    texts = (n.value for f in files for n in ast.walk(ast.parse(f.read_text())) if isinstance(n, ast.Constant))
+    read = {one for one in texts if isinstance(one, str) and re.fullmatch(r"BACKFILL_[A-Z_]+", one)}
+    assert told == read - {"BACKFILL_COMMAND"} and len(read) > 8  # which only tells commands apart
