@@ -25,6 +25,7 @@ from backfill_assets.cli import (  # noqa: F401
     operation_commands,
     pin_commands,
     warehouse_commands,
+    export_command,
     tool_commands,
 )
 

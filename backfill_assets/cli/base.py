@@ -46,6 +46,7 @@ SECTIONS = {
     "warehouse_commands": "The warehouse and its records",
     "adopt_command": "Begin, look around",
     "import_command": "Begin, look around",
+    "export_command": "Begin, look around",
     "tool_commands": "Begin, look around",
 }
 """The heading in `backfill --help` of the commands of each module, in this order."""

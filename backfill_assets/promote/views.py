@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from backfill_assets.core.errors import PromotionError
 from backfill_assets.core.pointer import Pointer
-from backfill_assets.core.segments import Segment
+from backfill_assets.promote.view_columns import ViewColumn, view_columns
 from backfill_assets.sql.text import quoted, within
-from backfill_assets.sql.types import safe_cast
 from backfill_assets.state.environment import ENVIRONMENTS
 from backfill_assets.state.versions import table_path
 
@@ -51,31 +49,18 @@ _UNION = "\nUNION ALL\n"
 def _branches(pointer: Pointer, wanted: Sequence[tuple[str, str]], warehouse: str) -> list[str]:
     """A query for each table that the pointer shows, which ends in a condition."""
     return [
-        f"SELECT {_selected(pointer, wanted, segment)} FROM "
+        f"SELECT {', '.join(map(_selected, view_columns(pointer, wanted, segment)))} FROM "
         f"delta.`{table_path(warehouse, pointer.model, segment.version)}` VERSION AS OF {segment.commit} "
         f"WHERE {within(pointer.time_column, parts, timestamps=pointer.timestamps)}"
         for segment, parts in pointer.segments.tables()
     ]
 
 
-def _selected(pointer: Pointer, wanted: Sequence[tuple[str, str]], segment: Segment) -> str:
-    """The select list that gives a segment's rows the wanted columns: cast where safe, NULL for what it lacks."""
-    there = {name.lower(): (name, kind) for name, kind in segment.columns or pointer.columns}
-    parts: list[str] = []
-    for name, kind in wanted:
-        found = there.get(name.lower())
-        if found is None:
-            parts.append(f"CAST(NULL AS {kind}) AS {quoted(name)}")
-        elif found == (name, kind):
-            parts.append(quoted(name))
-        elif found[1] == kind:
-            parts.append(f"{quoted(found[0])} AS {quoted(name)}")
-        elif safe_cast(found[1], kind):
-            parts.append(f"CAST({quoted(found[0])} AS {kind}) AS {quoted(name)}")
-        else:
-            raise PromotionError(
-                f"column {name} of {pointer.model} changes from {kind} to {found[1]}",
-                why="some rows or readers expect the one type and some the other, and this cast could lose values",
-                fix="add the column under a new name, move the readers, and remove the old one later",
-            )
-    return ", ".join(parts)
+def _selected(column: ViewColumn) -> str:
+    """An item of the select list."""
+    name = quoted(column.name)
+    if not column.stored:
+        return f"CAST(NULL AS {column.kind}) AS {name}"
+    if column.stored_kind != column.kind:
+        return f"CAST({quoted(column.stored)} AS {column.kind}) AS {name}"
+    return name if column.stored == column.name else f"{quoted(column.stored)} AS {name}"

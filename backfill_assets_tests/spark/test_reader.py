@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 import backfill_assets
 from backfill_assets.adapters.spark_views import show_environment
 from backfill_assets.app.context import Context
+from backfill_assets.app.export import ExportRequest, export_views
 from backfill_assets.app.promote import promote_plan
 from backfill_assets_tests.projects import (
     build_all,
@@ -23,7 +26,7 @@ from backfill_assets_tests.projects import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -72,12 +75,29 @@ def test_every_type_reads_as_in_spark(spark: SparkSession, place: Context) -> No
 
     assert table.column_names == frame.columns
     assert table.num_rows == 18
-    assert by_key(table) == sorted((plain(row) for row in frame.collect()), key=lambda row: row["id"])
+    assert by_key(table) == sorted(
+        (plain(row.asDict(recursive=True)) for row in frame.collect()), key=lambda row: row["id"]
+    )
     types = {field.name: field.type for field in table.schema}
     assert types["ds"] == pa.date32()
     assert types["at"] == pa.timestamp("us", tz="UTC")
     assert types["third"] == pa.decimal128(38, 18) or types["third"].scale > 6
     assert types["ratio"] == pa.float64() and types["tiny"] == pa.int8()
+
+
+def test_duckdb_reads_every_type_as_spark(spark: SparkSession, place: Context) -> None:
+    """The exported view of files that Spark wrote: the same rows, columns and order, in a session far from UTC."""
+    script = export_views(place, ExportRequest(dialect="duckdb")).script
+    show_environment(spark, place.control.environments.read("env_reader"), place.warehouse)
+    frame = spark.sql("SELECT * FROM env_reader.wide")
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'America/New_York'")
+        connection.execute(script)
+        table = connection.sql("SELECT * FROM env_reader.wide").to_arrow_table()
+    assert table.column_names == frame.columns
+    expected = sorted((plain(row.asDict(recursive=True)) for row in frame.collect()), key=lambda row: row["id"])
+    assert len(expected) == 18 and list(map(plain, by_key(table))) == expected
+    assert table.schema.field("at").type.tz and table.schema.field("third").type.scale > 6
 
 
 @pytest.mark.parametrize(
@@ -119,8 +139,8 @@ def unpaired(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"pairs": dict(row["pairs"])}  # Arrow gives maps as pairs
 
 
-def plain(row: Row) -> dict[str, Any]:
-    """Spark's row in Arrow's Python values: instants are UTC, bytes are bytes."""
+def plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Spark's or DuckDB's row in Arrow's Python values: instants are UTC, bytes are bytes."""
 
     def value(one: Any) -> Any:
         if isinstance(one, datetime):
@@ -131,4 +151,4 @@ def plain(row: Row) -> dict[str, Any]:
             return [value(v) for v in one]
         return bytes(one) if isinstance(one, bytearray) else one
 
-    return {k: value(v) for k, v in row.asDict(recursive=True).items()}
+    return {k: value(v) for k, v in row.items()}

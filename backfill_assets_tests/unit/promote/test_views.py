@@ -15,7 +15,8 @@ from backfill_assets.core.errors import PromotionError
 from backfill_assets.core.intervals import Interval, utc
 from backfill_assets.core.pointer import Pointer
 from backfill_assets.core.segments import Segment
-from backfill_assets.promote.views import expanded_view, plain_view, safe_cast, view_name
+from backfill_assets.promote.views import expanded_view, plain_view, view_name
+from backfill_assets.sql.types import safe_cast
 from backfill_assets_tests.fakes import a_pointer, days
 
 ONE = a_pointer("orders", "v1", days("01", "05"), commit=3)
