@@ -64,6 +64,15 @@ def read_conf(folder: Path) -> dict[str, str]:
 
 def check_java() -> int:
     """Java's major version. Raises SettingsError when there is none, or one older than OLDEST_JAVA."""
+    return _java()[0]
+
+
+def java_build() -> str:
+    """Which Java this is, to the build, and where it is. Raises as `check_java`."""
+    return _java()[1]
+
+
+def _java() -> tuple[int, str]:
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home) / "bin" / "java") if home else "java"
     fix = (
@@ -83,7 +92,7 @@ def check_java() -> int:
         raise SettingsError(
             f"Java is too old: Spark needs {OLDEST_JAVA} or newer", why=f"{command} is {first}", fix=fix
         )
-    return major
+    return major, f"{shutil.which(command)}\n{said}"
 
 
 def check_room(location: str) -> int:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.adapters.class_archive import before_folders, sharing
 from backfill_assets.adapters.jvm import LOCK, current_jvm, errors_reach_people_as_ours, own_words
-from backfill_assets.adapters.machine import check_java, check_room, delta_jars, read_conf, session_conf
+from backfill_assets.adapters.machine import check_java, check_room, delta_jars, java_build, read_conf, session_conf
 from backfill_assets.adapters.spark_errors import causes, spark_reason
 from backfill_assets.adapters.warm_session import join, key_of, serve
 from backfill_assets.core.errors import SettingsError
@@ -23,6 +24,9 @@ from backfill_assets.project.spark_settings import SESSION
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def check_machine(root: Path, settings: Settings) -> None:
@@ -52,6 +56,8 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
             return active
         wanted = _wanted(root, settings)
         builder = SparkSession.builder.appName(f"backfill {settings.name}")
+        for key, value in wanted.config.items():
+            builder = builder.config(key, value)
         if wanted.remote:
             builder = builder.remote(wanted.remote)
         else:
@@ -61,8 +67,8 @@ def spark_session(root: Path, settings: Settings) -> SparkSession:
             os.environ["SPARK_CONF_DIR"] = str(wanted.folder)
             if wanted.hive:
                 builder = builder.enableHiveSupport()
-        for key, value in wanted.config.items():
-            builder = builder.config(key, value)
+            if wanted.archive and (more := sharing(*wanted.archive)):
+                builder = builder.config(_JAVA_OPTIONS, f"{wanted.archive[2]} {more}".strip())
         log = state_root(root) / ".backfill" / "spark.log"
         try:
             with own_words(log):
@@ -106,6 +112,8 @@ class _Wanted:
     """Whether it reads or writes some."""
     key: str
     """What a session that is kept for it is of."""
+    archive: tuple[str, str, str] | None
+    """What an archive of classes is of: Java's build, the class path, the JVM's options. None: it has none."""
 
 
 def _wanted(root: Path, settings: Settings) -> _Wanted:
@@ -114,14 +122,19 @@ def _wanted(root: Path, settings: Settings) -> _Wanted:
     conf = read_conf(folder) | settings.spark
     remote = os.environ.get("SPARK_REMOTE") or conf.get("spark.remote")
     given = settings.spark | SESSION
+    archive: tuple[str, str, str] | None = None
     if not remote:
-        check_java()
+        java = java_build()
         check_room(settings.warehouse)
         if conf.get("spark.master", "local[*]").startswith("local"):
             # Known jars on the class path start seconds faster than packages to resolve and copy.
             jars = os.pathsep.join(str(jar) for jar in delta_jars(folder))
-            own = conf.get("spark.driver.extraClassPath")
-            given["spark.driver.extraClassPath"] = os.pathsep.join(p for p in (own, jars) if p)
+            if own := conf.get("spark.driver.extraClassPath"):  # it may have folders
+                jars = os.pathsep.join(p for p in (own, jars) if p)
+            else:
+                jars = before_folders(jars)
+                archive = (java, jars, conf.get(_JAVA_OPTIONS, ""))
+            given["spark.driver.extraClassPath"] = jars
             given.setdefault("spark.jars.packages", "")
         if "spark.sql.warehouse.dir" not in conf:
             given["spark.sql.warehouse.dir"] = str(state_root(root) / ".backfill" / "spark-warehouse")
@@ -139,6 +152,7 @@ def _wanted(root: Path, settings: Settings) -> _Wanted:
         remote=remote,
         hive=conf.get("spark.sql.catalogImplementation") == "hive",
         buckets=bool(places),
+        archive=archive,
         key=key_of(folder, config),
     )
 
